@@ -1,0 +1,43 @@
+# Two commands from a fresh clone: `make reproduce` and `make test`. They need python3 and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+INSTALL := $(PIP) install -c constraints.txt
+
+.PHONY: reproduce test lab bench clean
+.DELETE_ON_ERROR:
+
+reproduce: .venv/installed
+	$(BIN)/workbench reproduce --profile quick
+
+test: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest
+
+lab: .venv/installed
+	$(BIN)/workbench lab
+
+bench: .venv/peers
+	$(BIN)/workbench bench
+
+# What is installed follows pyproject.toml and constraints.txt; touch either and it is redone.
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing the workbench into .venv (a minute or two, about 1 GB) …"
+	@$(INSTALL) -e '.[test]'
+	@touch $@
+
+.venv/peers: .venv/installed
+	@echo "Installing the libraries we measure ourselves against …"
+	@$(INSTALL) -e '.[test,peers]'
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "need Python 3.11 or later, \
+	this is " + sys.version.split()[0] + "; name another with: make PYTHON=python3.12")'
+	@echo "Making .venv …"
+	@$(PYTHON) -m venv .venv
+
+clean:
+	rm -rf .venv experiments/results .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
