@@ -1,0 +1,38 @@
+"""A workbench for publishing data under differential privacy.
+
+A dataset loads private data; a mechanism turns it into a release; a release answers a workload;
+metrics compare its answers with the truth; a sweep collects the rows; a plot draws them; a claim
+judges them. Names are loaded on first use.
+"""
+
+from importlib import import_module
+
+_ROOMS = (
+    "audit claims cli datasets domain estimates experiment figures inference mechanism mechanisms "
+    "metrics noise plots privacy report reproduce table value widgets workload"
+).split()
+_NAMES = {
+    "privacy": "DP Receipt compose",
+    "domain": "Domain",
+    "workload": "Boxes RandomRanges RandomSubsets Ranges Subsets",
+    "table": "PUBLIC Bound SparseTable",
+    "mechanism": "Mechanism Release",
+    "claims": "Claim Verdict",
+    "experiment": "Sweep Trial run",
+}
+_HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
+
+__version__ = "0.1.0"
+__all__ = sorted([*_HOME, "datasets", "inference", "mechanisms", "metrics"])
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        return getattr(import_module(f"workbench.{_HOME[name]}"), name)
+    if name in _ROOMS:
+        return import_module(f"workbench.{name}")
+    raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

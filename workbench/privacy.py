@@ -1,0 +1,101 @@
+"""What a look at the data costs: guarantees, receipts, and how they add up.
+
+One convention for the whole package. Two inputs are *neighbours* when one is the other with every
+record of one *unit* (usually one person) removed: `ADD_REMOVE`. A guarantee about any other relation
+says so on its receipt, and receipts about different relations never add up silently.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from math import fsum, inf
+
+from workbench.value import parameter, value
+
+ADD_REMOVE = "add-remove-one-unit"
+REPLACE = "replace-one-unit"
+LOCAL = "local"
+
+_SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
+
+
+def _at_least_zero(x) -> str | None:
+    good = isinstance(x, int | float) and not isinstance(x, bool) and x >= 0  # False for NaN
+    return None if good else "need a number >= 0 (inf promises nothing)"
+
+
+@value
+class DP:
+    """(ε, δ)-differential privacy; pure when δ = 0, and no promise at all when ε = ∞.
+
+    >>> DP(0.5) + DP(0.5, delta=1e-6)
+    DP(epsilon=1.0, delta=1e-06)
+    >>> DP(float("nan"))
+    Traceback (most recent call last):
+    ValueError: DP.epsilon = nan is not allowed: need a number >= 0 (inf promises nothing)
+    """
+
+    epsilon: float = parameter(check=_at_least_zero, doc="privacy loss ε")
+    delta: float = parameter(0.0, 0, 1, doc="failure probability δ")
+
+    def __add__(self, other: DP) -> DP:
+        return DP(self.epsilon + other.epsilon, min(1.0, self.delta + other.delta))
+
+    def __str__(self) -> str:
+        if self.epsilon == inf:
+            return "no privacy guarantee (ε = ∞)"
+        return (
+            f"({self.epsilon:g}, {self.delta:g})-DP" if self.delta else f"{self.epsilon:g}-DP"
+        )
+
+    def covers(self, spent: DP) -> bool:
+        """Whether a budget of this size pays for `spent`."""
+        return spent.epsilon <= self.epsilon * _SLACK and spent.delta <= self.delta * _SLACK
+
+
+@value
+class Receipt:
+    """One look at private data and its price; made by `workbench.noise` alone.
+
+    `part` names a cell of a declared partition of the units, as (partition, part): looks at different
+    parts of one partition compose in parallel. `simulated` marks noise that anyone with the seed can
+    replay; `idealised` marks a law drawn with floating point. Neither is fit to publish.
+    """
+
+    name: str
+    cost: DP
+    relation: str = ADD_REMOVE
+    simulated: bool = False
+    idealised: bool = False
+    part: tuple[str, str] | None = None
+
+
+def compose(receipts: Iterable[Receipt]) -> DP:
+    """The price of all looks together: sums in sequence, the maximum over parts of a partition.
+
+    Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4.
+
+    >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
+    DP(epsilon=0.75)
+    """
+    receipts = tuple(receipts)
+    if len(relations := {r.relation for r in receipts}) > 1:
+        raise ValueError(
+            f"receipts about different relations do not add up: {sorted(relations)}"
+        )
+    looks: dict = defaultdict(lambda: defaultdict(list))
+    for i, r in enumerate(receipts):
+        partition, part = r.part or (i, "all")
+        looks[partition][part].append(r.cost)
+    worst = [[_total(costs) for costs in parts.values()] for parts in looks.values()]
+    return _total(
+        DP(max(c.epsilon for c in parts), max(c.delta for c in parts)) for parts in worst
+    )
+
+
+def _total(costs: Iterable[DP]) -> DP:
+    costs = tuple(costs)
+    if any(c.epsilon == inf for c in costs):
+        return DP(inf, min(1.0, fsum(c.delta for c in costs)))
+    return DP(fsum(c.epsilon for c in costs), min(1.0, fsum(c.delta for c in costs)))

@@ -1,0 +1,234 @@
+"""Private counts over a domain, non-empty cells only, and how far one unit can move them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+
+from workbench.domain import Domain
+from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST = 2**53  # counts up to here, and their sums in float64, are exact
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far one unit moves a table: at most `l0` cells, each by at most `linf`, `l1` in all.
+
+    >>> Bound(l0=4, linf=2).l1, Bound(l0=4, linf=2, l1=5).l2
+    (8, 3.1622776601683795)
+    """
+
+    l0: int = 1
+    linf: float = 1
+    l1: float | None = None
+
+    def __post_init__(self):
+        if self.l1 is None:
+            object.__setattr__(self, "l1", self.l0 * self.linf)
+        if isinstance(self.l0, bool) or self.l0 != int(self.l0) or self.l0 < 1:
+            raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
+        for name in ("linf", "l1"):
+            if not (isfinite(x := getattr(self, name)) and x > 0):
+                raise ValueError(
+                    f"Bound.{name} = {x!r} is not allowed: need a finite number > 0"
+                )
+        if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
+            raise ValueError(
+                f"Bound.l1 = {self.l1!r} is not allowed: need linf <= l1 <= l0·linf = "
+                f"{self.l0 * self.linf}"
+            )
+
+    @property
+    def l2(self) -> float:
+        """Sensitivity of the counts in the l2 norm."""
+        return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
+
+
+class Public:
+    """What a table says instead of a bound when it is public: nothing is left to protect."""
+
+    def __repr__(self) -> str:
+        return "PUBLIC"
+
+
+PUBLIC = Public()
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """Counts over a domain: keys sorted and distinct, counts whole and at least 1.
+
+    `bound` says how far one unit moves the counts, or that the table is `PUBLIC`; there is no
+    default. `truth_public` says that the exact counts may be shown beside a release (published
+    files, generated twins): without it, everything that compares with the truth refuses.
+    """
+
+    domain: Domain
+    keys: Int[np.ndarray, " cells"]
+    counts: Int[np.ndarray, " cells"]
+    bound: Bound | Public
+    truth_public: bool = False
+
+    def __post_init__(self):
+        if not isinstance(self.bound, Bound | Public):
+            raise ValueError(
+                f"SparseTable.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far "
+                "one unit moves the table, or PUBLIC"
+            )
+        if self.keys.dtype != np.int64 or self.counts.dtype != np.int64:
+            raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
+        if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:
+            raise ValueError(f"{self.keys.shape} keys do not fit {self.counts.shape} counts")
+        if len(self.keys):
+            if self.keys[0] < 0 or self.keys[-1] >= self.domain.size:
+                raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")
+            if (self.keys[1:] <= self.keys[:-1]).any():
+                raise ValueError("SparseTable.keys must be sorted and distinct; use from_keys")
+            if self.counts.min() < 1 or self.counts.astype(float).sum() > _MOST:
+                raise ValueError(f"SparseTable.counts must be >= 1 and sum to at most {_MOST}")
+
+    @classmethod
+    def from_keys(
+        cls, domain: Domain, keys, counts, bound: Bound | Public, *, truth_public: bool = False
+    ) -> SparseTable:
+        """From keys in any order: counts of the same cell add up, empty cells are dropped.
+
+        >>> SparseTable.from_keys(Domain(("x",), (9,)), [5, 1, 5], [1, 0, 2], Bound()).counts
+        array([3])
+        """
+        keys = np.asarray(keys)
+        if len(keys) and (
+            keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
+        ):
+            raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
+        keys, counts = keys.astype(np.int64), whole(counts)
+        if keys.shape != counts.shape:
+            raise ValueError(f"{keys.shape} keys do not fit {counts.shape} counts")
+        if len(keys) and (keys[1:] <= keys[:-1]).any():
+            order = np.argsort(keys, kind="stable")
+            keys, counts = keys[order], counts[order]
+            starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+            keys, counts = keys[starts], np.add.reduceat(counts, starts)
+        if (empty := counts == 0).any():
+            keys, counts = keys[~empty], counts[~empty]
+        return cls(domain, keys, counts, bound, truth_public)
+
+    @classmethod
+    def from_dense(
+        cls, domain: Domain, array, bound: Bound | Public, *, truth_public: bool = False
+    ) -> SparseTable:
+        """From an array of the domain's shape."""
+        array = np.asarray(array)
+        if array.shape != domain.shape:
+            raise ValueError(f"array of shape {array.shape} does not fit domain {domain.shape}")
+        keys = np.flatnonzero(array != 0)  # NaN is not zero, so it is kept and refused below
+        return cls.from_keys(
+            domain, keys, array.ravel()[keys], bound, truth_public=truth_public
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        domain: Domain,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        truth_public: bool = False,
+    ) -> SparseTable:
+        """From a DataFrame with one column an attribute; `count` names the column of counts.
+
+        Without `count` each row counts one. A value outside the domain is a ValueError that names
+        the column, the row and the value: a domain is public and is never learnt from the data.
+        """
+        needed = [*domain.attributes, *([count] if count else [])]
+        if missing := [a for a in needed if a not in frame.columns]:
+            raise ValueError(
+                f"columns {missing} are missing: the table has {list(frame.columns)}"
+            )
+        keys = np.zeros(len(frame), np.int64)
+        for name, n in zip(domain.attributes, domain.shape, strict=True):
+            codes = domain.encode(name, frame[name])
+            if (outside := codes < 0).any():
+                row = int(outside.argmax())
+                raise ValueError(
+                    f"column {name!r}, row {row}: {frame[name].iloc[row]!r} is outside the domain"
+                )
+            keys *= n
+            keys += codes
+        counts = frame[count].to_numpy() if count else np.ones(len(frame), np.int64)
+        return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        shown = self.truth_public or self.bound is PUBLIC
+        cells = f"{len(self):,} of {self.domain.size:,}" if shown else f"{self.domain.size:,}"
+        names = " × ".join(self.domain.attributes)
+        return f"<SparseTable {names}: {cells} cells, {self.bound!r}>"
+
+    @property
+    def total(self) -> int:
+        """Sum of all counts."""
+        return int(self.counts.sum())
+
+    @property
+    def density(self) -> float:
+        """The fraction of cells that are not empty."""
+        return len(self) / self.domain.size
+
+    def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
+        """The exact answers, in counts."""
+        return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
+
+    def project(self, attributes: Sequence[str]) -> SparseTable:
+        """The marginal on `attributes`: a unit's cells may fall together, its l1 stays."""
+        domain = self.domain.project(attributes)
+        columns = [self.domain.column(self.keys, a) for a in attributes]
+        bound = self.bound
+        if isinstance(bound, Bound):
+            bound = Bound(min(bound.l0, domain.size), bound.l1, bound.l1)
+        return SparseTable.from_keys(
+            domain,
+            domain.keys(np.stack(columns, axis=1)),
+            self.counts,
+            bound,
+            truth_public=self.truth_public,
+        )
+
+    def dense(self) -> Int[np.ndarray, "..."]:
+        """The full array, of the domain's shape; only for small domains."""
+        array = np.zeros(self.domain.size, np.int64)
+        array[self.keys] = self.counts
+        return array.reshape(self.domain.shape)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a non-empty cell: the attributes' labels and `count`."""
+        return self.domain.frame(self.keys).assign(count=self.counts)
+
+
+def whole(counts: Num[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Counts as int64, or a ValueError that names the first that is not a whole number >= 0."""
+    counts = np.asarray(counts)
+    if counts.dtype.kind not in "iufb":
+        try:
+            counts = counts.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError(f"counts must be whole numbers, got {counts.dtype}") from None
+    bad = ~((counts >= 0) & (counts <= _MOST) & (counts == np.floor(counts)))  # NaN is bad
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"count {counts[row]!s} in row {row} is not allowed: need whole numbers >= 0"
+        )
+    return counts.astype(np.int64)

@@ -1,0 +1,92 @@
+"""What a configuration is: a frozen value whose text can be pasted, and which checks its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from math import isfinite
+from typing import Any, dataclass_transform
+
+
+def parameter(
+    default: Any = MISSING,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    unit: str = "",
+    doc: str = "",
+    integer: bool = False,
+    strict: bool = False,
+    choices: tuple = (),
+    check: Callable[[Any], str | None] | None = None,
+) -> Any:
+    """Declare one field of a value: the same words feed validation, widgets, command line and docs.
+
+    `low` and `high` are inclusive unless `strict` (then `low` itself is refused); `choices` lists
+    the only values allowed; `check` returns what is wrong with a value, or None. A field whose
+    default is None may be None: it is then chosen by the value itself.
+    """
+    about = dict(low=low, high=high, unit=unit, doc=doc, integer=integer, strict=strict)
+    return field(default=default, metadata=about | {"choices": choices, "check": check})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, parameter))
+def value(cls: type) -> type:
+    """Make `cls` a frozen dataclass that checks its fields and omits defaults from its `repr`.
+
+    Numpy scalars become Python numbers, so that equal values have equal text.
+
+    >>> @value
+    ... class Filter:
+    ...     theta: float = parameter(low=0, unit="counts")
+    ...     sides: int = parameter(2, choices=(1, 2))
+    >>> Filter(40.0)
+    Filter(theta=40.0)
+    >>> Filter(-1)
+    Traceback (most recent call last):
+    ValueError: Filter.theta = -1 is not allowed: need a number >= 0 (counts)
+    """
+    after = cls.__dict__.get("__post_init__")
+
+    def __post_init__(self):
+        for f in fields(self):
+            x = getattr(self, f.name)
+            if type(x).__module__ == "numpy" and getattr(x, "shape", None) == ():
+                object.__setattr__(self, f.name, x := x.item())
+            if "check" in f.metadata and not (x is None and f.default is None):
+                if wrong := _wrong(x, **f.metadata):
+                    raise ValueError(f"{cls.__name__}.{f.name} = {x!r} is not allowed: {wrong}")
+        if after:
+            after(self)
+
+    cls.__post_init__ = __post_init__
+    cls.__repr__ = _repr
+    return dataclass(frozen=True, repr=False)(cls)
+
+
+def _repr(self) -> str:
+    told = (f for f in fields(self) if f.repr and not _is_default(self, f))
+    return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in told)})"
+
+
+def _is_default(self, f) -> bool:
+    x = getattr(self, f.name)
+    return f.default is not MISSING and type(x) is type(f.default) and x == f.default
+
+
+def _wrong(x, low, high, unit, doc, integer, strict, choices, check) -> str | None:
+    """What is wrong with `x`, in words; None if nothing is."""
+    if choices:
+        return None if x in choices else f"need one of {', '.join(map(repr, choices))}"
+    if check:
+        return check(x)
+    kind = int if integer else (int, float)
+    need = "need a whole number" if integer else "need a number"
+    if low is not None:
+        need += f" {'>' if strict else '>='} {low}"
+    if high is not None:
+        need += f"{' and' if low is not None else ''} <= {high}"
+    good = isinstance(x, kind) and not isinstance(x, bool) and isfinite(x)
+    good = good and (low is None or x > low or (x == low and not strict))
+    good = good and (high is None or x <= high)
+    return None if good else need + f" ({unit})" * bool(unit)

@@ -1,0 +1,323 @@
+"""What is asked: sets of counting queries over a domain, concrete or as recipes.
+
+A concrete workload sums any sparse vector over each of its queries, so that truth and estimates are
+asked in the same way. A recipe is a small hashable value whose `on(domain)` draws the same concrete
+workload everywhere; it is what metrics and trials carry. Workloads are public.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+
+from workbench.domain import Domain
+from workbench.value import parameter, value
+
+
+class Workload(Protocol):
+    """Queries that know how to sum a sparse vector."""
+
+    def on(self, domain: Domain) -> Workload:
+        """The concrete queries on `domain`; a ValueError if they do not fit it."""
+
+    def __len__(self) -> int:
+        """How many queries."""
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """How many cells of the domain each query covers."""
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Σ of `values` over the `keys` (sorted) that each query covers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Half-open intervals of keys [lo, hi), in the domain's own order.
+
+    >>> Ranges([0, 2], [2, 2]).sums(Domain(("x",), (9,)), np.array([1, 5]), np.array([3, 4]))
+    array([3., 0.])
+    """
+
+    lo: Int[np.ndarray, " queries"]
+    hi: Int[np.ndarray, " queries"]
+
+    def __post_init__(self):
+        for name in ("lo", "hi"):
+            object.__setattr__(
+                self, name, np.atleast_1d(np.asarray(getattr(self, name), np.int64))
+            )
+        if self.lo.shape != self.hi.shape or self.lo.ndim != 1:
+            raise ValueError(f"Ranges.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+        if (bad := (self.lo < 0) | (self.hi < self.lo)).any():
+            i = int(bad.argmax())
+            raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
+
+    def on(self, domain: Domain) -> Ranges:
+        """Itself, if every range lies in the domain."""
+        if len(self) and self.hi.max() > domain.size:
+            i = int(self.hi.argmax())
+            raise ValueError(
+                f"range {i} is [{self.lo[i]}, {self.hi[i]}): outside a domain of {domain.size} cells"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Lengths of the ranges."""
+        return (self.hi - self.lo).astype(float)
+
+    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+        """One prefix sum and one sorted search for all queries."""
+        return self._between(keys, _prefix(values))
+
+    def _between(self, keys, prefix) -> Float[np.ndarray, " queries"]:
+        if keys is None:  # every cell has its value
+            return (prefix[self.hi] - prefix[self.lo]).astype(float)
+        ends = np.concatenate([self.lo, self.hi])
+        order = np.argsort(ends)  # a sorted search is an order of magnitude faster
+        at = np.empty(len(ends), np.int64)
+        at[order] = np.searchsorted(keys, ends[order])
+        return (prefix[at[len(self) :]] - prefix[at[: len(self)]]).astype(float)
+
+
+def _prefix(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
+    kind = np.int64 if values.dtype.kind in "iub" else np.float64
+    prefix = np.zeros(len(values) + 1, kind)
+    np.cumsum(values, dtype=kind, out=prefix[1:])
+    return prefix
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """Arbitrary sets of cells: query i covers members[offsets[i]:offsets[i+1]], sorted and distinct.
+
+    >>> Subsets.of([[5, 1], []]).sums(Domain(("x",), (9,)), np.array([1, 5]), np.array([3, 4]))
+    array([7., 0.])
+    """
+
+    offsets: Int[np.ndarray, " queries+1"]
+    members: Int[np.ndarray, " cells"]
+
+    @classmethod
+    def of(cls, sets) -> Subsets:
+        """From an iterable of iterables of keys; a key named twice in a set counts once."""
+        sets = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
+        offsets = np.cumsum([0, *map(len, sets)])
+        return cls(offsets, np.concatenate([*sets, np.empty(0, np.int64)]).astype(np.int64))
+
+    def on(self, domain: Domain) -> Subsets:
+        """Itself, if every member lies in the domain."""
+        if (
+            len(self.members)
+            and not 0 <= self.members.min() <= self.members.max() < domain.size
+        ):
+            raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Sizes of the subsets."""
+        return np.diff(self.offsets).astype(float)
+
+    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+        """A sorted search of all members among the keys."""
+        if not len(keys):
+            return np.zeros(len(self))
+        at = np.minimum(np.searchsorted(keys, self.members), len(keys) - 1)
+        found = np.where(keys[at] == self.members, values[at], 0).astype(float)
+        prefix = np.concatenate([[0.0], np.cumsum(found)])
+        return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Products of half-open intervals of codes, one interval [lo, hi) per attribute."""
+
+    lo: Int[np.ndarray, "queries attributes"]
+    hi: Int[np.ndarray, "queries attributes"]
+
+    def __post_init__(self):
+        for name in ("lo", "hi"):
+            object.__setattr__(
+                self, name, np.atleast_2d(np.asarray(getattr(self, name), np.int64))
+            )
+        if self.lo.shape != self.hi.shape:
+            raise ValueError(f"Boxes.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+        if (bad := ((self.lo < 0) | (self.hi < self.lo)).any(axis=1)).any():
+            i = int(bad.argmax())
+            raise ValueError(f"box {i} is {self.lo[i]}..{self.hi[i]}: need 0 <= lo <= hi")
+
+    def on(self, domain: Domain) -> Boxes:
+        """Itself, if every box lies in the domain."""
+        if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
+            raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Volumes of the boxes, in cells."""
+        return (self.hi - self.lo).astype(float).prod(axis=1)
+
+    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+        """A slice of keys along the first attribute, then a mask along the others."""
+        stride = domain.strides[0]
+        start = np.searchsorted(keys, self.lo[:, 0] * stride)
+        stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
+        columns = [domain.column(keys, a) for a in domain.attributes[1:]]
+        out = np.zeros(len(self))
+        for i, (a, b) in enumerate(zip(start, stop, strict=True)):
+            inside = np.ones(max(0, b - a), bool)
+            for j, column in enumerate(columns, 1):
+                inside &= (column[a:b] >= self.lo[i, j]) & (column[a:b] < self.hi[i, j])
+            out[i] = values[a:b][inside].sum()
+        return out
+
+
+_BLOCK = 2**15  # keys that are shuffled at a time
+
+
+@value
+class Shuffle:
+    """A public pseudo-random order of the keys 0 … size − 1, computed key by key.
+
+    A bijection on the next power of two (odd multiplications and xor-shifts, after the finaliser of
+    MurmurHash3), walked until it lands inside: a permutation of the domain that is never stored.
+    """
+
+    size: int
+    seed: int
+
+    def __call__(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """The places of `keys` in the shuffled order."""
+        keys = np.asarray(keys)
+        place = np.empty(len(keys), np.int64)
+        for i in range(0, len(keys), _BLOCK):  # what stays in the cache is several times faster
+            place[i : i + _BLOCK] = self._places(keys[i : i + _BLOCK])
+        return place
+
+    def _places(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        bits = max(2, (self.size - 1).bit_length())
+        mask = np.uint64(2**bits - 1)
+        shift = np.uint64((bits + 1) // 2)
+        odd = np.random.default_rng(self.seed).integers(0, 2**63, 4, dtype=np.uint64) * 2 + 1
+
+        def mix(x):
+            for constant in odd.astype(np.uint64):
+                x *= constant
+                x += constant
+                x &= mask
+                x ^= x >> shift
+            return x
+
+        place = mix(keys.astype(np.uint64))
+        outside = np.flatnonzero(place >= np.uint64(self.size))
+        while outside.size:
+            place[outside] = mix(place[outside])
+            outside = outside[place[outside] >= np.uint64(self.size)]
+        return place.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Random subsets as windows [lo, hi) of a shuffled order: any size costs the same."""
+
+    shuffle: Shuffle
+    ranges: Ranges
+
+    def on(self, domain: Domain) -> Windows:
+        """Itself, if it was drawn for a domain of this size."""
+        if domain.size != self.shuffle.size:
+            raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.ranges)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Sizes of the subsets."""
+        return self.ranges.cells(domain)
+
+    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+        """Ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
+        return self.ranges._between(*_shuffled(self.shuffle, keys, values))
+
+
+_known: dict[tuple, tuple] = {}  # what `_shuffled` found, while the arrays it is about live
+
+
+def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> tuple:
+    """The keys' places in a shuffled order, sorted, and the prefix sums of `values` along it.
+
+    Where keys are many the values are put in their places instead, and None stands for all places.
+    """
+    name = (shuffle, id(keys), id(values))
+    if name not in _known:
+        places = shuffle(keys)
+        if 8 * len(keys) > shuffle.size:
+            dense = np.zeros(shuffle.size, values.dtype)
+            dense[places] = values
+            found = None, _prefix(dense)
+        else:
+            order = np.argsort(places)
+            found = places[order], _prefix(values[order])
+        for array in (keys, values):  # an id is free again when its array is gone
+            weakref.finalize(array, _known.pop, name, None).atexit = False
+        _known[name] = found
+    return _known[name]
+
+
+def _random_intervals(
+    domain: Domain, size: int, count: int, rng: np.random.Generator
+) -> Ranges:
+    if size > domain.size:
+        raise ValueError(f"queries of {size} cells do not fit a domain of {domain.size}")
+    lo = rng.integers(0, domain.size - size, count, endpoint=True)
+    return Ranges(lo, lo + size)
+
+
+@value
+class RandomRanges:
+    """`count` ranges of `size` consecutive keys, placed uniformly.
+
+    >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
+    5
+    """
+
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
+    count: int = parameter(200, 1, integer=True, unit="queries")
+    seed: int = parameter(0, 0, integer=True)
+
+    def on(self, domain: Domain) -> Ranges:
+        """The ranges on `domain`."""
+        return _random_intervals(
+            domain, self.size, self.count, np.random.default_rng(self.seed)
+        )
+
+
+@value
+class RandomSubsets:
+    """`count` subsets of `size` cells, each uniform among all subsets of its size."""
+
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
+    count: int = parameter(200, 1, integer=True, unit="queries")
+    seed: int = parameter(0, 0, integer=True)
+
+    def on(self, domain: Domain) -> Windows:
+        """The subsets on `domain`, as windows of one shuffled order."""
+        shuffle, rng = np.random.SeedSequence(self.seed).spawn(2)
+        return Windows(
+            Shuffle(domain.size, int(shuffle.generate_state(1)[0])),
+            _random_intervals(domain, self.size, self.count, np.random.default_rng(rng)),
+        )
