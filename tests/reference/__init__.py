@@ -1,0 +1,1 @@
+"""Slow, literal reference procedures, written from the papers without reading the project."""

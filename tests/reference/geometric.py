@@ -1,0 +1,49 @@
+"""Two-sided geometric noise (methods.md 0.2; cormode2012 section 2.1).
+
+Pr[X = x] = (1 - a)/(1 + a) * a^|x| over the integers, a = exp(-epsilon/sensitivity).
+"""
+
+import math
+
+from numpy.random import Generator
+
+
+def alpha_for(epsilon: float, sensitivity: float = 1.0) -> float:
+    """a = exp(-epsilon/sensitivity)."""
+    if not (epsilon > 0 and sensitivity > 0):
+        raise ValueError("epsilon and sensitivity must be positive")
+    return math.exp(-epsilon / sensitivity)
+
+
+def pmf(x: int, alpha: float) -> float:
+    """Pr[X = x]."""
+    return (1 - alpha) / (1 + alpha) * alpha ** abs(x)
+
+
+def cdf(x: int, alpha: float) -> float:
+    """Pr[X <= x]: the lower tail a^-x/(1 + a) for x < 0, its mirror image above."""
+    if x < 0:
+        return alpha ** (-x) / (1 + alpha)
+    return 1 - alpha ** (x + 1) / (1 + alpha)
+
+
+def draw(alpha: float, rng: Generator) -> int:
+    """One value: the difference of two geometrics of success 1 - a (the offsets cancel)."""
+    first = int(rng.geometric(1 - alpha))
+    second = int(rng.geometric(1 - alpha))
+    return first - second
+
+
+def mean_abs(alpha: float) -> float:
+    """E|X| = 2a/(1 - a^2)."""
+    return 2 * alpha / (1 - alpha**2)
+
+
+def variance(alpha: float) -> float:
+    """Var X = 2a/(1 - a)^2."""
+    return 2 * alpha / (1 - alpha) ** 2
+
+
+def reach(alpha: float) -> int:
+    """Steps after which a^steps < 1e-25: where the direct summations here may stop."""
+    return math.ceil(math.log(1e-25) / math.log(alpha)) + 1

@@ -1,0 +1,120 @@
+"""Threshold sampling, with or without a filter, the laborious way (methods.md 9.1, 9.2 items
+0, 2, 7; cormode2012 2.3, C.2 and C.4).
+
+Noise on every cell; one-sided: negative noisy values become 0; drop |x| < theta; include with
+probability min(|x|/tau, 1). The value 0 is never included. tau = 0: every nonzero is included.
+theta and tau are real numbers >= 0.
+"""
+
+import math
+
+from numpy.random import Generator
+
+from . import geometric
+
+
+def inclusion(x: int, theta: float, tau: float, sides: int) -> float:
+    """Pr[a cell is released | its noisy value is x]."""
+    if theta < 0 or tau < 0 or sides not in (1, 2):
+        raise ValueError("theta and tau must be >= 0 and sides 1 or 2")
+    if sides == 1 and x < 0:
+        x = 0
+    if x == 0 or abs(x) < theta:
+        return 0.0
+    if abs(x) >= tau:
+        return 1.0
+    return abs(x) / tau
+
+
+def weight(x: int, tau: float) -> float:
+    """Horvitz-Thompson: x / min(|x|/tau, 1) = sign(x) * max(|x|, tau), for x other than 0."""
+    return math.copysign(max(abs(x), tau), x)
+
+
+def release(
+    counts: list[int],
+    epsilon: float,
+    sensitivity: float,
+    tau: float,
+    theta: float,
+    sides: int,
+    rng: Generator,
+) -> dict[int, tuple[int, float]]:
+    """Cell index -> (noisy value, unbiased weight), for the sampled cells."""
+    alpha = geometric.alpha_for(epsilon, sensitivity)
+    noisy = [count + geometric.draw(alpha, rng) for count in counts]
+    released = {}
+    for cell, x in enumerate(noisy):
+        if rng.random() < inclusion(x, theta, tau, sides):
+            released[cell] = (x, weight(x, tau))
+    return released
+
+
+def survival(alpha: float, theta: float, tau: float, sides: int) -> float:
+    """Pr[an empty cell is released], by summing pmf * inclusion over the noisy values."""
+    limit = math.ceil(theta) + geometric.reach(alpha)
+    terms = []
+    for x in range(-limit, limit + 1):
+        terms.append(geometric.pmf(x, alpha) * inclusion(x, theta, tau, sides))
+    return math.fsum(terms)
+
+
+def survival_closed(alpha: float, theta: float, tau: float, sides: int) -> float:
+    """The same in closed form, for real theta and tau.
+
+    A = max(ceil(theta), 1) is the smallest magnitude that can be released, T = floor(tau).
+    T < A: filter only, sides * a^A/(1 + a). Otherwise the magnitudes A..T contribute
+    (1-a)/(1+a)/tau * sum v a^v and those above T contribute a^(T+1)/(1+a), where
+    sum_{v=A}^{T} v a^v = (a^A (A(1-a) + a) - a^(T+1) ((T+1)(1-a) + a)) / (1-a)^2.
+    """
+    first = max(math.ceil(theta), 1)
+    last = math.floor(tau)
+    if last < first:
+        return sides * alpha**first / (1 + alpha)
+    gap = 1 - alpha
+    below = alpha**first * (first * gap + alpha)
+    below -= alpha ** (last + 1) * ((last + 1) * gap + alpha)
+    above = alpha ** (last + 1) / (1 + alpha)
+    return sides * (below / (tau * gap * (1 + alpha)) + above)
+
+
+def value_pmf(v: int, alpha: float, theta: float, tau: float, sides: int) -> float:
+    """Pr[noisy value = v | an empty cell is released]."""
+    joint = geometric.pmf(v, alpha) * inclusion(v, theta, tau, sides)
+    return joint / survival(alpha, theta, tau, sides)
+
+
+def value_cdf(v: int, alpha: float, theta: float, tau: float, sides: int) -> float:
+    """Pr[noisy value <= v | an empty cell is released], by direct summation."""
+    lowest = min(v, -math.ceil(theta)) - geometric.reach(alpha)
+    terms = []
+    for x in range(lowest, v + 1):
+        terms.append(geometric.pmf(x, alpha) * inclusion(x, theta, tau, sides))
+    return math.fsum(terms) / survival(alpha, theta, tau, sides)
+
+
+def tau_for(
+    m: int, size: float, epsilon: float, sensitivity: float, theta: float, sides: int
+) -> float:
+    """The real tau with m * survival = size, by bisection (9.2 item 0).
+
+    survival is constant up to A = max(ceil(theta), 1), then strictly decreasing. When even
+    that constant gives at most `size` survivors there is nothing to sample: tau = 0.
+    """
+    if not size > 0:
+        raise ValueError("size must be positive")
+    alpha = geometric.alpha_for(epsilon, sensitivity)
+    if m * survival(alpha, theta, 0.0, sides) <= size:
+        return 0.0
+    low = float(max(math.ceil(theta), 1))
+    high = 2 * low
+    while m * survival(alpha, theta, high, sides) > size:
+        low, high = high, 2 * high
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return high
+        if m * survival(alpha, theta, middle, sides) > size:
+            low = middle
+        else:
+            high = middle

@@ -1,0 +1,347 @@
+"""The door: exact laws, one sampler with two bit sources, receipts that say what was paid."""
+
+import os
+from decimal import Decimal, getcontext
+from fractions import Fraction
+from math import exp, inf
+
+import numpy as np
+import pytest
+from agreement import RARE, fits, same_counts, same_law
+from reference import geometric as literal
+from reference import golden, high_pass_filter, laplace, priority_sampling, threshold_sampling
+from scipy import stats
+
+from workbench import DP, noise
+from workbench.noise import bits, laws, priorities
+from workbench.noise.empty_cells import EmptyCell, ranks
+from workbench.noise.exact import Interval, accept, exp_neg, is_below
+
+getcontext().prec = 90
+
+
+def decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def real(x):
+    return lambda b: Interval.of(Fraction(x), b)
+
+
+def fixed(*drawn):
+    """A source of bits that says what it is told, then zeros."""
+    left = list(drawn)
+    return lambda n: np.array([left.pop(0) if left else 0 for _ in range(n)], np.uint64)
+
+
+# exact arithmetic
+
+
+@pytest.mark.parametrize(
+    "x", [Fraction(1, 10), Fraction(0.1), Fraction(1), Fraction(7, 3), Fraction(50)]
+)
+@pytest.mark.parametrize("precision", [64, 192, 250])
+def test_exp_neg_encloses_the_exponential(x, precision):
+    a, truth = exp_neg(x, precision), (-decimal(x)).exp() * 2**precision
+    assert a.lo <= truth <= a.hi and a.hi - a.lo <= 2
+
+
+def test_intervals_enclose_every_operation():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x, y = sorted(
+            (Fraction(int(a), 10**6) for a in rng.integers(1, 10**7, 2)), reverse=True
+        )
+        a, b = Interval.of(x, 40), Interval.of(y, 40)
+        for got, truth in [
+            (a + b, x + y),
+            (a - b, x - y),
+            (a * b, x * y),
+            (a / b, x / y),
+            (a**5, x**5),
+        ]:
+            assert got.lo <= truth * 2**40 <= got.hi
+
+
+def test_a_coin_reads_as_many_bits_as_it_needs():
+    third = real(Fraction(1, 3))
+    word = 2**64 // 3  # the first 64 bits of 1/3 are those of the variate: undecided
+    assert not is_below(word, third, fixed(2**64 - 1))
+    assert is_below(word, third, fixed(0))
+    more = [2**64 // 3] * 4 + [0]  # the bits of 1/3 again and again: the precision must grow
+    assert is_below(word, third, fixed(*more))
+
+
+def test_coins_near_their_chance_are_decided_exactly():
+    chance = Fraction(1, 3)
+    for word, heads in [(2**64 // 3 - 1, True), (2**64 // 3 + 1, False)]:
+        wrong = np.array([float(chance) + (-1e-13 if heads else 1e-13)])  # a float that errs
+        got = accept(wrong, lambda i, b: Interval.of(chance, b), fixed(word))
+        assert got.tolist() == [heads]
+
+
+# laws
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 1.0, 0.1, 0.01])
+def test_noise_has_exactly_the_geometric_law(epsilon):
+    noisy, _ = noise.geometric(
+        np.zeros(400_000, np.int64), l1=1, epsilon=epsilon, rng=np.random.default_rng(1)
+    )
+    assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon))) > 1e-4
+
+
+@pytest.mark.parametrize("epsilon, l1", [(1.0, 1), (0.2, 2.0)])
+def test_system_noise_has_the_same_law(epsilon, l1):
+    noisy, _ = noise.geometric(np.zeros(300_000, np.int64), l1=l1, epsilon=epsilon)
+    assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon / l1))) > RARE
+
+
+@pytest.mark.parametrize("epsilon", [0.003, 1e-4, 1e-8])
+def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
+    n = 200_000
+    noisy, _ = noise.geometric(
+        np.zeros(n, np.int64), l1=1, epsilon=epsilon, rng=np.random.default_rng(2)
+    )
+    continuous = np.random.default_rng(3).laplace(0, 1 / epsilon, n)
+    assert same_law(noisy, continuous) > 1e-4 or epsilon > 0.001
+    assert noisy.var() == pytest.approx(2 / epsilon**2, rel=0.03)
+    if epsilon == 0.003:
+        assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon))) > 1e-4
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.9, 0.995, 1 - 1e-6])
+def test_gaps_are_geometric(ratio):
+    x = laws.Geometric(real(ratio)).sample(200_000, bits.words(np.random.default_rng(4)))
+    if ratio < 0.999:
+        assert fits(x.view(np.int64), lambda k: (1 - ratio) * ratio**k if k >= 0 else 0) > 1e-4
+    assert x.mean() == pytest.approx(ratio / (1 - ratio), rel=0.01)
+    places = x.astype(np.int64) & 7  # the place inside a block must lean the right way
+    expected = ratio ** np.arange(8) / (ratio ** np.arange(8)).sum()
+    assert np.bincount(places, minlength=8) / len(x) == pytest.approx(expected, abs=0.005)
+
+
+def test_the_table_agrees_with_90_digits():
+    law = laws.two_sided(Fraction(0.1))
+    alpha = (-decimal(Fraction(0.1))).exp()
+    for cell in (1, 5, 700, 2**15 - 3, 2**15, 40_000, 65_534):
+        x = int(law.inverse.table[cell])
+        if x == -(2**15):
+            continue
+        lo, hi = Decimal(cell) / 2**16, Decimal(cell + 1) / 2**16
+        upper = lambda k: (
+            alpha**k / (1 + alpha) if k > 0 else 1 - alpha ** (1 - k) / (1 + alpha)
+        )  # noqa: E731
+        assert upper(x + 1) <= lo and hi <= upper(x)  # outcomes run downwards along [0, 1)
+
+
+def test_bits_that_fall_on_a_boundary_are_refined_not_guessed():
+    law = laws.TwoSidedGeometric(Fraction(1))
+    edge = law.inverse.edges[10]  # between two outcomes
+    w = edge.lo >> 192 - 64
+    x, y = (law.inverse._place(w, fixed(*rest)) for rest in ([0, 0, 0, 0], [2**64 - 1] * 4))
+    assert y - x == 1
+    deep = [edge.lo >> 192 - 64 * k & 2**64 - 1 for k in (2, 3)]  # agrees for 192 bits
+    fresh = laws.TwoSidedGeometric(Fraction(1)).inverse
+    assert fresh._place(w, fixed(*deep, 2**64 - 1, 2**64 - 1)) in (10, 11) and fresh.bits > 192
+
+
+@pytest.mark.parametrize(
+    "epsilon, theta, tau, sides",
+    [(0.1, 40, 0, 2), (0.1, 4.3, 0, 2), (0.5, 3, 0, 1), (0.5, 0, 0, 1), (0.1, 40, 100, 2)]
+    + [(1.0, 3, 10, 2), (0.1, 4.3, 7.3, 2), (0.1, 0, 0.5, 2), (0.7, 0, 30.5, 1), (0.5, 6, 2, 2)]
+    + [(0.2, 2, 400, 2), (0.2, 30, 45.5, 1)],
+)
+def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
+    epsilon, theta, tau, sides
+):
+    alpha = exp(-epsilon)
+    law = EmptyCell(laws.two_sided(Fraction(epsilon)).alpha, theta, sides, tau)
+    if tau:
+        survival = threshold_sampling.survival(alpha, theta, tau, sides)
+        pmf = lambda v: threshold_sampling.value_pmf(v, alpha, theta, tau, sides)  # noqa: E731
+    else:
+        survival = high_pass_filter.survival(alpha, theta, sides)
+        passes = lambda v: high_pass_filter.passes(v, theta, sides)  # noqa: E731
+        pmf = lambda v: passes(v) * literal.pmf(v, alpha) / survival  # noqa: E731
+    assert float(law.survival(192)) == pytest.approx(survival, rel=1e-12)
+    values = law.values(60_000, bits.words(np.random.default_rng(5)))
+    assert fits(values, pmf) > 1e-4
+
+
+def test_golden_numbers():
+    golden.check()
+    for epsilon, book in ((0.1, golden.SMALL_EPSILON), (1.0, golden.LARGE_EPSILON)):
+        law = lambda *a, e=epsilon: float(noise.empty_cell(Fraction(e), *a).survival(128))  # noqa: E731
+        theta, tau = (40, 100) if epsilon == 0.1 else (3, 10)
+        assert law(theta, 2) == pytest.approx(book["p2"], rel=1e-11)
+        assert law(theta, 1) == pytest.approx(book["p1"], rel=1e-11)
+        assert law(0, 2, tau) == pytest.approx(book["p_tau"], rel=1e-11)
+        assert law(theta, 2, tau) == pytest.approx(book["p_theta_tau"], rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "empty, p", [(1000, 0.9), (5000, 0.3), (10**6, 1e-3), (9 * 10**18, 5e-17), (1, 0.4)]
+)
+def test_survivors_are_independent_choices(empty, p):
+    words = bits.words(np.random.default_rng(6))
+    drawn = [ranks(empty, real(p), words) for _ in range(300)]
+    assert all((np.diff(r) > 0).all() and (r < empty).all() and (r >= 0).all() for r in drawn)
+    sizes, mean = np.array([len(r) for r in drawn]), empty * Fraction(p)
+    assert sizes.mean() == pytest.approx(
+        float(mean), abs=5 * (float(mean) * (1 - p) / 300) ** 0.5
+    )
+    assert sizes.var() == pytest.approx(float(mean) * (1 - p), rel=0.5)
+    where = np.concatenate(drawn)
+    spread = (where + np.random.default_rng(7).random(len(where))) / empty
+    assert stats.kstest(spread, "uniform").pvalue > 1e-4
+
+
+def test_rare_survivors_come_at_their_rate_and_anywhere():
+    words = bits.words(np.random.default_rng(7))
+    drawn = [ranks(10**6, real(1e-7), words) for _ in range(6000)]
+    found = np.concatenate(drawn)
+    assert len(found) == pytest.approx(600, abs=5 * 600**0.5)
+    assert same_law(found / 10**6, np.linspace(0, 1, 10_000)) > 1e-4
+    assert len(ranks(2**62, lambda b: Interval(0, 1, b), words)) == 0  # p below 2^-192
+
+
+# priorities
+
+
+def test_priorities_of_equal_first_bits_are_told_apart():
+    pool = priorities.Candidates(np.full(6, 50), bits.words(np.random.default_rng(8)))
+    pool.drawn[:] = 2**40 + 1
+    pool.inverse[:] = pool.inverse[0]
+    taken, tau = priorities.largest([pool], 3)
+    assert taken.sum() == 3 and tau > 0
+    worst_taken = max(pool.bounds(i, 64)[1] for i in np.flatnonzero(taken))
+    assert worst_taken <= min(pool.bounds(i, 64)[1] for i in np.flatnonzero(~taken))
+
+
+def test_tau_is_the_next_priority_rounded_down_to_the_grid():
+    pool = priorities.Candidates(np.arange(1, 200), bits.words(np.random.default_rng(9)))
+    taken, tau = priorities.largest([pool], 50)
+    exact = sorted(1 / pool.bounds(i, 0)[1] for i in range(199))[-51]
+    assert tau == int(exact * priorities.GRID) / priorities.GRID and taken.sum() == 50
+
+
+@pytest.mark.parametrize("theta, start", [(0, None), (0, 200.0), (20, 500.0), (0, 16.0)])
+def test_a_wrong_guess_changes_no_law(monkeypatch, theta, start):
+    """A guess far too high is extended downwards; restarting instead would bias τ_s."""
+    rng, epsilon, m, size = np.random.default_rng(10), 0.1, 1000, 60
+    keys, counts = np.arange(0, 40 * 7, 7), np.full(40, 60)
+    dense = np.zeros(m, np.int64)
+    dense[keys] = counts
+    if start:
+        monkeypatch.setattr(priorities, "guess", lambda *a: start)
+    ours = [
+        noise.top(keys, counts, m, l1=1, epsilon=epsilon, theta=theta, most=size, rng=rng)
+        for _ in range(700)
+    ]
+    full = []
+    for _ in range(700):
+        noisy, _ = noise.geometric(dense, l1=1, epsilon=epsilon, rng=rng)
+        kept, tau = noise.take(noisy, theta=theta, most=size, rng=rng)
+        full.append((np.flatnonzero(kept), noisy[kept], tau))
+    assert same_law([r[2] for r in ours], [r[2] for r in full]) > 1e-4
+    for column in (0, 1):
+        a, b = (np.concatenate([r[column] for r in runs]) for runs in (ours, full))
+        assert same_law(a, b) > 1e-4 and same_counts(a, b) > 1e-4
+    share = [[np.isin(keys, r[0]).mean() for r in runs] for runs in (ours, full)]
+    assert same_law(*share) > 1e-4
+
+
+def test_the_second_step_agrees_with_the_literal_one():
+    rng, counts = np.random.default_rng(11), [0] * 60 + [30] * 20
+    literally = [priority_sampling.release(counts, 0.2, 1.0, 15, 3, 2, rng) for _ in range(800)]
+    ours = []
+    for _ in range(800):
+        noisy, _ = noise.geometric(np.array(counts), l1=1, epsilon=0.2, rng=rng)
+        kept, tau = noise.take(noisy, theta=3, most=15, rng=rng)
+        ours.append((noisy[kept], tau))
+    assert same_law([t for _, t in literally], [t for _, t in ours]) > 1e-4
+    values = [v for r, _ in literally for v, _ in r.values()]
+    assert same_law(values, np.concatenate([v for v, _ in ours])) > 1e-4
+
+
+# Laplace on a grid
+
+
+@pytest.mark.parametrize("value, grid", [(0.3, 0.25), (-7.1, 0.125), (5.0, 2.0)])
+def test_laplace_answers_lie_on_the_grid_with_the_literal_law(value, grid):
+    n, epsilon, l1 = 40_000, 0.7, 1.5
+    noisy, receipt = noise.laplace(
+        np.full(n, value),
+        l1=l1,
+        epsilon=epsilon,
+        grid=grid,
+        l0=1,
+        rng=np.random.default_rng(12),
+    )
+    units = noisy / grid
+    assert (units == np.rint(units)).all() and receipt.cost == DP(epsilon)
+    pmf = lambda k: laplace.pmf(k * grid, value, l1, 1, grid, epsilon)  # noqa: E731
+    assert fits(units.astype(int), pmf) > 1e-4
+
+
+def test_whole_numbers_need_no_rounding_allowance():
+    whole, _ = noise.laplace(
+        np.zeros(10**5, int), l1=1, epsilon=1, grid=1.0, rng=np.random.default_rng(0)
+    )
+    assert whole.var() == pytest.approx(literal.variance(exp(-1)), rel=0.03)
+    some, _ = noise.laplace(
+        np.zeros(10**5), l1=1, epsilon=1, grid=1.0, l0=1, rng=np.random.default_rng(0)
+    )
+    assert some.var() == pytest.approx(literal.variance(exp(-0.5)), rel=0.03)
+
+
+@pytest.mark.parametrize("grid", [0.0, -1.0, 0.3, inf, float("nan")])
+def test_a_grid_is_a_power_of_two(grid):
+    with pytest.raises(ValueError, match="grid"):
+        noise.laplace(np.zeros(1), l1=1, epsilon=1, grid=grid)
+
+
+# the door
+
+
+def test_system_noise_never_repeats_across_a_fork():
+    read, write = os.pipe()
+    draw = lambda: noise.geometric(np.zeros(64, np.int64), l1=1, epsilon=0.01)[0].tobytes()  # noqa: E731
+    draw()  # whatever state there is exists before the fork
+    if (child := os.fork()) == 0:
+        os.write(write, draw())
+        os._exit(0)
+    mine = draw()
+    os.waitpid(child, 0)
+    assert os.read(read, 10**4) != mine and len(mine) == 512
+
+
+def test_seeded_noise_replays_and_says_so():
+    draw = lambda s: noise.geometric(
+        np.zeros(99, np.int64), l1=1, epsilon=1, rng=np.random.default_rng(s)
+    )  # noqa: E731
+    (a, paid), (b, _), (c, _) = draw(0), draw(0), draw(1)
+    assert (a == b).all() and (a != c).any() and paid.simulated
+    assert not noise.geometric(np.zeros(9, np.int64), l1=1, epsilon=1)[1].simulated
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), inf, 1e-300])
+def test_a_price_must_be_payable(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        noise.geometric(np.zeros(3, np.int64), l1=1, epsilon=epsilon)
+
+
+def test_a_summary_too_large_to_hold_is_refused_before_anything_is_drawn():
+    with pytest.raises(ValueError, match="raise theta"):
+        noise.survivors(np.empty(0, int), np.empty(0, int), 10**14, l1=1, epsilon=0.1, theta=1)
+
+
+def test_places_are_a_uniform_sample_without_repeats():
+    for count, size in [(5, 9), (9, 9), (100, 10**15), (3, 100)]:
+        drawn = noise.places(count, size, rng=np.random.default_rng(0))
+        assert (
+            len(np.unique(drawn)) == count and drawn.max() < size and (np.diff(drawn) > 0).all()
+        )
+    many = [noise.places(3, 10, rng=np.random.default_rng(s)) for s in range(3000)]
+    assert np.bincount(np.concatenate(many)) == pytest.approx(900, abs=130)

@@ -1,0 +1,227 @@
+"""Which empty cells enter a summary, and with what values, without visiting the others.
+
+Every empty cell's noisy value has the same law, so the empty cells that pass are i.i.d. choices: the
+gaps between them are geometric with the survival probability p, and their values follow the noise
+given that it passed. Cost is in survivors; the number of empty cells may be anything below 2^63.
+
+Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, Remark 1 and appendix C.
+Differs gaps instead of a binomial count and rejected positions; the survival probability for real θ
+        and τ (printed for whole numbers); everything exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, lru_cache
+from math import ceil, floor, sqrt
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench.noise import kernels
+from workbench.noise.bits import Words, below
+from workbench.noise.exact import Interval, Real, accept, is_below
+from workbench.noise.laws import Geometric, Inversion
+
+_CHUNK = 2**16
+_TAIL = 14  # scales of noise beyond which `Rising` is about as rare as one table entry
+
+
+class EmptyCell:
+    """The law of one empty cell: noise v passes |v| >= theta (`sides` = 2) or v >= theta (1), then is
+    sampled with probability min(|v|/tau, 1); `above` conditions on not having been sampled at a
+    larger threshold, as priority sampling needs when it lowers its guess.
+    """
+
+    def __init__(
+        self,
+        alpha: Real,
+        theta: float,
+        sides: int,
+        tau: float = 0.0,
+        above: float | None = None,
+    ):
+        self.alpha, self.sides, self.sampled = alpha, sides, tau > 0
+        lowest = 0 if sides == 1 and not self.sampled else 1
+        self.theta = max(ceil(theta), lowest)
+        self.tau = Fraction(tau)
+        self.above = None if above is None else Fraction(above)
+        self.survival = cache(self._survival)
+
+    def _entering(self, tau: Fraction, bits: int) -> Interval:
+        """Σ_v Pr[v] · min(|v|/τ, 1) over passing v, for real τ.
+
+        With T = ⌊τ⌋ and θ <= T the sum below T is
+        Σ_{v=θ}^{T} v·α^v = (θα^θ − (θ−1)α^{θ+1} − (T+1)α^{T+1} + Tα^{T+2}) / (1−α)².
+        """
+        a, t, top = self.alpha(bits), self.theta, int(tau)
+        one = Interval.of(1, bits)
+        power = lambda k: a**k  # noqa: E731
+        total = power(max(top + 1, t)) if tau > 0 else power(t)
+        if tau > 0 and t <= top:
+            plus = Interval.of(t, bits) * power(t) + Interval.of(top, bits) * power(top + 2)
+            minus = Interval.of(max(t - 1, 0), bits) * power(t + 1)
+            minus = minus + Interval.of(top + 1, bits) * power(top + 1)
+            total = total + (plus - minus) / ((one - a) * Interval.of(tau, bits))
+        return Interval.of(self.sides, bits) * total / (one + a)
+
+    def _survival(self, bits: int) -> Interval:
+        """The probability p that an empty cell survives."""
+        work = bits + 128  # 1 − α may cancel as many bits
+        p = self._entering(self.tau, work)
+        if self.above is not None:
+            earlier = self._entering(self.above, work)
+            p = (p - earlier) / (Interval.of(1, work) - earlier)
+        return Interval(p.lo >> 128, min(1 << bits, -(-p.hi >> 128)), bits)
+
+    def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """n independent values of survivors, exactly distributed.
+
+        Without sampling |v| − θ is geometric. With it, a proposal is kept with its exact weight: from
+        the law ∝ α^v where τ is small, ∝ v·α^v where it is large; both are kept at least half the
+        time or so.
+        """
+        if not self.sampled:
+            v = _geometric(self.alpha).sample(n, words).view(np.int64)
+            v += self.theta
+        else:
+            v = self._weighted(n, words)
+        if self.sides == 2:
+            kernels.flip(v, words(-(-n // 64)))
+        return v
+
+    def _weighted(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        t, tau, above = self.theta, self.tau, self.above
+        rise = 1 / tau - (1 / above if above else 0)  # weight per unit of v, as long as v <= τ
+        peak = 1 - (tau / above if above else 0)
+        wide = tau > t + 1 / (1 - float(self.alpha(64)))
+
+        def chance(v):
+            kept = np.minimum(v / float(tau), 1)
+            if above:
+                kept = np.maximum(kept - np.minimum(v / float(above), 1), 0)
+            return kept / (float(rise) * v) if wide else kept / float(peak)
+
+        def exact(v: int, bits: int) -> Interval:
+            kept = min(v / tau, Fraction(1)) - (min(v / above, 1) if above else 0)
+            return Interval.of(max(kept, Fraction(0)) / (rise * v if wide else peak), bits)
+
+        law = _rising(self.alpha, t) if wide else _geometric(self.alpha)
+        out, have = np.empty(n, np.int64), 0
+        while have < n:
+            k = min(2 * (n - have) + 16, _CHUNK)  # what stays in cache is much faster
+            v = law.sample(k, words).view(np.int64) + t
+            unsure = np.flatnonzero(v > floor(tau)) if wide else np.arange(k)
+            x, kept = v[unsure], np.ones(k, bool)
+            kept[unsure] = accept(
+                chance(x.astype(float)), lambda i, bits, x=x: exact(int(x[i]), bits), words
+            )
+            v = v[kept][: n - have]
+            out[have : have + v.size] = v
+            have += v.size
+        return out
+
+
+class Rising:
+    """Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …: what sampling at a large τ keeps of the noise."""
+
+    def __init__(self, alpha: Real, theta: int):
+        self.alpha, self.theta, self.steps = alpha, theta, _geometric(alpha)
+        self.tail = tail = ceil(_TAIL / self.steps.decay)
+        self.table = None
+        if self.steps.decay < 1 / 250:  # too wide for one table
+            return
+
+        def boundaries(bits: int) -> list[Interval]:
+            a, one = alpha(bits), Interval.of(1, bits)
+            rest = lambda x: Interval.of(theta + x, bits) * (one - a) + a  # noqa: E731
+            power, edges = one / rest(0), []
+            for x in range(1, tail + 1):  # Pr[X >= x] = α^x·((θ+x)(1−α) + α) / (θ(1−α) + α)
+                power = power * a
+                edges.append(one - power * rest(x))
+            return edges
+
+        self.table = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
+
+    def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """n draws."""
+        if self.table is None:
+            return self._from(0, n, words)
+        out = np.zeros(n, np.int64)
+        where, x = self.table.add(out, words)
+        far = where[x == self.tail]
+        out[far] = self._from(self.tail, far.size, words)
+        return out
+
+    def _from(self, start: int, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """The law given x >= start: from there on, one geometric or, past the first, the sum of two.
+
+        With t = θ + start, Σ (t+g)·α^g = t/(1−α) + α/(1−α)².
+        """
+
+        def one(bits: int) -> Interval:
+            a = self.alpha(bits)
+            at = Interval.of(self.theta + start, bits) * (Interval.of(1, bits) - a)
+            return at / (at + a)
+
+        x = self.steps.sample(n, words).view(np.int64) + start
+        two = ~accept(np.full(n, float(one(64))), lambda i, bits: one(bits), words)
+        x[two] += 1 + self.steps.sample(np.count_nonzero(two), words).view(np.int64)
+        return x
+
+
+@lru_cache(64)
+def _geometric(ratio: Real) -> Geometric:
+    """Tables of a geometric law, made once for each ratio."""
+    return Geometric(ratio)
+
+
+_rising = lru_cache(64)(Rising)
+
+
+@lru_cache(64)
+def _gaps(p: Real) -> Geometric:
+    """The law of how many empty cells stay empty before the next survivor."""
+    return Geometric(cache(lambda bits: Interval.of(1, bits) - p(bits)))
+
+
+def ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
+    """Which of `empty` cells survive, each independently with probability exactly p: sorted ranks."""
+    chance = float(p(192))
+    if p(192).lo >= 1 << 192:
+        return np.arange(empty)
+    if chance * empty < 1 / 8:
+        return np.array(_rare(empty, p, words), np.int64)
+    room = int(empty * chance + 8 * sqrt(empty * chance) + 64)
+    out, k, start = np.empty(min(room, empty), np.uint64), 0, np.uint64(0)
+    end = np.uint64(empty)
+    while start < end:
+        left = (empty - int(start)) * chance
+        gaps = _gaps(p).sample(int(min(_CHUNK, left + 8 * sqrt(left) + 16)), words)
+        if k + gaps.size > out.size:
+            out = np.concatenate([out, np.empty(max(gaps.size, out.size // 8), np.uint64)])
+        k, start = kernels.advance(gaps, start, end, out, k)
+    return out[:k].view(np.int64)
+
+
+def _rare(empty: int, p: Real, words: Words) -> list[int]:
+    """Survivors one by one, where fewer than one in eight looks has any.
+
+    There is none with probability (1−p)^empty; given some, the first is a uniform place kept with
+    probability (1−p)^place.
+    """
+    found, start = [], 0
+
+    def stays_empty(cells: int) -> Callable[[int], Interval]:
+        return lambda bits: (Interval.of(1, bits) - p(bits)) ** cells
+
+    while start < empty:
+        if is_below(int(words(1)[0]), stays_empty(empty - start), words):
+            break
+        place = below(empty - start, words)
+        while not is_below(int(words(1)[0]), stays_empty(place), words):
+            place = below(empty - start, words)
+        found.append(start + place)
+        start += place + 1
+    return found

@@ -1,0 +1,98 @@
+"""The loops that cannot be arrays, compiled; the cache lives with the virtual environment."""
+
+import os
+import sys
+from pathlib import Path
+
+if sys.prefix != sys.base_prefix:
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(sys.prefix) / "var" / "numba"))
+
+import numpy as np  # noqa: E402
+from numba import njit  # noqa: E402  (reads the environment when imported)
+
+
+@njit(cache=True, nogil=True)
+def gather(u, table, unsure, out, where):
+    """out[i] += table[u[i]]; the places of `unsure` entries go to `where`; returns how many."""
+    k = 0
+    for i in range(u.size):
+        x = table[u[i]]
+        if x == unsure:
+            where[k] = i
+            k += 1
+        else:
+            out[i] += x
+    return k
+
+
+@njit(cache=True, nogil=True)
+def toss(drawn, chance, margin, heads, near):
+    """heads[i] = 64-bit uniform < chance[i]; places closer than `margin` go to `near`; how many."""
+    k = 0
+    for i in range(drawn.size):
+        distance = (drawn[i] >> 11) * 2.0**-53 - chance[i]
+        heads[i] = distance < 0
+        if -margin <= distance <= margin:
+            near[k] = i
+            k += 1
+    return k
+
+
+@njit(cache=True, nogil=True)
+def flip(values, words):
+    """Change the sign of every value whose bit in `words` is set."""
+    for i in range(values.size):
+        bit = np.int64(words[i >> 6] >> np.uint64(i & 63)) & 1
+        values[i] = (values[i] ^ -bit) + bit
+
+
+@njit(cache=True, nogil=True)
+def advance(gaps, start, end, out, k):
+    """Write the places that `gaps` (uint64) leave from `start` on, as long as they lie below `end`.
+
+    Returns how many are written in all, and where the next gap starts (`end` when past it).
+    """
+    for i in range(gaps.size):
+        if gaps[i] >= end - start:
+            return k, end
+        out[k] = start + gaps[i]
+        start += gaps[i] + 1
+        k += 1
+    return k, start
+
+
+@njit(cache=True, nogil=True)
+def merge(keys, noisy, kept, ranks, values, out_keys, out_values):
+    """Kept occupied cells, and empty cells by their rank among those not in `keys`, in key order.
+
+    Which of the two comes next is a coin toss, so the loop computes it and never branches on it.
+    """
+    i, j, k = 0, 0, 0
+    while i < keys.size and j < ranks.size:
+        key, cell = keys[i], ranks[j] + i
+        new = cell < key
+        out_keys[k] = cell if new else key  # overwritten by the next, if not kept
+        out_values[k] = values[j] if new else noisy[i]
+        k += new | kept[i]
+        j += new
+        i += not new
+    while j < ranks.size:
+        out_keys[k] = ranks[j] + i
+        out_values[k] = values[j]
+        j += 1
+        k += 1
+    while i < keys.size:
+        if kept[i]:
+            out_keys[k] = keys[i]
+            out_values[k] = noisy[i]
+            k += 1
+        i += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def invert(values, drawn, tau, above, out):
+    """Inverse priorities: `drawn` scaled to the interval (1/max(|v|, above), 1/max(|v|, tau)]."""
+    for i in range(values.size):
+        v = float(abs(values[i]))
+        low = 1 / max(v, above)
+        out[i] = low + (drawn[i] + 0.5) * 2.0**-64 * (1 / max(v, tau) - low)

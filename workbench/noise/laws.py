@@ -1,0 +1,215 @@
+"""Exact geometric laws at array speed: inversion, with bits revealed only as far as needed.
+
+A law's boundaries are held as integer enclosures. Sixteen bits of a uniform index a table that holds
+the outcome where no boundary is near; otherwise 48 more bits and a search; otherwise exact integers
+of growing precision. Tails are memoryless and drawn again. Wide laws split into blocks: the number of
+whole blocks is geometric, the place in a block is a uniform proposal accepted with its exact weight.
+
+Source  inversion and memorylessness are classical; exp(−ε) by directed rounding is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from math import ceil, exp, log, log1p
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench.noise import kernels
+from workbench.noise.bits import Words
+from workbench.noise.exact import Interval, Real, accept, exp_neg
+
+_UNSURE = np.int16(-(2**15))
+_CHUNK = 2**16
+_TAIL = 16 * log(2)  # tails start where they are as rare as one table entry
+_DIRECT = 0.01  # a decay per step above this fits one table
+
+
+class Inversion:
+    """Outcomes 0 … len(boundaries) by inversion of a cumulative law, mapped to int16 `outcomes`.
+
+    `tails` are outcomes that the caller draws further; they never come out of the fast table.
+    """
+
+    def __init__(
+        self,
+        boundaries: Callable[[int], list[Interval]],
+        outcomes: Int[np.ndarray, " k+1"],
+        tails: tuple[int, ...] = (),
+    ):
+        self.boundaries, self.outcomes = boundaries, outcomes.astype(np.int16)
+        self.bits = 192
+        self.edges = boundaries(self.bits)
+        lo16, hi16 = (self._coarse(16, up) for up in (False, True))
+        below = np.bincount(lo16.astype(int) + 1, minlength=2**16 + 1).cumsum()
+        self.table = self.outcomes[below[: 2**16]]
+        self.table[np.minimum(np.concatenate([lo16, hi16]), 2**16 - 1)] = _UNSURE
+        self.table[np.isin(self.table, tails)] = _UNSURE
+        self.lo64, self.hi64 = self._coarse(64, False), self._coarse(64, True)
+
+    def _coarse(self, bits: int, up: bool) -> np.ndarray:
+        ends = [(e.hi if up else e.lo) >> self.bits - bits for e in self.edges]
+        return np.array([min(e, 2**bits - 1) for e in ends], np.uint64)
+
+    def add(
+        self, out: Int[np.ndarray, " n"], words: Words
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """Add a draw to every element of `out`; returns where draws were refined, and those draws."""
+        u = words(-(-out.size // 4)).view(np.uint16)[: out.size]
+        where = np.empty(out.size, np.int32)
+        where = where[: kernels.gather(u, self.table, _UNSURE, out, where)]
+        w = u[where].astype(np.uint64) << np.uint64(48) | words(where.size) >> np.uint64(16)
+        j = np.searchsorted(self.lo64, w, side="right")
+        for i in np.flatnonzero(
+            self.hi64[np.maximum(j, 1) - 1] >= np.where(j > 0, w, 2**64 - 1)
+        ):
+            j[i] = self._place(
+                int(w[i]), words
+            )  # the enclosure below reaches into this 64-bit cell
+        x = self.outcomes[j].astype(np.int64)
+        out[where] += x
+        return where, x
+
+    def _place(self, u: int, words: Words) -> int:
+        """How many boundaries lie at or below a uniform number whose first 64 bits are given."""
+        known = 64
+        while True:
+            u, known = u << 64 | int(words(1)[0]), known + 64
+            if known > self.bits:
+                self.bits *= 2
+                self.edges = self.boundaries(self.bits)
+            lo, hi = u << self.bits - known, (u + 1) << self.bits - known
+            below = sum(e.hi <= lo for e in self.edges)
+            if below == sum(e.lo < hi for e in self.edges):
+                return below
+
+
+class Geometric:
+    """Pr[X >= k] = ratio^k on k = 0, 1, 2, …: failures before the first success."""
+
+    def __init__(self, ratio: Real):
+        decay = -log(float(ratio(192))) if float(ratio(192)) > 0.5 else log(2)
+        if float(ratio(192)) > 1 - 2**-20:  # a float of the ratio itself would lose the decay
+            decay = -log1p(-float(Interval.of(1, 192) - ratio(192)))
+        self.shift = 0
+        while decay * 2**self.shift < _DIRECT or (self.shift and decay * 2**self.shift < 0.025):
+            self.shift += 1
+        if self.shift > 62:
+            raise ValueError("ratio is too close to 1 for 64-bit outcomes")
+        self.ratio, self.decay = ratio, decay
+        self.sure = int(256 * exp(-decay * 2**self.shift)) - 1  # least 256·ratio^place, or less
+        self.tail = tail = max(2, ceil(_TAIL / (decay * 2**self.shift)))
+
+        def boundaries(bits: int) -> list[Interval]:
+            block, power = ratio(bits + 64) ** (2**self.shift), Interval.of(1, bits + 64)
+            one, edges = 1 << bits, []
+            for _ in range(tail):  # Pr[X < k] = 1 − ratio^k
+                power = power * block
+                edges.append(Interval(one - -(-power.hi >> 64), one - (power.lo >> 64), bits))
+            return edges
+
+        self.blocks = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
+
+    def sample(self, n: int, words: Words) -> np.ndarray:
+        """n draws as uint64; a draw of 2^63 or more says no more than that."""
+        out = np.zeros(n, np.int64)
+        for start in range(0, n, _CHUNK):
+            self._fill(out[start : start + _CHUNK], words)
+        return out.view(np.uint64)
+
+    def _fill(self, out: np.ndarray, words: Words) -> None:
+        where, x = self.blocks.add(out, words)
+        far = where[x == self.tail]
+        while far.size:  # memoryless: what lies beyond the table is drawn again from its start
+            more = np.zeros(far.size, np.int64)
+            where, x = self.blocks.add(more, words)
+            out[far] += more
+            far = far[where[x == self.tail]]
+        if self.shift:
+            np.minimum(out, 2 ** (63 - self.shift), out=out)
+            blocks = out.view(np.uint64)
+            blocks <<= np.uint64(self.shift)
+            blocks += self._places(out.size, words)
+
+    def _places(self, n: int, words: Words) -> np.ndarray:
+        """Pr[L = l] ∝ ratio^l below 2^shift: a uniform place kept with probability ratio^l.
+
+        That is at least `sure`/256, so that a byte of coin settles most; with the others, an exact
+        coin makes up for the difference.
+        """
+        places = words(n) >> np.uint64(64 - self.shift)
+        unsure = np.flatnonzero(words(-(-n // 8)).view(np.uint8)[:n] >= self.sure)
+        tried, sure = places[unsure], Fraction(self.sure, 256)
+
+        def rest(i: int, bits: int) -> Interval:
+            kept = self.ratio(bits) ** int(tried[i]) - Interval.of(sure, bits)
+            return kept / Interval.of(1 - sure, bits)
+
+        chance = (np.exp(tried * -self.decay) - float(sure)) / float(1 - sure)
+        again = unsure[~accept(chance, rest, words)]
+        if again.size:
+            places[again] = self._places(again.size, words)
+        return places
+
+
+class TwoSidedGeometric:
+    """Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay) for a rational decay = ε/Δ."""
+
+    def __init__(self, decay: Fraction):
+        self.alpha = cache(lambda bits: exp_neg(decay, bits))
+        self.inverse = None
+        if decay < Fraction(1, 250):  # too wide for one table
+            self.magnitude = Geometric(self.alpha)
+            return
+        self.tail = tail = max(2, ceil(_TAIL / min(float(decay), 1e6)))
+
+        def boundaries(bits: int) -> list[Interval]:  # of ≥T, T−1, …, 1, 0, −1, …, −(T−1), ≤−T
+            alpha, one = self.alpha(bits), Interval.of(1, bits)
+            upper, power = [], one / (one + alpha)  # Pr[X >= x] = α^x / (1 + α)
+            for _ in range(tail):
+                power = power * alpha
+                upper.append(power)
+            return upper[::-1] + [one - u for u in upper]
+
+        self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
+
+    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
+        """Add an independent draw to every element of `out`, in place."""
+        for start in range(0, out.size, _CHUNK):
+            part = out[start : start + _CHUNK]
+            if self.inverse is None:
+                part += self._wide(part.size, words)
+                continue
+            where, x = self.inverse.add(part, words)
+            for sign in (1, -1):
+                far = where[x == sign * self.tail]
+                part[far] += sign * self._upper(far.size, words)
+
+    def _upper(self, n: int, words: Words) -> np.ndarray:
+        """The law given X >= 0, which is what a tail adds to its start."""
+        kept = np.empty(0, np.int64)
+        while kept.size < n:
+            x = np.zeros(4 * (n - kept.size) + 8, np.int64)
+            self.add(x, words)
+            kept = np.concatenate([kept, x[x >= 0]])
+        return kept[:n]
+
+    def _wide(self, n: int, words: Words) -> np.ndarray:
+        """A magnitude and a fair sign; −0 is drawn again, so that 0 is not counted twice."""
+        x = np.zeros(n, np.int64)
+        todo = np.arange(n)
+        while todo.size:
+            magnitude = self.magnitude.sample(todo.size, words).view(np.int64)
+            negative = words(todo.size) >> np.uint64(63) == 1
+            x[todo] = np.where(negative, -magnitude, magnitude)
+            todo = todo[negative & (magnitude == 0)]
+        return x
+
+
+@cache
+def two_sided(decay: Fraction) -> TwoSidedGeometric:
+    """The law of geometric noise at decay = ε/Δ; its tables are made once."""
+    return TwoSidedGeometric(decay)

@@ -1,0 +1,215 @@
+"""The s largest priorities |v|/r among all noisy cells, r uniform on (0, 1], as exact reals.
+
+A cell is known by its inverse priority q = r/|v|. Occupied cells, and cells of a noisy table at hand,
+draw q uniform on (0, 1/|v|]. Empty cells are drawn only where q lies below 1/τ for a guessed τ; given
+that, and its value, q is again uniform on an interval. So one real-number law serves all cells, and
+comparisons reveal as many of its bits as they need.
+
+Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
+Differs a guess that was too high is extended downwards exactly instead of drawn again (drawing again
+        biases τ_s); τ_s is published rounded down to a multiple of 2^-16, and weights use it so.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor, log2, sqrt
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from workbench.noise import kernels
+from workbench.noise.bits import Words
+from workbench.noise.empty_cells import EmptyCell, ranks
+from workbench.noise.exact import Interval, Real
+
+_CHUNK = 2**14
+GRID = 2**16  # τ_s is a multiple of 1/GRID counts
+
+
+class Candidates:
+    """Cells whose inverse priority is `low` + u · (`high` − `low`), u uniform on (0, 1].
+
+    low = min(1/above, 1/|v|), high = min(1/tau, 1/|v|); `tau` = 0 and `above` = ∞ leave 1/|v| and 0.
+    """
+
+    def __init__(self, values: Int[np.ndarray, " n"], words: Words, tau=0.0, above=np.inf):
+        self.values, self.tau, self.above = values, float(tau), float(above)
+        self.words, self.drawn = words, np.empty(len(values), np.uint64)
+        self.inverse = np.empty(len(values))
+        for start in range(0, len(values), _CHUNK):  # stays in cache
+            part = slice(start, start + _CHUNK)
+            self.drawn[part] = words(len(values[part]))
+            u, out = self.drawn[part], self.inverse[part]
+            kernels.invert(values[part], u, self.tau, self.above, out)
+        self._more: dict[int, tuple[int, int]] = {}
+
+    def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
+        """The inverse priority of cell i, between two rationals: 64 + `extra` bits of u are known."""
+        u, known = self._more.get(i, (int(self.drawn[i]), 64))
+        while known < 64 + extra:
+            u, known = u << 64 | int(self.words(1)[0]), known + 64
+        self._more[i] = u, known
+        v = abs(int(self.values[i]))
+        low = Fraction(0) if self.above == np.inf else 1 / max(Fraction(self.above), v)
+        step = (1 / max(Fraction(self.tau), v) - low) / 2**known
+        return low + u * step, low + (u + 1) * step
+
+
+def largest(pools: list[Candidates], size: int) -> tuple[Bool[np.ndarray, " n"], float]:
+    """Which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
+
+    With at most `size` candidates all are taken and τ_s = 0.
+    """
+    starts = np.cumsum([0] + [len(pool.inverse) for pool in pools])
+    if starts[-1] <= size:
+        return np.ones(starts[-1], bool), 0.0
+
+    def bounds(i: int, extra: int):
+        pool = int(np.searchsorted(starts, i, side="right")) - 1
+        return pools[pool].bounds(i - int(starts[pool]), extra)
+
+    def below(inverse: float) -> Bool[np.ndarray, " candidates"]:
+        return np.concatenate([pool.inverse <= inverse for pool in pools])
+
+    last = 1 / pools[-1].tau if pools[-1].tau else np.inf  # the cut lies below
+    near = np.concatenate([p.inverse[p.inverse <= last + _margin(last)] for p in pools])
+    near.partition(size)
+    cut, margin = near[size], _margin(near[size])
+    taken = below(cut - margin)
+    close = np.flatnonzero(taken ^ below(cut + margin))
+    order = _sorted(list(close), bounds)
+    need = size - np.count_nonzero(taken)
+    taken[order[:need]] = True
+    return taken, _on_grid(order[need], bounds)
+
+
+def _margin(inverse: float) -> float:
+    """Inverse priorities are floats of numbers known to 64 bits: beyond this, they decide."""
+    return inverse * 2.0**-40 + 2.0**-62
+
+
+def _sorted(cells: list[int], bounds) -> list[int]:
+    """Cells by exact inverse priority, revealing bits until no two intervals overlap."""
+    extra = 0
+    while len(cells) > 1:
+        spans = sorted((bounds(i, extra), i) for i in cells)
+        cells = [i for _, i in spans]
+        if all(a[1] <= b[0] for (a, _), (b, _) in zip(spans, spans[1:], strict=False)):
+            break
+        extra += 64
+    return cells
+
+
+def _on_grid(i: int, bounds) -> float:
+    """The priority of cell i, rounded down to the grid."""
+    extra = 0
+    while True:
+        low, high = bounds(i, extra)
+        if low > 0 and (floor := int(GRID / high)) == int(GRID / low):
+            return floor / GRID
+        extra += 64
+
+
+def guess(
+    values: Int[np.ndarray, " n"],
+    empty: int,
+    alpha: Real,
+    theta: float,
+    sides: int,
+    want: float,
+) -> float:
+    """A threshold at which about `want` cells are expected, or 0 where that needs no sampling.
+
+    It only saves work: the law of what is released does not depend on it. So floats will do.
+    """
+    some = np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
+    times = len(values) / max(1, len(some))
+    t, a = max(ceil(theta), 1), float(alpha(192))
+    gone = float(Interval.of(1, 192) - alpha(192))
+
+    def tail(v: float) -> float:  # Σ_{x >= v} x·α^x · (1−α)²
+        return a**v * (v * gone + a)
+
+    def expected(tau: float) -> float:
+        occupied = np.minimum(some / tau, 1).sum()
+        occupied -= 4 * sqrt(occupied) if times > 1 else 0  # that the sample may mislead by
+        passing = a ** (tau + 1) + max(0, tail(t) - tail(tau + 1)) / gone / tau
+        return times * occupied + empty * sides * passing / (1 + a)
+
+    low = float(t)
+    if expected(low) <= want:
+        return 0.0
+    high = 2 * low
+    while expected(high) > want:
+        low, high = high, 2 * high
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected(middle) > want else (low, middle)
+    return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
+
+
+_empty_cell = lru_cache(64)(EmptyCell)
+
+
+def empty_cells(
+    noisy: Candidates,
+    empty: int,
+    alpha: Real,
+    theta: float,
+    sides: int,
+    size: int,
+    words: Words,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], list[Candidates]]:
+    """Ranks and values of enough empty cells that the `size` + 1 largest priorities are complete.
+
+    `noisy` are the occupied cells that pass. Starts at a guessed threshold and extends it downwards
+    until enough cells lie above it, or every cell that passes θ is here.
+    """
+    least = float(max(np.ceil(theta), 1))
+    tau = guess(noisy.values, empty, alpha, theta, sides, size + 6 * sqrt(size) + 6)
+    where, values, pools = [], [], []
+    left, above = empty, None
+    free = _Free()
+    while True:
+        last = 1 / max(tau, least)
+        law = _empty_cell(alpha, theta, sides, max(tau, least), above)
+        new = ranks(left, law.survival, words)
+        v = law.values(len(new), words)
+        where.append(free.take(new))
+        values.append(v)
+        pools.append(Candidates(v, words, max(tau, least), np.inf if above is None else above))
+        left -= len(new)
+        found = sum(map(len, values))
+        found += np.count_nonzero(noisy.inverse < last - _margin(last))
+        if tau <= least or found > size:
+            return _joined(where), _joined(values), pools
+        above, tau = tau, max(tau / 2, least)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+class _Free:
+    """Ranks among the cells that earlier rounds left, as ranks among all empty cells."""
+
+    def __init__(self):
+        self.taken = np.empty(0, np.int64)
+
+    def take(self, new: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """The original ranks of `new` (sorted), which are then taken as well."""
+        if not len(self.taken):
+            self.taken = new
+            return new
+        gaps = self.taken - np.arange(len(self.taken))  # how many free cells lie below each
+        original = new + np.searchsorted(gaps, new, side="right")
+        self.taken = np.sort(np.concatenate([self.taken, original]))
+        return original
+
+
+def inclusion(values: Int[np.ndarray, " n"], tau: float) -> Float[np.ndarray, " n"]:
+    """min(|v|/τ, 1), the chance that threshold sampling includes a cell."""
+    magnitude = np.abs(values)
+    return np.minimum(magnitude / tau, 1) if tau > 0 else (magnitude > 0).astype(float)
