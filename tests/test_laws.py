@@ -1,0 +1,190 @@
+"""What every mechanism must obey; the line in mechanisms/__init__ brings a new one here."""
+
+import dataclasses
+import pickle
+import re
+from math import exp, inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench
+from workbench import DP, PUBLIC, Bound, Domain, Ranges, SparseTable, mechanisms
+
+BUDGET = DP(1.0)
+DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
+every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
+CELLS = Ranges(np.arange(48), np.arange(1, 49))
+
+
+def table(counts, bound=None, domain=DOMAIN):
+    keys = np.arange(0, 5 * len(counts), 5)
+    return SparseTable.from_keys(domain, keys, counts, bound or Bound())
+
+
+def seeded(seed=0):
+    return np.random.default_rng(seed)
+
+
+@every
+def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
+    mechanism = cls.example(BUDGET)
+    assert mechanism == cls.example(BUDGET) and hash(mechanism) == hash(cls.example(BUDGET))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(mechanism, dataclasses.fields(mechanism)[0].name, None)
+    names = {c.__name__: c for c in mechanisms.ALL} | {"DP": DP}
+    assert eval(repr(mechanism), names) == mechanism
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # for workers
+    assert "None" not in repr(mechanism) and mechanism.budget == BUDGET
+
+
+@every
+def test_the_ledger_costs_the_budget_and_no_more(cls):
+    release = cls.example(BUDGET)(table([9, 1, 4]), seeded())
+    assert BUDGET.covers(release.privacy) and release.ledger
+    assert release.privacy.epsilon == BUDGET.epsilon and release.simulated
+
+
+@every
+def test_all_randomness_comes_from_rng(cls):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    data = table([9, 1, 4, 40, 7])
+    one, same, other = (cls.example(BUDGET)(data, seeded(s)) for s in (0, 0, 1))
+    assert (one.answer(CELLS) == same.answer(CELLS)).all()
+    assert (one.answer(CELLS) != other.answer(CELLS)).any()
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+@every
+def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
+    data = table([9, 1, 4, 40, 7])
+    one, other = (cls.example(DP(0.05))(data) for _ in range(2))
+    assert not one.simulated
+    assert (one.answer(CELLS) != other.answer(CELLS)).any()
+
+
+@every
+def test_the_estimate_is_public_and_on_the_tables_domain(cls):
+    release = cls.example(BUDGET)(table([9, 1, 4]), seeded())
+    estimate = release.estimate
+    assert estimate.domain == DOMAIN and not hasattr(estimate, "bound")
+    assert (np.diff(estimate.keys) > 0).all() and np.isfinite(release.answer(CELLS)).all()
+    assert list(release.to_frame().columns) == ["home", "work", "count", "noisy"]
+
+
+@every
+@pytest.mark.parametrize("counts", [[], [3]], ids=["empty table", "one cell filled"])
+def test_empty_tables_are_tables(cls, counts):
+    release = cls.example(BUDGET)(table(counts), seeded())
+    assert np.isfinite(release.answer(CELLS)).all()
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_a_domain_of_one_cell_is_a_domain(count):
+    one = SparseTable.from_keys(Domain(("x",), (1,)), [0], [count], Bound())
+    for mechanism in (
+        mechanisms.GeometricHistogram(BUDGET),
+        mechanisms.HighPassFilter(BUDGET, 1),
+        mechanisms.HighPassFilter(BUDGET, size=1),
+        mechanisms.ThresholdSampling(BUDGET, 3),
+        mechanisms.ThresholdSampling(BUDGET, size=1),
+        mechanisms.PrioritySampling(BUDGET, 1),
+        mechanisms.UniformSampling(BUDGET, 1),
+    ):
+        assert np.isfinite(mechanism(one, seeded()).answer(Ranges([0], [1]))).all()
+
+
+@every
+def test_a_public_table_cannot_be_spent_on(cls):
+    with pytest.raises(ValueError, match="PUBLIC"):
+        cls.example(BUDGET)(table([1], PUBLIC))
+
+
+@every
+@pytest.mark.parametrize("budget", [DP(0.0), DP(inf), DP(1.0, 1e-6), 1.0, None])
+def test_budgets_that_cannot_be_spent_are_refused(cls, budget):
+    with pytest.raises(ValueError, match="budget|epsilon|delta"):
+        rebuilt(cls, budget=budget)
+
+
+def rebuilt(cls, **changed):
+    """The example with some fields replaced; of what it wraps, where it wraps another."""
+    example = cls.example(BUDGET)
+    if "budget" not in {f.name for f in dataclasses.fields(cls)}:
+        return cls(dataclasses.replace(example.mechanism, **changed))
+    return dataclasses.replace(example, **changed)
+
+
+@every
+def test_numbers_out_of_range_name_field_value_and_range(cls):
+    for f in dataclasses.fields(cls):
+        if "low" not in f.metadata or f.metadata["check"]:
+            continue
+        for bad in (nan, -1, "x", inf):
+            with pytest.raises(ValueError, match=rf"{f.name} = .*need"):
+                rebuilt(cls, **{f.name: bad})
+
+
+@every
+def test_the_error_vanishes_as_epsilon_grows(cls):
+    if not getattr(cls, "converges", True):
+        pytest.skip("declared as not converging in its own file")
+    data = table([2, 3, 5, 8, 13, 21, 34, 55, 89])
+    errors = [
+        np.abs(
+            cls.example(DP(e))(data, seeded()).answer(CELLS, weights="raw") - data.answer(CELLS)
+        ).sum()
+        for e in (0.1, 1e8)
+    ]
+    assert errors[1] < 1e-6 < errors[0]
+
+
+@every
+@pytest.mark.parametrize("bound", [Bound(), Bound(2, 1)], ids=["one cell", "two cells"])
+def test_neighbours_are_hard_to_tell_apart(cls, bound):
+    """Events about the cells that one unit moves: Pr[A | D] <= e^ε Pr[A | D'], within 5σ."""
+    epsilon, n = 1.0, 3000
+    whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
+    without = SparseTable.from_keys(DOMAIN, [0], [4], bound)
+    mechanism = cls.example(DP(epsilon))
+    asked = Ranges([3, 5], [4, 6])
+
+    def seen(data, seed):
+        rng = seeded(seed)
+        drawn = np.array([mechanism(data, rng).answer(asked, weights="raw") for _ in range(n)])
+        total = drawn.sum(axis=1)
+        return np.array([(total >= x).mean() for x in (-3, -1, 1, 2, 3, 5)])
+
+    p, q = seen(whole, 1), seen(without, 2)
+    for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
+        slack = 5 * np.sqrt(a / n + exp(2 * epsilon) * b / n) + 5 / n
+        assert (a <= exp(epsilon) * b + slack).all()
+
+
+def test_a_wider_bound_buys_wider_noise():
+    wide, narrow = (
+        np.std(mechanisms.GeometricHistogram(BUDGET)(
+            SparseTable.from_keys(Domain(("x",), (40_000,)), [], [], Bound(b)), seeded()
+        ).estimate.values)
+        for b in (4, 1)
+    )  # fmt: skip
+    assert wide / narrow == pytest.approx(4 * 1.04, rel=0.1)  # sd 2/ε·… of the discrete law
+
+
+def test_no_mechanism_file_is_forgotten():
+    files = {p.stem for p in Path(mechanisms.__file__).parent.glob("[!_]*.py")}
+    assert files == {cls.__module__.rpartition(".")[2] for cls in mechanisms.ALL}
+
+
+@every
+def test_the_file_states_what_it_promises(cls):
+    text = (
+        Path(workbench.__file__).parent
+        / "mechanisms"
+        / f"{cls.__module__.rpartition('.')[2]}.py"
+    )
+    doc = re.match(r'"""(.*?)"""', text.read_text(), re.S)[1]
+    for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
+        assert re.search(rf"^{word}\s+\S", doc, re.M), f"{cls.__name__} states no {word}"
+    assert cls.cite and cls.takes and cls.__doc__

@@ -1,0 +1,138 @@
+"""Release files: whole or not at all, read by anyone, and honest about what they are."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as parquet
+import pytest
+
+from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, noise
+from workbench.mechanisms import (
+    GeometricHistogram,
+    HighPassFilter,
+    PrioritySampling,
+    UniformSampling,
+)
+
+DOMAIN = Domain(
+    ("home", "year", "n"), (3, 5, 4), (("Ä", "b c", "44001"), range(2000, 2005), None)
+)
+TABLE = SparseTable.from_keys(DOMAIN, [0, 7, 22, 59], [40, 9, 77, 300], Bound(2, 1))
+MECHANISMS = [
+    HighPassFilter(DP(0.5), 6),
+    PrioritySampling(DP(0.5), 7),
+    UniformSampling(DP(1), 5),
+]
+MECHANISMS += [GeometricHistogram(DP(2))]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
+    release = mechanism(TABLE)
+    back = Release.load(release.save(tmp_path / "x.parquet"))
+    a, b = release.estimate, back.estimate
+    assert (a.keys == b.keys).all() and (a.values == b.values).all() and a.domain == b.domain
+    assert a.about() == b.about() and back.ledger == release.ledger and not back.simulated
+    assert back.privacy == release.privacy and back.mechanism == repr(mechanism)
+    asked = Ranges([0, 3], [60, 40])
+    np.testing.assert_array_equal(
+        release.answer(asked, error=True), back.answer(asked, error=True)
+    )
+
+
+def test_other_readers_see_a_plain_table(tmp_path):
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    release = MECHANISMS[1](TABLE)
+    path = release.save(tmp_path / "x.parquet")
+    expected = release.to_frame()
+    frames = (
+        pd.read_parquet(path),
+        polars.read_parquet(path).to_pandas(),
+        duckdb.sql(f"select * from '{path}'").df(),
+    )
+    for frame in frames:
+        assert list(frame.columns) == ["home", "year", "n", "count", "noisy"]
+        assert frame.astype(str).values.tolist() == expected.astype(str).values.tolist()
+
+
+def test_the_file_carries_its_guarantee(tmp_path):
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    told = json.loads(parquet.read_metadata(path).metadata[b"workbench"])
+    assert told["guarantee"] == "0.5-DP" and told["simulated"] is False
+    assert (
+        told["ledger"][0]["relation"] == "add-remove-one-unit"
+        and "HighPassFilter" in told["mechanism"]
+    )
+    assert {"dp-workbench", "numpy", "python"} <= set(told["versions"])
+
+
+def test_a_release_shows_its_guarantee_and_nothing_private():
+    release = MECHANISMS[0](TABLE, np.random.default_rng(0))
+    assert "0.5-DP, simulated" in repr(release) and "HighPassFilter" in repr(release)
+    assert "<caption>" in release._repr_html_() and "survivors" in release._repr_html_()
+    assert "60 cells" in repr(TABLE) and "4 of" not in repr(TABLE)
+    assert "4 of 60" in repr(replace(TABLE, truth_public=True))
+
+
+def test_a_simulated_release_is_saved_only_by_name(tmp_path):
+    release = MECHANISMS[0](TABLE, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="simulated"):
+        release.save(tmp_path / "x.parquet")
+    assert not list(tmp_path.iterdir())
+    assert Release.load(release.save(tmp_path / "x.parquet", simulated=True)).simulated
+
+
+def test_an_idealised_release_is_never_saved(tmp_path):
+    release = MECHANISMS[0](TABLE)
+    drawn = replace(release, ledger=(replace(release.ledger[0], idealised=True),))
+    with pytest.raises(ValueError, match="idealised"):
+        drawn.save(tmp_path / "x.parquet", simulated=True)
+
+
+def test_a_release_without_protection_says_so(tmp_path):
+    release = MECHANISMS[0](TABLE)
+    open_ = replace(
+        release, ledger=(*release.ledger, noise.unprotected("domain read off the data"))
+    )
+    back = Release.load(open_.save(tmp_path / "x.parquet"))
+    assert back.privacy.epsilon == float("inf") and "no privacy" in str(back.privacy)
+
+
+def test_an_existing_file_is_not_overwritten_unless_forced(tmp_path):
+    path = tmp_path / "x.parquet"
+    path.write_text("precious")
+    with pytest.raises(ValueError, match="exists"):
+        MECHANISMS[0](TABLE).save(path)
+    assert path.read_text() == "precious"
+    MECHANISMS[0](TABLE).save(path, force=True)
+    assert Release.load(path) and os.listdir(tmp_path) == ["x.parquet"]
+    with pytest.raises(FileNotFoundError, match="folder"):
+        MECHANISMS[0](TABLE).save(tmp_path / "nowhere" / "x.parquet")
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(table, path, **_):
+        with open(path, "wb") as f:
+            f.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet, "write_table", full)
+    with pytest.raises(OSError, match="space"):
+        MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_releases_are_refused(tmp_path):
+    whole = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(whole.read_bytes()[:-100])
+    plain = tmp_path / "plain.parquet"
+    pd.DataFrame({"a": [1]}).to_parquet(plain)
+    for path, word in ((cut, "not a complete"), (plain, "not a release")):
+        with pytest.raises(ValueError, match=word):
+            Release.load(path)
+    with pytest.raises(FileNotFoundError, match="no such release"):
+        Release.load(tmp_path / "none.parquet")

@@ -1,0 +1,28 @@
+"""Raise the cut of a released summary: a smaller one, at no further cost.
+
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: too large an output is
+           filtered again instead of drawn again.
+Differs    nothing; lowering the cut is refused, since the cells below it were never released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.estimates import Summary
+
+
+def refilter(summary: Summary, theta: float) -> Summary:
+    """The released cells with |noisy value| >= theta (counts).
+
+    What a filter at θ released is then, in law, what a filter at `theta` would have; drawing again
+    until the size suits would cost twice the budget instead.
+    """
+    if not theta >= summary.theta:
+        raise ValueError(
+            f"theta = {theta!r} is not allowed: need at least the summary's own {summary.theta}"
+        )
+    kept = np.abs(summary.values) >= theta
+    return replace(summary, keys=summary.keys[kept], values=summary.values[kept], theta=theta)

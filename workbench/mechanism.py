@@ -1,0 +1,232 @@
+"""What a mechanism is, and what it gives back."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from workbench import estimates
+from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
+from workbench.table import Bound, SparseTable
+from workbench.value import parameter as parameter
+from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Mechanism(Protocol):
+    """A frozen value: fields are the paper's parameters, calling it spends the budget.
+
+    House rules, held by tests/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
+    within the budget; all randomness comes from `rng`, or from the operating system when it is None;
+    the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
+    class says `converges = False` and why.
+    """
+
+    budget: DP
+    takes: ClassVar[type]
+    cite: ClassVar[str]
+    converges: ClassVar[bool] = True
+
+    def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
+        """Release a private estimate of `data`."""
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """One sensible instance, for laws, audits and widgets."""
+
+
+def pure_budget() -> Any:
+    """The budget field of a mechanism that spends no δ."""
+
+    def wrong(x) -> str | None:
+        if not isinstance(x, DP):
+            return "need a DP"
+        if not (isfinite(x.epsilon) and x.epsilon > 0):
+            return "need a finite epsilon > 0"
+        return (
+            "this mechanism is pure: it spends no delta, so ask for none" if x.delta else None
+        )
+
+    return parameter(check=wrong, doc="what the release may cost")
+
+
+def sensitivity(table: SparseTable) -> float:
+    """The l1 bound of a private table, in counts; a ValueError for a public one."""
+    if not isinstance(table.bound, Bound):
+        raise ValueError(
+            "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
+            "states a Bound)"
+        )
+    return table.bound.l1
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A public estimate, the receipts that paid for it, and the mechanism that made it.
+
+    `mechanism` is its text in a release that was loaded from a file.
+    """
+
+    estimate: Any
+    ledger: tuple[Receipt, ...]
+    mechanism: Mechanism | str
+
+    @property
+    def privacy(self) -> DP:
+        """What the release cost, computed from the receipts and never merely stated."""
+        return compose(self.ledger)
+
+    @property
+    def relation(self) -> str:
+        """Which neighbours the guarantee is about."""
+        return self.ledger[0].relation if self.ledger else ADD_REMOVE
+
+    @property
+    def simulated(self) -> bool:
+        """Whether anyone with the seed can replay the noise."""
+        return any(r.simulated for r in self.ledger)
+
+    def __repr__(self) -> str:
+        noise = ", simulated" * self.simulated
+        return f"<Release {self.privacy}{noise}: {self.estimate!r} by {self.mechanism}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the guarantee, and every look that was paid for."""
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(r.name)}</td><td>{escape(str(r.cost))}</td><td>{r.relation}</td></tr>"
+            for r in self.ledger
+        )
+        noise = (
+            "simulated: replayable, not to be published"
+            if self.simulated
+            else "system randomness"
+        )
+        return (
+            f"<table><caption>{escape(str(self.privacy))} · {noise}<br>{escape(repr(self.estimate))}"
+            f"<br><code>{escape(str(self.mechanism))}</code></caption><thead><tr>"
+            '<th scope="col">look</th><th scope="col">cost</th><th scope="col">neighbours</th></tr>'
+            f"</thead><tbody>{rows}</tbody></table>"
+        )
+
+    def answer(self, workload: Workload, **options: Any) -> Any:
+        """The estimate's answers; see the estimate for its options."""
+        return self.estimate.answer(workload, **options)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The estimate as a table with labels."""
+        return self.estimate.to_frame()
+
+    def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:
+        """Write one Parquet file that any reader opens as a plain table; it carries the guarantee.
+
+        A release from seeded noise is refused unless `simulated` says by name that it is meant, which
+        the file then carries; an existing file is refused unless `force`. The file appears whole or not
+        at all.
+        """
+        import pyarrow.parquet as parquet
+
+        path = Path(path)
+        if self.simulated and not simulated:
+            raise ValueError(
+                "this release was made with a seeded rng, so its noise can be replayed: release with "
+                "rng=None to publish, or save with simulated=True"
+            )
+        if any(r.idealised for r in self.ledger):
+            raise ValueError(
+                "this release was drawn with floating point: idealised, never saved"
+            )
+        refuse_existing(path, force)
+        table = self.estimate.to_arrow()
+        told = json.dumps(self._about()).encode()
+        table = table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), b"workbench": told}
+        )
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            parquet.write_table(table, part, compression="zstd")
+            with open(part, "rb") as f:
+                os.fsync(f.fileno())
+            if force:
+                os.replace(part, path)
+            else:
+                try:
+                    os.link(part, path)  # fails where replace would silently overwrite
+                except FileExistsError:
+                    refuse_existing(path, force)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    def _about(self) -> dict:
+        from importlib.metadata import version
+
+        ledger = [asdict(r) for r in self.ledger]
+        for r in ledger:
+            r["cost"]["epsilon"] = str(r["cost"]["epsilon"])  # JSON knows no infinity
+        return {
+            "format": 1,
+            "kind": self.estimate.kind,
+            "estimate": self.estimate.about(),
+            "guarantee": str(self.privacy),
+            "ledger": ledger,
+            "simulated": self.simulated,
+            "mechanism": str(self.mechanism),
+            "versions": {p: version(p) for p in ("dp-workbench", "numpy", "pyarrow")}
+            | {"python": platform.python_version()},
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a file that `save` wrote; its mechanism stays text and is never evaluated."""
+        table, told = read_release(path)
+        try:
+            kind = next(k for k in estimates.ALL if k.kind == told["kind"])
+            ledger = tuple(_receipt(**r) for r in told["ledger"])
+            return cls(kind.from_arrow(table, told["estimate"]), ledger, told["mechanism"])
+        except (KeyError, TypeError, StopIteration) as e:
+            raise ValueError(
+                f"{path}: written by another version of the workbench ({e})"
+            ) from None
+
+
+def read_release(path: str | Path) -> tuple[Any, dict]:
+    """The Arrow table and the record of a release file."""
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such release file")
+    try:
+        table = parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as e:
+        raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
+    told = (table.schema.metadata or {}).get(b"workbench")
+    if told is None or json.loads(told).get("format") != 1:
+        raise ValueError(f"{path}: a Parquet file, but not a release of this workbench")
+    return table, json.loads(told)
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """A ValueError if `path` may not be written: it exists, or its folder does not."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists: choose another name, or force to overwrite")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
+
+
+def _receipt(cost: dict, part: Iterable | None = None, **rest: Any) -> Receipt:
+    epsilon = float(cost["epsilon"])
+    paid = DP(inf if epsilon == inf else epsilon, cost["delta"])
+    return Receipt(cost=paid, part=part and tuple(part), **rest)

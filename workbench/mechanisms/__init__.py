@@ -1,0 +1,10 @@
+"""Every mechanism, one line each; the order of lines is the order in tables and plots."""
+
+from workbench.mechanisms.geometric_histogram import GeometricHistogram as GeometricHistogram
+from workbench.mechanisms.high_pass_filter import HighPassFilter as HighPassFilter
+from workbench.mechanisms.laborious import Laborious as Laborious
+from workbench.mechanisms.priority_sampling import PrioritySampling as PrioritySampling
+from workbench.mechanisms.threshold_sampling import ThresholdSampling as ThresholdSampling
+from workbench.mechanisms.uniform_sampling import UniformSampling as UniformSampling
+
+ALL = tuple(v for v in list(vars().values()) if isinstance(v, type))

@@ -1,0 +1,58 @@
+"""Laborious: the two-step process that a shortcut replaces: noise on every cell, then the summary.
+
+Guarantee  ε-DP per unit, as the mechanism it runs; the second step is post-processing.
+Assumes    the table's bound; a domain that fits in memory.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
+Differs    nothing; it exists so that the shortcuts' equality in law can be tested, and their speed
+           compared.
+Cost       time and memory O(domain size).
+"""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from workbench.estimates import Summary
+from workbench.mechanism import Release
+from workbench.mechanisms.geometric_histogram import GeometricHistogram
+from workbench.mechanisms.high_pass_filter import HighPassFilter
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import value
+
+
+@value
+class Laborious:
+    """The same release as `mechanism`, in law, by way of the full noisy table."""
+
+    mechanism: Any
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "cormode2012"
+
+    def __post_init__(self):
+        if not hasattr(self.mechanism, "summarise"):
+            raise ValueError(
+                f"Laborious.mechanism = {self.mechanism!r} is not allowed: need a filter, threshold or "
+                "priority mechanism"
+            )
+
+    @property
+    def budget(self) -> DP:
+        """The budget of the mechanism it runs."""
+        return self.mechanism.budget
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release by way of the full noisy table."""
+        full = GeometricHistogram(self.budget)(table, rng)
+        noisy, m, l1 = full.estimate.values, table.domain.size, table.bound.l1
+        kept, theta, tau = self.mechanism.summarise(m, noisy, l1, rng)
+        keys, decay = np.flatnonzero(kept), full.estimate.decay
+        summary = Summary(
+            table.domain, keys, noisy[keys], decay, theta, tau, self.mechanism.sides
+        )
+        return Release(summary, full.ledger, self)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Of a filter."""
+        return cls(HighPassFilter.example(budget))

@@ -1,0 +1,51 @@
+"""Uniform sampling: a uniform sample of cells, with noise on those alone. A straw man.
+
+Guarantee  ε-DP per unit; all of ε pays for the counts, which cells are sampled is public.
+Assumes    the table's bound.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
+Differs    answers are scaled by m/size, so that they are unbiased (the paper gives no estimator).
+Cost       time and memory O(non-empty cells + size).
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Summary
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import value
+
+
+@value
+class UniformSampling:
+    """Sampling without looking at the counts: on sparse data it finds almost only empty cells."""
+
+    budget: DP = pure_budget()
+    size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "cormode2012"
+    converges: ClassVar[bool] = False  # what it does not sample it never learns, at any ε
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the sampled cells."""
+        m, l1, epsilon = table.domain.size, sensitivity(table), self.budget.epsilon
+        if self.size > m:
+            raise ValueError(
+                f"UniformSampling.size = {self.size} is not allowed: the domain has {m} cells"
+            )
+        keys = noise.places(self.size, m, rng=rng)
+        counts = np.zeros(self.size, np.int64)
+        at = np.searchsorted(keys, table.keys)
+        hit = keys[np.minimum(at, self.size - 1)] == table.keys
+        counts[at[hit]] = table.counts[hit]
+        noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
+        summary = Summary(table.domain, keys, noisy, epsilon / l1, scale=m / self.size)
+        return Release(summary, (receipt,), self)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Ten cells."""
+        return cls(budget, size=10)
