@@ -1,0 +1,155 @@
+"""Resume, order-independence, and a repr that is a configuration."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from workbench import DP, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
+from workbench.mechanisms import GeometricHistogram, HighPassFilter, Laborious, PrioritySampling
+
+DATA = datasets.GaussianSparse(m=2000, density=0.05)
+A, B = GeometricHistogram(DP(0.5)), PrioritySampling(DP(0.5), 50, theta=10)
+METRIC = metrics.MeanAbsoluteError(RandomRanges(100, 20))
+
+
+def sweep(*mechanisms, seeds=2, **more):
+    return Sweep([DATA], mechanisms, [METRIC], seeds=seeds, **more)
+
+
+def test_resumes_without_running_again(tmp_path):
+    first = run(sweep(A), tmp_path)
+    assert run(sweep(A), tmp_path).equals(first)  # `seconds` too, so nothing was rerun
+
+
+def test_adding_and_reordering_moves_no_other_number(tmp_path):
+    alone = run(sweep(B), tmp_path / "alone").value.tolist()
+    rows = run(sweep(A, B, seeds=3), tmp_path / "both")
+    assert rows[rows.mechanism == "PrioritySampling"].value.tolist()[:2] == alone
+
+
+def test_a_trials_text_is_its_configuration_and_its_stream():
+    trial = Trial(DATA, B, 0)
+    names = {"Trial": Trial, "DP": DP, "GaussianSparse": datasets.GaussianSparse}
+    pasted = eval(repr(trial), names | {"PrioritySampling": PrioritySampling})
+    assert pasted == trial
+    data = DATA.load()
+    one, two, three = (
+        t.release(data).estimate.values for t in (trial, pasted, Trial(DATA, B, 1))
+    )
+    assert (one == two).all() and not np.array_equal(one, three)
+    assert trial.release(data).simulated
+
+
+def test_a_new_metric_is_measured_on_old_trials(tmp_path):
+    run(sweep(A), tmp_path)
+    more = Sweep(
+        [DATA], [A], [METRIC, metrics.MedianRelativeError(RandomRanges(100, 20))], seeds=2
+    )
+    assert set(run(more, tmp_path).metric) == {"MeanAbsoluteError", "MedianRelativeError"}
+
+
+def test_rows_say_everything(tmp_path):
+    row = run(sweep(B), tmp_path).iloc[0]
+    assert (row.dataset, row.mechanism, row.epsilon, row.theta) == (
+        repr(DATA),
+        "PrioritySampling",
+        0.5,
+        10,
+    )
+    assert row.released == 50 and row.query_size == 100 and row.seconds > 0 and row.truth_public
+    nested = run(sweep(Laborious(B)), tmp_path).iloc[0]
+    assert nested.mechanism == "Laborious(PrioritySampling)" and nested.theta == 10
+
+
+def test_workers_change_nothing_but_the_time(tmp_path):
+    one = run(sweep(A, B), tmp_path / "one")
+    two = run(sweep(A, B), tmp_path / "two", workers=2)
+    assert one.drop(columns="seconds").equals(two.drop(columns="seconds"))
+
+
+def test_what_a_notebook_defines_is_not_cached_and_says_so(tmp_path):
+    def released(truth, estimate):
+        return float(len(estimate))
+
+    with pytest.warns(UserWarning, match="not cached"):
+        rows = run(Sweep([DATA], [A], [released], seeds=1), tmp_path)
+    assert rows.value.tolist() == [2000.0] and not list(tmp_path.iterdir())
+
+
+def test_the_name_of_a_row_follows_the_code_that_decides_it(tmp_path, monkeypatch):
+    place = lambda: experiment._place(Trial(DATA, B, 0), sweep(B), tmp_path)  # noqa: E731
+    before = place()
+    monkeypatch.setattr(experiment, "_sources", lambda modules: "another source")
+    assert place() != before
+    reached = (
+        experiment._sources.__wrapped__ if hasattr(experiment._sources, "__wrapped__") else None
+    )
+    assert reached is None
+
+
+def test_sources_are_followed_through_imports(monkeypatch):
+    read, seen = experiment.Path.read_text, []
+    monkeypatch.setattr(
+        experiment.Path, "read_text", lambda self: seen.append(str(self)) or read(self)
+    )
+    experiment._sources.__wrapped__(frozenset({HighPassFilter.__module__}))
+    for needed in (
+        "high_pass_filter",
+        "noise/__init__",
+        "noise/laws",
+        "noise/kernels",
+        "summary",
+        "workload",
+    ):
+        assert any(needed in s for s in seen), needed
+    assert not any("priority_sampling" in s or "datasets" in s for s in seen)
+
+
+def test_a_damaged_row_is_measured_again(tmp_path):
+    first = run(sweep(A, seeds=1), tmp_path)
+    (kept,) = tmp_path.iterdir()
+    kept.write_text(kept.read_text()[:-20])
+    assert run(sweep(A, seeds=1), tmp_path).value.equals(first.value)
+    assert json.loads(kept.read_text())
+
+
+def test_a_killed_run_continues(tmp_path):
+    code = f"""
+        from workbench import *
+        from workbench import datasets, mechanisms, metrics
+        data = datasets.GaussianSparse(m=200_000)
+        s = Sweep([data], [mechanisms.GeometricHistogram(DP(0.1))],
+                  [metrics.MeanAbsoluteError(RandomRanges(10, 10))], seeds=400)
+        run(s, {str(tmp_path)!r})
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.DEVNULL
+    )
+    while child.poll() is None and len(list(tmp_path.glob("*.json"))) < 5:
+        pass
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    kept = list(tmp_path.glob("*.json"))
+    assert 5 <= len(kept) < 400 and all(json.loads(p.read_text()) for p in kept)
+
+
+def test_a_sweep_needs_a_seed():
+    with pytest.raises(ValueError, match="seeds"):
+        sweep(A, seeds=0)
+    assert sweep(A, seeds=20).thin(3).seeds == 3
+
+
+def test_estimators_are_scored_beside_the_release(tmp_path):
+    with pytest.warns(UserWarning, match="not cached"):
+        rows = run(sweep(A, seeds=1, estimators=[_same]), tmp_path)
+    assert len(rows) == 2 and rows.value.nunique() == 1
+
+
+def _same(estimate):
+    return estimate

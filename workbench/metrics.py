@@ -1,0 +1,80 @@
+"""How far a release is from the truth: values that take (truth, estimate) and give a number.
+
+Both sides answer the same workload. An error against the truth is an exact function of private data,
+so metrics refuse unless the table is public or says `truth_public`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.table import PUBLIC, SparseTable
+from workbench.value import parameter, value
+from workbench.workload import Workload
+
+
+def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dict):
+    if truth.bound is not PUBLIC and not truth.truth_public:
+        raise ValueError(
+            "this table does not say truth_public: an error against it is an exact function of private "
+            "data and would leak it; `advise` works from public quantities"
+        )
+    workload = workload.on(truth.domain)
+    return truth.answer(workload), estimate.answer(workload, **options)
+
+
+@value
+class MeanAbsoluteError:
+    """Mean over queries of |estimate − truth|, in counts."""
+
+    workload: Workload
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """The error, in counts."""
+        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
+        return float(np.abs(answers - exact).mean())
+
+
+@value
+class MedianRelativeError:
+    """Median over queries of |estimate − truth| / truth; queries whose truth is 0 are left out."""
+
+    workload: Workload
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """The error as a fraction; NaN if every query is empty."""
+        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
+        some = exact > 0
+        relative = np.abs(answers[some] - exact[some]) / exact[some]
+        return float(np.median(relative)) if some.any() else float("nan")
+
+
+@value
+class MeanSignedError:
+    """Mean over queries of estimate − truth, in counts: what is left is bias."""
+
+    workload: Workload
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """The mean deviation, in counts."""
+        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
+        return float((answers - exact).mean())
+
+
+@value
+class HeldCells:
+    """The fraction of the truth's non-empty cells that the release names."""
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """A fraction in [0, 1]; NaN for an empty table."""
+        if truth.bound is not PUBLIC and not truth.truth_public:
+            raise ValueError(
+                "this table does not say truth_public: what it holds stays private"
+            )
+        held = np.isin(truth.keys, estimate.keys, assume_unique=True)
+        return float(held.mean()) if len(held) else float("nan")
