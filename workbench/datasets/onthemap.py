@@ -1,0 +1,180 @@
+"""OnTheMap: jobs by block of work and of home, from LEHD LODES 7 origin-destination files."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench.datasets.adult import some_of
+from workbench.datasets.delimited import Block, read
+from workbench.datasets.published import File
+from workbench.domain import Domain
+from workbench.table import Bound, SparseTable
+from workbench.value import parameter, value
+
+FIPS = dict(
+    al="01", ak="02", az="04", ar="05", ca="06", co="08", ct="09", de="10", dc="11", fl="12",
+    ga="13", hi="15", id="16", il="17", ia="19", ks="20", ky="21", la="22", me="23", md="24",
+    ma="25", mi="26", mn="27", ms="28", mo="29", mt="30", ne="31", nv="32", nh="33", nj="34",
+    nm="35", ny="36", nc="37", nd="38", oh="39", ok="40", pa="42", ri="44", sc="45", sd="46",
+    tn="47", tx="48", ut="49", vt="50", va="51", wa="53", wv="54", wi="55", wy="56", pr="72",
+) | {"in": "18", "or": "41"}  # fmt: skip
+STATES = tuple(sorted(FIPS.values()))
+DIGITS = {"block": 15, "tract": 11, "tract2": 7, "county": 5}  # of the 15 that name a block
+
+_LODES = "https://lehd.ces.census.gov/data/lodes/LODES7"
+_SHA256 = {
+    "ri_od_main_JT00_2019.csv": (
+        "0e28e4e3cc802c39d7774d947efca6bb64eeec73106872bd479f0a4e998ad09a",
+        "93b599eea25e2ea79d0a23be8e1c8ad65f6b805a82906d1f6a6357aa18da1e40",
+    ),
+    "ri_od_aux_JT00_2019.csv": (
+        "b3ba1b74df96e8c11ed93aac47c8188174492800d7b8fe62eedd65c75f85a7e1",
+        "b8d1619a8657658ba877428a18126cad2b870666a058639bdef373b48abd2ed6",
+    ),
+    "ri_xwalk.csv": (
+        "0d4b104d819a11cc52d8dd717749846c994ff2bae2907f1134a4409bff682896",
+        "56de6044c999d1c75574bc37238138c9787ea3b18e41de9e9a7adb3a12399be5",
+    ),
+}
+
+
+@value
+class OnTheMap:
+    """All jobs (JT00) of a year by location of work and of home.
+
+    `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
+    those of people who live in another state. Locations are 2010 census blocks or prefixes of
+    their codes: tracts, counties, or "tract2", a county and the first two digits of a tract, as
+    in the sparse-data paper. Labels are these codes as text. The domain is every location in
+    the public crosswalks of the states, work first, so that keys are ordered by work location.
+    Homes of `part="aux"` are states (FIPS codes of the 50, DC and Puerto Rico) whatever the
+    `level`: as blocks they would need the crosswalks of the whole country.
+
+    Rhode Island 2019, the default: 406,052 jobs in 372,191 of 25,181² pairs of blocks, and in
+    the aux file 70,737 jobs in 69,355 pairs of blocks. One unit is one job, in one cell;
+    whoever has two jobs is two units. The published counts are synthetic themselves, and
+    public.
+
+    Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
+    Statistics, version 7, 2002-2019; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
+    A (47 states of 2008, an earlier version).
+    """
+
+    cite: ClassVar[str] = "lodes7"
+    truth_public: ClassVar[bool] = True
+
+    states: tuple[str, ...] = parameter(("ri",), check=some_of(FIPS), doc="postal codes")
+    year: int = parameter(2019, 2002, 2019, integer=True)
+    part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
+    level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Work × home; reads the crosswalks, and nothing else."""
+        # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
+        blocks = (block for state in self.states for block in self._blocks[state])
+        works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
+        homes = works if self.part == "main" else STATES
+        return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
+
+    def files(self) -> tuple[File, ...]:
+        """What the publisher has for these states and this year: main, aux and crosswalk."""
+        return tuple(
+            file
+            for state in self.states
+            for file in (
+                _od(state, "main", self.year),
+                _od(state, "aux", self.year),
+                _xwalk(state),
+            )
+        )
+
+    def load(self) -> SparseTable:
+        """The table; a file of another state, part or year, or a bad row, is a ValueError."""
+        import polars as pl
+
+        domain = self.domain
+        index = {work: code for code, work in enumerate(domain.labels[0])}
+        keys, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for state, blocks in self._blocks.items():
+            path = _od(state, self.part, self.year).find()
+            _check_name(path)
+            known, need = pl.Enum(blocks), f"a 15-digit block of {state}_xwalk.csv"
+            place = np.array([index[block[: DIGITS[self.level]]] for block in blocks], np.int64)
+            created = None
+            for block in read(path, ("w_geocode", "h_geocode", "S000", "createdate")):
+                created = created or block.frame["createdate"][0]
+                _check_date(block, created, self.year)
+                work = place[block.codes("w_geocode", known, need)]
+                if self.part == "main":
+                    home = place[block.codes("h_geocode", known, need)]
+                else:
+                    home = _home_states(block, FIPS[state])
+                keys.append(domain.keys(np.stack([work, home], axis=1)))
+                counts.append(block.counts("S000"))
+        return SparseTable.from_keys(
+            domain,
+            np.concatenate(keys),
+            np.concatenate(counts),
+            Bound(1, 1),
+            truth_public=self.truth_public,
+        )
+
+    @cached_property
+    def _blocks(self) -> dict[str, list[str]]:
+        return {state: _crosswalk(state) for state in self.states}
+
+
+def _od(state: str, part: str, year: int) -> File:
+    name = f"{state}_od_{part}_JT00_{year}.csv"
+    return File("onthemap", name, f"{_LODES}/{state}/od/{name}.gz", _SHA256.get(name, ()))
+
+
+def _xwalk(state: str) -> File:
+    name = f"{state}_xwalk.csv"
+    return File("onthemap", name, f"{_LODES}/{state}/{name}.gz", _SHA256.get(name, ()))
+
+
+def _crosswalk(state: str) -> list[str]:
+    """The blocks that a state's crosswalk lists, sorted."""
+    blocks, own = set(), FIPS[state]
+    for block in read(_xwalk(state).find(), ("tabblk2010",)):
+        codes = block.frame["tabblk2010"]
+        need = f"15 digits that begin with {own}"
+        block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), "tabblk2010", need)
+        blocks.update(codes)
+    return sorted(blocks)
+
+
+def _home_states(block: Block, own: str) -> Int[np.ndarray, " rows"]:
+    """Codes of the states that the homes of an aux file lie in: any but its own."""
+    homes = block.frame["h_geocode"]
+    need = f"a 15-digit block outside state {own}"
+    block.refuse(
+        ~homes.str.contains(r"^\d{15}$") | homes.str.starts_with(own), "h_geocode", need
+    )
+    states = block.frame.select(homes.str.slice(0, 2))
+    return Block(block.path, block.lines, states).codes("h_geocode", STATES)
+
+
+def _check_date(block: Block, created: str, year: int) -> None:
+    dates = block.frame["createdate"]
+    block.refuse(dates != created, "createdate", f"{created} as in the rows above")
+    after = dates.str.contains(r"^\d{8}$") & (dates.str.slice(0, 4) > str(year))
+    block.refuse(~after, "createdate", f"a day (YYYYMMDD) after the year {year}")
+
+
+def _check_name(path: Path) -> None:
+    """Refuses a file that had another name when it was compressed, which gzip remembers."""
+    with path.open("rb") as stream:
+        head = stream.read(512)
+    if head[:4] == b"\x1f\x8b\x08\x08":  # gzip, with a name
+        was = head[10:].split(b"\0")[0].decode("latin-1")
+        if re.fullmatch(r"[a-z]{2}_od_\w+_JT\d\d_\d{4}\.csv", was) and was != path.stem:
+            raise ValueError(f"{path} is {was} under another name")

@@ -1,0 +1,226 @@
+"""Published files: where they are looked for, how they are fetched, whether they are right.
+
+A file is looked for under the folder that the environment variable WORKBENCH_DATA names, then
+under `data/raw/` of the project; in each, in its dataset's folder or beside it; compressed or
+not. Nothing but `fetch` downloads, and it writes nowhere but in `data/raw/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlparse
+
+from workbench.value import value
+
+if TYPE_CHECKING:
+    import requests
+
+SUFFIXES = ("", ".gz", ".xz", ".zip")
+
+
+@value
+class File:
+    """A file of a publisher: `name` without compression, in the `folder` of its dataset.
+
+    `sha256` lists what is accepted: hashes of the published file, or of what it decompresses
+    to, so that a recompressed copy is still known; empty where nobody has recorded one. `also`
+    are other names that the same file goes by.
+    """
+
+    folder: str
+    name: str
+    url: str
+    sha256: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+    def find(self) -> Path:
+        """Where the file is; a FileNotFoundError that says where it was looked for."""
+        return find(self.folder, self.name, *self.also)
+
+
+class Row(NamedTuple):
+    """One published file: where it is (or None), its size in bytes (or None), and its `state`.
+
+    "ok" has a recorded sha256; "different" has another one, or cannot be read; "unknown" can be
+    read, but nobody has recorded a sha256; "missing" was not found.
+    """
+
+    dataset: str
+    file: str
+    path: Path | None
+    size: int | None
+    state: str
+
+
+def raw() -> Path:
+    """Where `fetch` writes: `data/raw/` of the project, else of the working directory."""
+    project = Path(__file__).parents[2]
+    return (project if (project / "pyproject.toml").is_file() else Path.cwd()) / "data" / "raw"
+
+
+def find(folder: str, *names: str) -> Path:
+    """The first of `names`, compressed or not, under WORKBENCH_DATA or `data/raw/`.
+
+    A missing file is a FileNotFoundError that says what was looked for, where, and what to run.
+    """
+    roots = [raw()]
+    if given := os.environ.get("WORKBENCH_DATA"):
+        roots.insert(0, Path(given).expanduser())
+    places = [place for root in roots for place in (root / folder, root)]
+    for place in places:
+        for name in names:
+            for suffix in SUFFIXES:
+                if (path := place / (name + suffix)).is_file():
+                    return path
+    looked = (f"{place}{'' if place.is_dir() else ' (no such folder)'}" for place in places)
+    raise FileNotFoundError(
+        f"no {' or '.join(names)} (plain, .gz, .xz or .zip) in {', '.join(looked)}; run "
+        f"`workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`), or "
+        "set WORKBENCH_DATA to the folder that holds it"
+    )
+
+
+def path(what: Any) -> tuple[Path, ...]:
+    """Where the files of a dataset are; a FileNotFoundError if there is none at all."""
+    rows = [_look(file) for file in _files(what)]
+    return tuple(row.path for row in rows if row.path) or (_files(what)[0].find(),)
+
+
+def status() -> list[Row]:
+    """Every published file of every dataset, as `verify` sees it."""
+    return verify()
+
+
+def verify(what: Any = None) -> list[Row]:
+    """Looks up and hashes the files of a dataset (its name, a value of it, a `File`), or of all."""
+    wanted = _datasets() if what is None else [what]
+    return [_check(_look(file), file.sha256) for one in wanted for file in _files(one)]
+
+
+def fetch(what: Any, force: bool = False) -> list[Path]:
+    """Brings the files of a dataset from their publisher into `data/raw/`; returns where.
+
+    `what` is a dataset's name, a dataset such as `OnTheMap(states=("ma",))`, or a `File`. An
+    interrupted download (OSError) resumes at the next call if the publisher's file has not
+    changed. A file is under its final name only when it is whole, can be read, and has a sha256
+    that is recorded, where one is (else ValueError). `force` fetches again what is there
+    already.
+    """
+    return [_fetch(file, force) for file in _files(what)]
+
+
+def hashes(path: Path) -> Iterator[str]:
+    """The sha256 of a file, then of what it decompresses to; a ValueError if it is damaged."""
+    from workbench.datasets.delimited import opened
+
+    with path.open("rb") as stream:
+        yield hashlib.file_digest(stream, "sha256").hexdigest()
+    with opened(path) as (stream, _):
+        yield hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _datasets() -> dict[str, Any]:
+    """The datasets that have published files, by the name of their folder."""
+    from workbench.datasets import ALL
+
+    published = (dataset() for dataset in ALL if hasattr(dataset, "files"))
+    return {dataset.files()[0].folder: dataset for dataset in published}
+
+
+def _files(what: Any) -> tuple[File, ...]:
+    if isinstance(what, File):
+        return (what,)
+    if isinstance(what, str):
+        known = _datasets()
+        called = known | {type(dataset).__name__: dataset for dataset in known.values()}
+        if what not in called:
+            raise ValueError(
+                f"dataset {what!r} has no published files: need one of {list(known)}"
+            )
+        what = called[what]
+    return what.files()
+
+
+def _look(file: File) -> Row:
+    try:
+        at = file.find()
+    except FileNotFoundError:
+        return Row(file.folder, file.name, None, None, "missing")
+    return Row(file.folder, file.name, at, at.stat().st_size, "unknown")
+
+
+def _check(row: Row, sha256: tuple[str, ...]) -> Row:
+    if row.path is None:
+        return row
+    try:
+        found = set(hashes(row.path))
+    except ValueError:
+        return row._replace(state="different")
+    if not sha256:
+        return row
+    return row._replace(state="ok" if found & set(sha256) else "different")
+
+
+def _fetch(file: File, force: bool) -> Path:
+    if not force and (at := _look(file).path):
+        return at
+    name = Path(urlparse(file.url).path).name
+    part = raw() / file.folder / f"part-{name}"
+    _download(file.url, part)
+    try:
+        found = list(hashes(part))
+    except ValueError as e:
+        part.unlink()
+        raise ValueError(f"{file.url} sent something that cannot be read: {e}") from None
+    if file.sha256 and not set(found) & set(file.sha256):
+        part.unlink()
+        raise ValueError(
+            f"{file.url} has sha256 {found[0]} (contents {found[1]}), none of the recorded "
+            f"{', '.join(file.sha256)}: the publisher's file has changed, or it is not theirs"
+        )
+    return part.replace(part.with_name(name))
+
+
+def _download(url: str, part: Path) -> None:
+    """Continues `part`, whose time is the publisher's Last-Modified, or starts it afresh."""
+    from email.utils import formatdate, parsedate_to_datetime
+
+    import pooch
+    import requests
+
+    part.parent.mkdir(parents=True, exist_ok=True)
+    headers = {"Accept-Encoding": "identity"}
+    if part.exists() and part.stat().st_size:
+        headers["Range"] = f"bytes={part.stat().st_size}-"
+        headers["If-Range"] = formatdate(part.stat().st_mtime, usegmt=True)
+    modified = None
+
+    def begin(response: requests.Response, **_) -> None:
+        nonlocal modified
+        if response.status_code in (200, 416):  # the whole file, or no such range: no sequel
+            out.truncate(0)
+        if response.ok and (date := response.headers.get("Last-Modified")):
+            modified = parsedate_to_datetime(date).timestamp()
+
+    try:
+        with part.open("ab") as out:
+            watched = sys.stderr.isatty()
+            get = pooch.HTTPDownloader(
+                watched, 1 << 16, headers=headers, hooks={"response": begin}
+            )
+            get(url, out, None)
+    except requests.HTTPError as e:
+        raise OSError(f"{url}: {e}") from None
+    except requests.RequestException as e:
+        raise OSError(
+            f"{url}: the download stopped after {part.stat().st_size} bytes ({e}); "
+            "run it again to go on"
+        ) from None
+    finally:
+        if modified is not None:
+            os.utime(part, (modified, modified))
