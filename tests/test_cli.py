@@ -1,0 +1,424 @@
+"""Commands: what they print and write, and that bad input is one clear line and nothing written."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from typer.testing import CliRunner
+
+from workbench import reproduce as room
+from workbench.cli import app
+from workbench.mechanism import Release
+
+BIN = Path(sys.executable).parent
+DOMAIN = {"home": ["kent", "bristol"], "age": {"from": 0, "to": 99}, "hour": 24}
+TABLE = "home,age,hour,n,note\nkent,30,8,50,\nbristol,41,9,70,x\nkent,30,8,7,\nkent,5,0,0,\n"
+RELEASE = "--domain domain.json --count n --bound 1,1 --epsilon 1 --out out.parquet"
+FILTER = f"{RELEASE} --mechanism HighPassFilter --theta 20"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in a folder that holds a table and its domain."""
+    monkeypatch.chdir(tmp_path)
+    Path("domain.json").write_text(json.dumps(DOMAIN))
+    Path("t.csv").write_text(TABLE)
+
+    def run(line, code=0):
+        words = line.split() if isinstance(line, str) else line
+        result = CliRunner().invoke(app, words)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+def complaint(result):
+    """What a command says went wrong, in its first line."""
+    assert "Traceback" not in result.stderr
+    return result.stderr.splitlines()[0]
+
+
+# --- release ------------------------------------------------------------------------------
+
+
+def test_release_writes_a_summary(run):
+    result = run(f"release t.csv {FILTER}")
+    assert "1-DP: if one unit's records" in result.stdout
+    assert "Rows that repeat a cell: 1; they are summed." in result.stdout
+    assert "of 4,800 cells" in result.stdout
+    assert "at most 1 to each of 1 cells" in result.stdout
+    release = Release.load("out.parquet")
+    assert not release.simulated and release.privacy.epsilon == 1
+    frame = pd.read_parquet("out.parquet")  # any reader opens it
+    assert set(zip(frame.home, frame.age, frame.hour, strict=True)) >= {
+        ("kent", 30, 8),
+        ("bristol", 41, 9),
+    }
+    assert abs(frame.set_index("home")["count"]["bristol"].max() - 70) < 40
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
+def test_release_reads_other_formats(run, name):
+    if name == "t.parquet":
+        pd.read_csv("t.csv").assign(n=lambda f: f.n.astype(float)).to_parquet(name)
+    else:
+        Path(name).write_bytes(gzip.compress(TABLE.encode()))
+    run(f"release {name} {RELEASE} --mechanism ThresholdSampling --tau=30 --theta 3")
+    assert "theta=3" in Release.load("out.parquet").mechanism
+
+
+def test_mechanism_options_may_stand_anywhere(run):
+    run(f"release --size 5 --mechanism PrioritySampling t.csv --theta=2 {RELEASE}")
+    assert len(Release.load("out.parquet").estimate) <= 5
+
+
+BAD = {
+    "release t.csv --count n --bound 1,1 --epsilon 1 --mechanism HighPassFilter --theta 9 "
+    "--out out.parquet": "--domain is missing",
+    "release t.csv --count n --domain domain.json --epsilon 1 --mechanism HighPassFilter "
+    "--out out.parquet": "--bound is missing",
+    f"release t.csv {FILTER} --domain-from-data": "need one of them",
+    f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
+    f"release t.csv {FILTER} --out there/out.parquet": "there: no such folder",
+    f"release t.csv {FILTER} --out t.csv": "t.csv exists: choose another name, or --force",
+    f"release t.csv {FILTER} --domain nowhere.json": "nowhere.json",
+    f"release t.csv {FILTER} --domain t.csv": "t.csv, line 1: not JSON",
+    f"release t.csv {FILTER} --bound 1": "--bound '1': need L0,LINF",
+    f"release t.csv {FILTER} --bound 1,x": "--bound = 'x' is not allowed",
+    f"release t.csv {FILTER} --bound 0,1": "Bound.l0 = 0",
+    f"release t.csv {FILTER} --bound 1,nan": "Bound.linf = nan",
+    f"release t.csv {FILTER} --epsilon 0": "epsilon=0",
+    f"release t.csv {FILTER} --epsilon nan": "DP.epsilon = nan",
+    f"release t.csv {FILTER} --epsilon inf": "finite epsilon",
+    f"release t.csv {FILTER} --delta 1e-6": "spends no delta",
+    f"release t.csv {FILTER} --theta -1": "HighPassFilter.theta = -1",
+    f"release t.csv {FILTER} --theta x": "HighPassFilter.theta = 'x'",
+    f"release t.csv {FILTER} --tau 3": "HighPassFilter has no option --tau; it has --theta",
+    f"release t.csv {RELEASE} --mechanism HighPassFilter": "needs either theta or size",
+    f"release t.csv {RELEASE} --mechanism PrioritySampling": "PrioritySampling needs --size",
+    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "PrioritySampling.size = 0",
+    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "has 4800 cells",
+    f"release t.csv {RELEASE} --mechanism Laborious": "no mechanism 'Laborious'; there are: Geo",
+    f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
+    f"release t.csv {FILTER} --count home": "is an attribute of the domain",
+    f"release t.csv {FILTER} --count m": "t.csv has no column m: it has ['home'",
+    f"release t.csv {FILTER} --count note": "line 2, column 'note': found nothing",
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_release_refuses(run, line, monkeypatch):
+    from workbench import noise
+
+    def drawn(*_, **__):
+        raise AssertionError("noise was drawn")
+
+    for name in ("survivors", "top"):
+        monkeypatch.setattr(noise, name, drawn)
+    assert BAD[line] in complaint(run(line, code=2))
+    assert {p.name for p in Path().iterdir()} == {"domain.json", "t.csv"}
+
+
+ROWS = {
+    "dover,30,8,1": "column 'home': found 'dover', need a value of the domain (kent, bristol)",
+    "kent,100,8,1": "column 'age': found '100', need a whole number from 0 to 99",
+    "kent,3x,8,1": "column 'age': found '3x'",
+    "kent,30,24,1": "column 'hour': found '24', need a whole number from 0 to 23",
+    "kent,30,8,1.5": "column 'n': found '1.5', need a whole number >= 0",
+    "kent,30,8,-1": "column 'n': found '-1'",
+    "kent,30,8,NaN": "column 'n': found 'NaN'",
+    "kent,30,8,inf": "column 'n': found 'inf'",
+    "kent,30,8,1e300": "column 'n': found '1e300'",
+    "kent,30,8,": "found nothing",
+    ",30,8,1": "column 'home': found nothing",
+    "kent,30": "column 'hour': found nothing",
+    "kent,30,8,1,9": "more fields",
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_release_names_file_line_and_value(run, row):
+    Path("bad.csv").write_text(f"home,age,hour,n\nkent,30,8,1\n{row}\nkent,1,1,1\n")
+    said = complaint(run(f"release bad.csv {FILTER}", code=2))
+    assert "bad.csv, line 3" in said and ROWS[row] in said
+    assert not Path("out.parquet").exists()
+
+
+def test_release_reads_lines_as_people_write_them(run):
+    """A byte order mark, quotes, spaces, lines within a field, empty lines at the end."""
+    text = '\ufeffhome,"age",hour,n\r\n"kent ",30, 8,40.0\r\n"a\r\nb",1,1,1\r\n\r\n\r\n'
+    Path("t.csv").write_bytes(text.encode())
+    said = complaint(run(f"release t.csv {FILTER}", code=2))
+    assert "line 4, column 'home': found 'a\\r\\nb'" in said
+    Path("t.csv").write_bytes(text.replace("a\r\nb", "kent").encode())
+    run(f"release t.csv {FILTER}")
+
+
+@pytest.mark.parametrize("name", ["torn.csv.gz", "torn.parquet", "empty.csv", "latin.csv"])
+def test_release_says_that_a_file_is_damaged(run, name):
+    torn = gzip.compress(os.urandom(10_000))[:100]
+    Path(name).write_bytes({"empty.csv": b"", "latin.csv": b"home,\xff\n"}.get(name, torn))
+    assert complaint(run(f"release {name} {FILTER}", code=2)).startswith(f"Error: {name}")
+
+
+def test_a_missing_domain_is_explained_with_an_example(run):
+    line = FILTER.replace("--domain domain.json", "")
+    said = run(f"release t.csv {line}", code=2).stderr
+    example = re.search(r"\{.*\n  \}", said, re.S).group()
+    assert set(json.loads(example)) == {"home", "age", "sex", "hour"}
+    assert "--domain-from-data" in said and "voids the guarantee" in said
+
+
+def test_a_domain_from_the_data_promises_nothing(run):
+    words = FILTER.replace("--domain domain.json", "--domain-from-data")
+    Path("t.csv").write_text("home,n\nkent,50\nbristol,60\n")
+    result = run(f"release t.csv {words}")
+    assert "promises nothing" in result.stdout and "No guarantee" in result.stdout
+    release = Release.load("out.parquet")
+    assert release.privacy.epsilon == np.inf
+    assert release.ledger[0].name == "domain read off the data"
+    assert release.estimate.domain.labels == (("bristol", "kent"),)
+    assert "promises nothing" in run("show out.parquet").stdout
+
+
+def test_a_seed_is_said(run):
+    for _ in range(2):
+        result = run(f"release t.csv {FILTER} --seed 3 --simulated --force")
+        assert "Simulated: anyone with the seed" in result.stdout
+    assert Release.load("out.parquet").simulated
+    assert "Do not publish" in run("show out.parquet").stdout
+
+
+def test_help_lists_the_mechanisms_and_their_options(run):
+    said = run("release --help").stdout
+    for words in ("--domain-from-data", "HighPassFilter", "--theta", "--tau", "required"):
+        assert words in said
+    assert "Laborious" not in said
+
+
+# --- show ---------------------------------------------------------------------------------
+
+
+def test_show_says_what_a_release_promises(run):
+    run(f"release t.csv {FILTER}")
+    said = run("show out.parquet --top 1").stdout
+    for words in (
+        "1-DP: if one unit's records", "e^1 = 2.72", "add-remove-one-unit", "survivors",
+        "HighPassFilter(budget=DP(epsilon=1.0), theta=20)", "of 4,800 cells", "38.4 kB",
+        "dp-workbench", "The 1 largest cells", "bristol",
+    ):  # fmt: skip
+        assert words in said, words
+    assert "Do not publish" not in said and "kent" not in said
+
+
+def test_show_refuses_what_is_no_release(run):
+    assert "no such release" in complaint(run("show nowhere.parquet", code=2))
+    assert "not a complete Parquet file" in complaint(run("show t.csv", code=2))
+    pd.read_csv("t.csv").to_parquet("t.parquet")
+    assert "not a release" in complaint(run("show t.parquet", code=2))
+
+
+# --- data ---------------------------------------------------------------------------------
+
+
+def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
+    from workbench.datasets import published
+
+    rows = [
+        published.Row("trips", "od.csv", Path("/d/od.csv.gz"), 1_234_567, "different"),
+        published.Row("trips", "xwalk.csv", None, None, "missing"),
+    ]
+    asked = []
+    monkeypatch.setattr(published, "status", lambda: rows)
+    monkeypatch.setattr(published, "verify", lambda name=None: rows)
+    monkeypatch.setattr(published, "path", lambda name: (rows[0].path,))
+    monkeypatch.setattr(
+        published, "fetch", lambda *a, **k: asked.append((a, k)) or [Path("/d")]
+    )
+    said = run("data list").stdout
+    assert "1.23 MB" in said and "missing" in said and "workbench data fetch trips" in said
+    assert run("data path trips").stdout == "/d/od.csv.gz\n"
+    assert run("data fetch trips --force").stdout == "/d\n"
+    assert asked == [(("trips",), {"force": True})]
+    assert "od.csv.gz is not the published file" in complaint(run("data verify trips", code=1))
+
+
+def test_data_names_what_there_is(run):
+    assert "adult" in run("data list").stdout
+    assert "onthemap" in complaint(run("data path nothing", code=2))
+
+
+# --- reproduce ----------------------------------------------------------------------------
+
+HEAD = 'profile = "quick"\nresults = "../experiments/results"'
+
+
+def book(stem, *cells):
+    Path("notebooks").mkdir(exist_ok=True)
+    head = new_code_cell(HEAD, metadata={"tags": ["parameters"]})
+    made = new_notebook(cells=[head, *map(new_code_cell, cells)])
+    nbformat.write(made, f"notebooks/{stem}.ipynb")
+
+
+def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
+    monkeypatch.setattr(room, "_sources", lambda project: {})
+    book("bad", "raise ValueError('no od.csv.gz')")
+    book("good", "1")
+    where = "--notebooks notebooks --results results"
+    result = run(f"reproduce {where}", code=1)
+    assert complaint(result) == (
+        "Error: bad: In [3]: raise ValueError('no od.csv.gz') — ValueError: no od.csv.gz"
+    )
+    assert "bad.partial.ipynb" in result.stderr
+    page = Path("results/quick/report.html")
+    assert f"Report: {page.resolve()}" in result.stdout and page.exists()
+    assert "good: done in" in result.stdout
+    assert "good: up to date" in run(f"reproduce good {where}").stdout
+    assert "no figure 'fig7'; there are: bad, good" in complaint(
+        run(f"reproduce fig7 {where}", code=2)
+    )
+    assert "profile = 'full'" in complaint(run(f"reproduce {where} --profile full", code=2))
+
+
+def test_the_screen_shows_a_line_a_notebook():
+    from rich.console import Console
+
+    from workbench.cli.reproduce import _Progress
+
+    progress = _Progress({})
+    progress.live = True  # as if on a screen
+    progress.tell(room.Run("fig1"))
+    progress.tell(room.Run("fig2", state="running"))
+    progress.tell(room.Run("fig3", state="done", seconds=2, verdicts={"holds": 3}))
+    progress.tell(room.Run("fig4", state="failed", error="KeyError: [x]"))
+    console = Console(width=80, record=True, file=open(os.devnull, "w"))
+    console.print(progress.lines())
+    text = console.export_text().splitlines()
+    lines = [line.strip().split(maxsplit=2)[1:] for line in text]
+    assert lines == [
+        ["fig1", "waiting"],
+        ["fig2", "running, 0 s"],
+        ["fig3", "done in 2.0 s (holds 3)"],
+        ["fig4", "failed: KeyError: [x]"],
+    ]
+
+
+# --- the program --------------------------------------------------------------------------
+
+
+def started(*words, **more):
+    """A command in a process of its own."""
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([str(BIN / words[0]), *words[1:]], **pipes, **more)
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import sys; from workbench.cli import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pandas', 'polars', 'papermill', 'matplotlib', 'scipy'}\n"
+        "sys.exit(' '.join(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == "" and "reproduce" in done.stdout
+
+
+def test_jupyter_knows_the_command():
+    process = started("jupyter", "workbench", "show", "nowhere.parquet")
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 2 and out == ""
+    assert err.splitlines() == ["Error: nowhere.parquet: no such release file"]
+
+
+def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, tmp_path):
+    begun = "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))"
+    book("fig1", begun, "import time; time.sleep(60)")
+    process = started(
+        "workbench", "reproduce", "--notebooks", "notebooks", "--results", "results"
+    )
+    pid = Path("notebooks/pid")
+    until(lambda: pid.exists() and pid.read_text())
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=15)
+    assert process.returncode == 130
+    assert err.startswith("stopped\n0 of 1 notebooks are finished") and "Traceback" not in err
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert room.status(Path("results/quick/fig1")) == {}, "the next run runs it"
+
+
+def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
+    from workbench.datasets import published
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(published, "status", interrupted)
+    assert complaint(run("data list", code=130)) == "stopped"
+
+
+def test_lab_opens_and_stops(tmp_path):
+    folders = {f"JUPYTER_{k}_DIR": str(tmp_path / k) for k in ("CONFIG", "DATA", "RUNTIME")}
+    (tmp_path / "notebooks").mkdir()
+    process = started(
+        "workbench", "lab", "--no-browser", "--port", "8931",
+        "--notebooks", str(tmp_path / "notebooks"), env=os.environ | folders,
+    )  # fmt: skip
+    address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=\S+", process.stdout.readline())
+    assert address, process.communicate()
+    import requests
+
+    api = address.group().replace("/lab?", "/api/contents?")
+    assert requests.get(api, timeout=10).json()["type"] == "directory"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    with pytest.raises(requests.ConnectionError):
+        requests.get(api, timeout=2)
+
+
+def test_lab_says_which_folder_is_missing(run):
+    assert "nowhere: no such folder" in complaint(run("lab --notebooks nowhere", code=2))
+
+
+def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "root", lambda: tmp_path)
+    top = tmp_path / "experiments" / "benchmarks"
+    assert "holds no benchmarks" in complaint(run("bench", code=2))
+    top.mkdir(parents=True)
+    (top / "broken.py").write_text("import no_such_peer")
+    (top / "noise.py").write_text(
+        "import pandas as pd\n"
+        "def main():\n"
+        "    rows = [('geometric', '1.2 ns', '13 ns', 10.8, 6, True), ('x', '', '', 2, 6, False)]\n"
+        "    return pd.DataFrame(rows, columns='what ours peer ratio limit met'.split())\n"
+    )
+    result = run("bench", code=1)
+    assert re.match(r".* cores, .*; Python 3\.\d+\.\d+, numpy", result.stdout)
+    assert "geometric" in result.stdout and "10.8" in result.stdout and "NO" in result.stdout
+    assert "No module named 'no_such_peer'" in complaint(result)
+    assert "no benchmark 'nois'; there are: broken, noise" in complaint(
+        run("bench nois", code=2)
+    )
+
+
+def until(happened, seconds=15):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)

@@ -1,0 +1,214 @@
+"""Notebooks to executed notebooks, in real kernels: failures are told, finished work stays."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from workbench import reproduce as room
+from workbench.reproduce import reproduce
+
+HEAD = 'profile = "quick"\nresults = "../experiments/results"'
+FIGURE = """
+from pathlib import Path
+file = Path(results) / profile / "{0}" / "verdicts.csv"
+file.write_text("id,says,outcome,measured,why\\n1,a,holds,,\\n2,b,differs,,")
+"""
+
+
+def book(project, stem, *cells, tags=("parameters",), head=HEAD):
+    """A notebook of code cells, after a title and the parameters."""
+    (project / "notebooks").mkdir(exist_ok=True)
+    first = new_code_cell(head, metadata={"tags": list(tags)})
+    cells = [new_markdown_cell(f"# {stem}"), first, *map(new_code_cell, cells)]
+    nbformat.write(new_notebook(cells=cells), project / "notebooks" / f"{stem}.ipynb")
+
+
+def states(runs):
+    return {run.stem: run.state for run in runs}
+
+
+@pytest.fixture
+def go(tmp_path, monkeypatch):
+    """Run a project's notebooks; other people's edits of the package do not count here."""
+    monkeypatch.setattr(room, "_sources", lambda project: {"fixed": "sources"})
+
+    def go(*stems, **more):
+        where = dict(notebooks=tmp_path / "notebooks", results=tmp_path / "results")
+        return reproduce(stems, **(where | more))
+
+    return go
+
+
+def text(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return "".join(o.get("text", "") for c in cells for o in c.get("outputs", ()))
+
+
+def test_runs_in_the_notebooks_folder_with_its_parameters(tmp_path, go):
+    book(
+        tmp_path, "fig1", "import os, sys; print(profile, results, os.getcwd(), sys.executable)"
+    )
+    told = []
+    (run,) = go(profile="paper", workers=1, tell=told.append)
+    assert [r.state for r in told] == ["waiting", "running", "done"] and run == told[-1]
+    assert run.notebook == tmp_path / "results" / "paper" / "fig1" / "fig1.ipynb"
+    assert text(run.notebook).split() == [
+        "paper", str(tmp_path / "results"), str(tmp_path / "notebooks"), sys.executable,
+    ]  # fmt: skip
+
+
+def test_a_failing_notebook_is_told_and_the_rest_go_on(tmp_path, go):
+    book(tmp_path, "bad", "x = 1", "1 / x - 1\n1 / 0", "y = 3")
+    book(tmp_path, "dead", "import os; os.kill(os.getpid(), 9)")
+    book(tmp_path, "good", FIGURE.format("good"))
+    book(tmp_path, "slow", "import time; time.sleep(60)")
+    book(tmp_path, "strange", "1", head='profil = "quick"\nresults = ""')
+    book(tmp_path, "untagged", "1", tags=())
+    (tmp_path / "notebooks" / "torn.ipynb").write_text("{")
+    runs = {run.stem: run for run in go(workers=2, timeout=2)}
+    assert {stem for stem, run in runs.items() if run.state == "done"} == {"good"}
+    assert runs["good"].verdicts == {"holds": 1, "differs": 1}
+    assert all(run.state == "failed" for stem, run in runs.items() if stem != "good")
+    assert runs["bad"].error == "ZeroDivisionError: division by zero"
+    assert "1 / x - 1 …" in runs["bad"].cell
+    assert runs["bad"].notebook.name == "bad.partial.ipynb" and runs["bad"].notebook.exists()
+    assert "kernel died" in runs["dead"].error and "os.kill" in runs["dead"].cell
+    assert runs["slow"].error == "took longer than 2 s" and "sleep" in runs["slow"].cell
+    assert "no parameter profile" in runs["strange"].error
+    assert "tagged `parameters`" in runs["untagged"].error
+    assert runs["torn"].error
+    assert room.status(tmp_path / "results/quick/bad")["error"] == runs["bad"].error
+
+
+def test_what_is_up_to_date_is_not_run_again(tmp_path, go):
+    book(tmp_path, "fig1", FIGURE.format("fig1"))
+    book(tmp_path, "fig2", "1 / 0")
+    assert states(go()) == {"fig1": "done", "fig2": "failed"}
+    runs = go()
+    assert states(runs) == {"fig1": "kept", "fig2": "failed"}
+    assert runs[0].verdicts == {"holds": 1, "differs": 1} and runs[0].seconds > 0
+    (tmp_path / "results/quick/fig1/verdicts.csv").unlink()
+    assert states(go("fig1")) == {"fig1": "done"}
+    book(tmp_path, "fig1", FIGURE.format("fig1"), "2")
+    assert states(go("fig1")) == {"fig1": "done"}
+
+
+def test_other_sources_or_data_make_another_key(tmp_path, monkeypatch):
+    for folder in ("experiments/results", "data/raw", "elsewhere"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "experiments" / "fig1.py").write_text("TITLE = 1")
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "elsewhere"))
+    before = room._sources(tmp_path)
+    assert "workbench/reproduce.py" in before and "experiments/fig1.py" in before
+    (tmp_path / "experiments" / "results" / "x.py").write_text("not a source")
+    assert room._sources(tmp_path) == before
+    for file in ("experiments/fig1.py", "data/raw/od.csv.gz", "elsewhere/od.csv.gz"):
+        (tmp_path / file).write_text("changed")
+        after = room._sources(tmp_path)
+        assert after != before
+        before = after
+
+
+def test_a_timing_runs_alone(tmp_path, go):
+    stamp = "from time import *; t = time(); sleep(.4); print(t, time())"
+    book(tmp_path, "a_timing", stamp, tags=("parameters", "alone"))
+    book(tmp_path, "b", stamp)
+    book(tmp_path, "c", stamp)
+    runs = {r.stem: [float(x) for x in text(r.notebook).split()] for r in go(workers=2)}
+    assert list(runs) == ["a_timing", "b", "c"]
+    assert runs["a_timing"][0] > max(runs["b"][1], runs["c"][1])
+
+
+def test_cores_are_shared(tmp_path, go, monkeypatch):
+    import joblib
+
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    ask = "import os; print(*(os.environ[x + '_NUM_THREADS'] for x in ('NUMBA', 'OMP')))"
+    book(tmp_path, "a", ask)
+    book(tmp_path, "b", ask)
+    assert [text(run.notebook).split() for run in go()] == [["4", "3"]] * 2
+
+
+def test_a_kernel_that_does_not_start_is_tried_again(tmp_path, go, monkeypatch):
+    book(tmp_path, "fig1", "1")
+    begin, tries = room._Kernel.begin, []
+
+    def flaky(kernel, *args):
+        tries.append(kernel)
+        return "address in use" if len(tries) < 3 else begin(kernel, *args)
+
+    monkeypatch.setattr(room._Kernel, "begin", flaky)
+    assert states(go()) == {"fig1": "done"} and len(tries) == 3
+    monkeypatch.setattr(room._Kernel, "begin", begin)
+    monkeypatch.setattr(room.sys, "executable", "/nowhere/python")
+    (run,) = go(force=True)
+    assert run.state == "failed" and run.error.startswith("no kernel: ")
+    assert "/nowhere/python" in run.error
+
+
+def test_names_that_do_not_exist_are_refused(tmp_path, go):
+    with pytest.raises(ValueError, match="holds no notebooks"):
+        go()
+    book(tmp_path, "fig1", "1")
+    with pytest.raises(ValueError, match="no figure 'fig7'; there are: fig1"):
+        go("fig7")
+    for wrong in (dict(workers=0), dict(timeout=-1), dict(profile="full")):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            go(**wrong)
+
+
+def test_a_killed_run_continues(tmp_path, monkeypatch):
+    """After kill -9 no kernel survives, finished work is kept, the rest is run."""
+    book(tmp_path, "a_quick", FIGURE.format("a_quick"))
+    wait = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\n"
+    book(tmp_path, "b_slow", wait + "time.sleep(60 if not pathlib.Path('go').exists() else 0)")
+    script = tmp_path / "go.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from workbench import reproduce as room\n"
+        "room._sources = lambda project: {}\n"
+        "where = dict(notebooks=Path('notebooks'), results=Path('results'))\n"
+        "print(*(run.state for run in room.reproduce(**where, workers=1)))\n"
+    )
+    command = [sys.executable, str(script)]
+    short = Path(tempfile.mkdtemp(prefix="t"))  # killed with -9 it cannot tidy up
+    monkeypatch.setenv("TMPDIR", str(short))
+    quiet = dict(cwd=tmp_path, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, **quiet)
+    pid = tmp_path / "notebooks" / "pid"
+    _until(lambda: pid.exists() and pid.read_text())
+    process.kill()
+    assert process.wait(10) != 0
+    _until(lambda: not _alive(int(pid.read_text())))
+    assert room.status(tmp_path / "results/quick/a_quick")["state"] == "done"
+    assert not room.status(tmp_path / "results/quick/b_slow")
+    (tmp_path / "notebooks" / "go").touch()
+    again = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=20, **quiet)
+    assert again.stdout.split() == ["kept", "done"]
+    shutil.rmtree(short)
+
+
+def _until(happened, seconds=15):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().split()[2] != "Z"

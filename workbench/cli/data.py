@@ -1,0 +1,84 @@
+"""`workbench data`: published files, where they are and whether they are the right ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli import screen
+
+if TYPE_CHECKING:
+    from workbench.datasets.published import Row
+
+Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
+
+app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, path, verify.")
+
+
+@app.command("list")
+def list_() -> None:
+    """Every published file, and where it is."""
+    from workbench.datasets import published
+
+    rows = published.status()
+    _table("Published files", rows)
+    missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
+    if missing:
+        screen.say(f"Fetch what is missing: workbench data fetch {missing[0]}")
+
+
+@app.command()
+def fetch(
+    name: Name,
+    force: Annotated[
+        bool, typer.Option("--force", help="Fetch again what is already there.")
+    ] = False,
+) -> None:
+    """Bring a dataset's files from their publisher into data/raw/."""
+    from workbench.datasets import published
+
+    for path in published.fetch(name, force=force):
+        screen.say(path)
+
+
+@app.command()
+def path(name: Name) -> None:
+    """Where a dataset's files are, one a line."""
+    from workbench.datasets import published
+
+    for found in published.path(name):
+        screen.say(found)
+
+
+@app.command()
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="One dataset; all, if none is named.")
+    ] = None,
+) -> None:
+    """Read files and compare them with the recorded sha256; 1 if one differs."""
+    from workbench.datasets import published
+
+    rows = published.verify(name)
+    _table("Checked", rows)
+    if bad := [row for row in rows if row.state == "different"]:
+        for row in bad:
+            screen.complain(
+                f"{row.path} is not the published file; fetch it again with --force"
+            )
+        raise typer.Exit(1)
+
+
+def _table(title: str, rows: list[Row]) -> None:
+    shown = [
+        (
+            r.dataset,
+            r.file,
+            r.state,
+            "" if r.size is None else screen.size(r.size),
+            r.path or "",
+        )
+        for r in rows
+    ]
+    screen.table(title, ["dataset", "file", "state", "size", "path"], shown, right="size")

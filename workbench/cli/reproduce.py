@@ -1,0 +1,140 @@
+"""`workbench reproduce`: run the figures' notebooks and write the report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli import screen
+
+if TYPE_CHECKING:
+    from workbench.reproduce import Run
+
+_MARKS = {
+    "waiting": ("·", "dim"),
+    "running": ("…", "cyan"),
+    "done": ("✓", "green"),
+    "kept": ("=", "green"),
+    "failed": ("✗", "red"),
+    "stopped": ("✗", "yellow"),
+}
+
+
+def reproduce(
+    figures: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIGURE]…", help="All, if none is named.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="quick (minutes) or paper (the papers' own sizes).")
+    ] = "quick",
+    workers: Annotated[
+        int | None, typer.Option(help="Notebooks at once.", show_default="one a core")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Where to.", show_default="experiments/results")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run what is up to date too.")] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
+    ] = None,
+    notebooks: Annotated[
+        Path | None, typer.Option(help="Where from.", show_default="notebooks")
+    ] = None,
+) -> None:
+    """Reproduce figures: pictures, rows and verdicts, and one report of all of them.
+
+    What has not changed since it last ran is not run again, and finished trials are never repeated,
+    so a run that was stopped continues. The exit code is 1 if a notebook fails.
+    """
+    from workbench import report
+    from workbench import reproduce as room
+
+    root = room.root()
+    results = results or root / "experiments" / "results"
+    runs: dict[str, Run] = {}
+    try:
+        with _Progress(runs) as progress:
+            room.reproduce(
+                figures or (),
+                notebooks=notebooks or root / "notebooks",
+                results=results,
+                profile=profile,
+                workers=workers,
+                force=force,
+                timeout=timeout,
+                tell=progress.tell,
+            )
+    except KeyboardInterrupt:
+        finished = sum(run.state in ("done", "kept") for run in runs.values())
+        screen.complain("stopped")
+        screen.say(
+            f"{finished} of {len(runs)} notebooks are finished and kept in {results}, and so are "
+            "the finished trials of the others: the same command goes on from here.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    failed = [run for run in runs.values() if run.state == "failed"]
+    for run in failed:
+        screen.complain(f"{run.stem}: {' — '.join(filter(None, (run.cell, run.error)))}")
+        if run.notebook:
+            screen.say(f"  how far it came: {run.notebook}", err=True)
+    screen.say(f"Report: {report.write(results, profile)}")
+    if failed:
+        raise typer.Exit(1)
+
+
+class _Progress:
+    """A line a notebook that changes in place; where nobody watches, a line a change."""
+
+    def __init__(self, runs: dict[str, Run]):
+        self.runs = runs
+        self.started: dict[str, float] = {}
+        self.live = None
+
+    def __enter__(self) -> _Progress:
+        if sys.stdout.isatty():
+            from rich.live import Live
+
+            self.live = Live(get_renderable=self.lines, refresh_per_second=4)
+            self.live.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.live:
+            self.live.stop()
+
+    def tell(self, run: Run) -> None:
+        """Hear of a change, from any thread."""
+        from time import monotonic
+
+        self.runs[run.stem] = run
+        if run.state == "running":
+            self.started[run.stem] = monotonic()
+        if not self.live and run.state not in ("waiting", "stopped"):
+            screen.say(f"{run.stem}: {self.words(run)}")
+
+    def words(self, run: Run) -> str:
+        """How a run stands."""
+        from time import monotonic
+
+        if run.state == "running" and self.live:
+            return f"running, {monotonic() - self.started[run.stem]:.0f} s"
+        took = {"done": f"done in {run.seconds:.1f} s", "kept": "up to date"}
+        counts = ", ".join(f"{outcome} {n}" for outcome, n in run.verdicts.items())
+        error = f": {run.error}" if run.state == "failed" else ""
+        return took.get(run.state, run.state) + (f" ({counts})" if counts else "") + error
+
+    def lines(self):
+        """All notebooks, for the screen."""
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2))
+        for run in list(self.runs.values()):
+            mark, style = _MARKS[run.state]
+            grid.add_row(Text(mark, style), run.stem, Text(self.words(run), style))
+        return grid

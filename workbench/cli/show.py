@@ -1,0 +1,111 @@
+"""`workbench show`: what a release file promises and holds."""
+
+from __future__ import annotations
+
+import json
+from math import exp, inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli import screen
+
+if TYPE_CHECKING:
+    from workbench.mechanism import Release
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
+    top: Annotated[int, typer.Option(min=0, help="How many of its largest cells.")] = 10,
+) -> None:
+    """Show a release: its guarantee in words, what paid for it, its size and its largest cells."""
+    from workbench.mechanism import Release
+
+    release = Release.load(file)
+    screen.say(f"{file}\n")
+    screen.say(guarantee(release))
+    for warning in warnings(release):
+        typer.secho(warning, fg="red")
+    screen.table(
+        "What paid for it",
+        ["look", "ε", "δ", "relation", "part", "noise"],
+        [
+            (
+                r.name,
+                f"{r.cost.epsilon:g}",
+                f"{r.cost.delta:g}",
+                r.relation,
+                "" if r.part is None else " / ".join(r.part),
+                "simulated" if r.simulated else "none" if r.cost.epsilon == inf else "system",
+            )
+            for r in release.ledger
+        ],
+        right="ε δ",
+    )
+    screen.say(f"Mechanism  {release.mechanism}")
+    screen.say(f"Size       {sizes(release, file)}")
+    screen.say(f"Versions   {', '.join(f'{k} {v}' for k, v in _versions(file).items())}")
+    if top and len(release.estimate):
+        _cells(release, top)
+
+
+def guarantee(release: Release) -> str:
+    """What the release promises, for someone who has not read the papers."""
+    from workbench import privacy
+
+    paid = release.privacy
+    if paid.epsilon == inf:
+        return "It promises nothing: part of it was read off the data without any protection."
+    moves = {
+        privacy.ADD_REMOVE: "one unit's records (usually one person's) are added or removed",
+        privacy.REPLACE: "one unit's records are replaced by any others",
+        privacy.LOCAL: "one unit's own value is any other",
+    }.get(release.relation, f"the data changes in this way: {release.relation}")
+    factor = exp(min(paid.epsilon, 700))
+    words = (
+        f"{paid}: if {moves}, no outcome becomes more than e^{paid.epsilon:g} = "
+        f"{factor:.3g} times as likely"
+    )
+    return words + (f", but for a chance of {paid.delta:g}." if paid.delta else ".")
+
+
+def warnings(release: Release) -> list[str]:
+    """Why the release is not fit to publish."""
+    found = []
+    if release.simulated:
+        found.append(
+            "Simulated: anyone with the seed can take the noise off. Do not publish it."
+        )
+    if release.privacy.epsilon == inf:
+        found.append("No guarantee: the release must be handled like the data itself.")
+    return found
+
+
+def sizes(release: Release, file: Path) -> str:
+    """Cells and bytes, against the table with every cell of the domain."""
+    domain, bytes_ = release.estimate.domain, file.stat().st_size
+    dense = 8 * domain.size
+    saved = f"{dense / bytes_:,.3g} times smaller" if bytes_ < dense else "no smaller"
+    return (
+        f"{len(release.estimate):,} of {domain.size:,} cells in {screen.size(bytes_)}, {saved} "
+        f"than the dense table's {screen.size(dense)}"
+    )
+
+
+def _cells(release: Release, top: int) -> None:
+    import numpy as np
+
+    weights = release.estimate.weights()
+    largest = np.argsort(-weights, kind="stable")[:top]
+    domain = release.estimate.domain
+    labels = domain.frame(release.estimate.keys[largest]).itertuples(index=False)
+    rows = [(*cell, f"{w:,.6g}") for cell, w in zip(labels, weights[largest], strict=True)]
+    title = f"The {len(rows)} largest cells"
+    screen.table(title, [*domain.attributes, "count"], rows, right="count")
+
+
+def _versions(file: Path) -> dict[str, str]:
+    import pyarrow.parquet as parquet
+
+    return json.loads(parquet.read_schema(file).metadata[b"workbench"])["versions"]
