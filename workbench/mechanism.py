@@ -165,6 +165,8 @@ class Release:
                     os.link(part, path)  # fails where replace would silently overwrite
                 except FileExistsError:
                     refuse_existing(path, force)
+        except OSError as e:
+            raise OSError(f"{path} was not written: {e.strerror or e}") from None
         finally:
             part.unlink(missing_ok=True)
         return path
