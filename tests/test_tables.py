@@ -24,7 +24,8 @@ from workbench import (
     metrics,
 )
 from workbench.domain import LARGEST
-from workbench.value import parameter, value
+from workbench.mechanisms import HighPassFilter
+from workbench.value import parameter, read_only, value
 from workbench.workload import Shuffle
 
 
@@ -307,6 +308,28 @@ def test_random_subsets_are_subsets_of_their_size():
     assert share.mean() == pytest.approx(0.5, abs=0.02) and 0.02 < share.std() < 0.07
 
 
+@pytest.mark.parametrize("n", [1, 60, 126, 500, 1000])
+def test_random_subsets_sum_what_they_hold_and_forget_what_is_gone(n):
+    """Few keys are sorted, many are put in their places; either is kept while its arrays live."""
+    from workbench import workload
+
+    domain, rng = Domain(("x",), (1000,)), np.random.default_rng(n)
+    loose = np.sort(rng.choice(1000, n, replace=False)), rng.normal(size=n)
+    before = len(workload._known)
+    RandomSubsets(37, 20).on(domain).sums(domain, *loose)
+    assert len(workload._known) == before, "what may still change is not kept"
+    keys, values = map(read_only, loose)
+    for size in (37, 800):
+        subsets = RandomSubsets(size, 20, seed=2).on(domain)
+        place = subsets.shuffle(keys)
+        held = zip(subsets.ranges.lo, subsets.ranges.hi, strict=True)
+        slow = [values[(lo <= place) & (place < hi)].sum() for lo, hi in held]
+        np.testing.assert_allclose(subsets.sums(domain, keys, values), slow, atol=1e-9)
+    assert len(workload._known) == before + 1, "both sizes share one shuffled order"
+    del keys
+    assert len(workload._known) == before
+
+
 def test_recipes_draw_the_same_everywhere_and_fit_or_refuse():
     domain = Domain(("x",), (100,))
     a, b = (RandomRanges(10, 50, seed=1).on(domain) for _ in range(2))
@@ -377,3 +400,11 @@ class _estimate:
 
     def answer(self, workload, weights):
         return self.table.answer(workload)
+
+
+def test_a_table_and_a_release_cannot_be_changed_under_their_answers():
+    table = SparseTable.from_keys(Domain(("x",), (9,)), [1, 5], [2, 3], Bound())
+    summary = HighPassFilter(DP(9.0), 1)(table).estimate
+    for array in (table.keys, table.counts, summary.keys, summary.values, summary.weights()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0

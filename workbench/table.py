@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
+from workbench.value import read_only
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class SparseTable:
             raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
         if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:
             raise ValueError(f"{self.keys.shape} keys do not fit {self.counts.shape} counts")
+        for name in ("keys", "counts"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
         if len(self.keys):
             if self.keys[0] < 0 or self.keys[-1] >= self.domain.size:
                 raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")

@@ -64,6 +64,13 @@ def value(cls: type) -> type:
     return dataclass(frozen=True, repr=False)(cls)
 
 
+def read_only(array: Any) -> Any:
+    """A view of a numpy array through which nothing can be changed."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _repr(self) -> str:
     told = (f for f in fields(self) if f.repr and not _is_default(self, f))
     return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in told)})"

@@ -272,6 +272,8 @@ def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> tuple:
         else:
             order = np.argsort(places)
             found = places[order], _prefix(values[order])
+        if keys.flags.writeable or values.flags.writeable:
+            return found  # they may change and keep their ids
         for array in (keys, values):  # an id is free again when its array is gone
             weakref.finalize(array, _known.pop, name, None).atexit = False
         _known[name] = found

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.domain import Domain
+from workbench.value import read_only
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class Summary:
     scale: float = 1.0
     kind: ClassVar[str] = "summary"
 
+    def __post_init__(self):
+        for name in ("keys", "values"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -59,8 +64,8 @@ class Summary:
     @cached_property
     def _unbiased(self) -> Float[np.ndarray, " cells"]:
         if not self.tau:
-            return self.values if self.scale == 1 else self.values * self.scale
-        return np.copysign(np.maximum(np.abs(self.values), self.tau), self.values)
+            return self.values if self.scale == 1 else read_only(self.values * self.scale)
+        return read_only(np.copysign(np.maximum(np.abs(self.values), self.tau), self.values))
 
     def answer(
         self,
