@@ -57,8 +57,9 @@ class Finding:
 class Printed:
     """A number, or a range of numbers, as a paper prints it: `low` to `high`, reading error included.
 
-    `at` is its place on the other axis, a number or a name (None: anywhere), `value` the number
-    itself if it is one, `axis` the axis that it lies along.
+    `at` is its place on the other axis, a number or a name, or `over` the stretch of that axis that
+    it is about (neither: all of it); `value` is the number itself if it is one, `axis` the axis that
+    it lies along.
     """
 
     says: str
@@ -67,13 +68,14 @@ class Printed:
     at: float | str | None = None
     value: float | None = None
     axis: str = "y"
+    over: tuple[float, float] | None = None
 
     @classmethod
     def about(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
         """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
 
         >>> Printed.about("around 5 %", 0.05, 0.005)
-        Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y')
+        Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
         """
         low, high = min(value / ALIKE, value - error), max(value * ALIKE, value + error)
         return cls(says, low, high, value=value, **place)
@@ -125,9 +127,22 @@ def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
 
 def table(verdicts: Sequence[Verdict], caption: str = "What the paper says, judged") -> Styler:
     """Verdicts for a notebook: whole sentences, nothing cut off."""
-    left = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
-    shown = to_frame(verdicts).style.hide().set_caption(caption)
-    return shown.set_table_styles([*left, {"selector": "caption", "props": "text-align: left"}])
+    rules = {
+        "th, td": "text-align: left; vertical-align: top",
+        "th:first-child, td:first-child": "white-space: nowrap",
+        "caption": "text-align: left",
+    }
+    styles = [{"selector": where, "props": how} for where, how in rules.items()]
+    return to_frame(verdicts).style.hide().set_caption(caption).set_table_styles(styles)
+
+
+def beside(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
+    """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
+    told = [
+        {"what": what, "the paper prints": point.says, "we measure": found.measured}
+        for what, point, found in lines
+    ]
+    return pd.DataFrame(told).set_index("what")
 
 
 def every(parts: Mapping[str, Finding]) -> Finding:
@@ -172,9 +187,12 @@ def better(
     a, b = _paired(ours, other)
     apart, against = a.high < b.low / times, a.low > b.high / times
     below = (a["mean"] < b["mean"] / times).mean()
-    ratio = b["mean"] / a["mean"]
-    measured = f"{_span(ratio)} lower; lower at {below:.0%} of {len(a)} points"
-    measured += f", intervals apart at {apart.mean():.0%}"
+    measured = f"the other is {_span(b['mean'] / a['mean'])} as large"
+    if len(a) > 1:
+        measured += f"; lower at {below:.0%} of {len(a)} points"
+        measured += f", intervals apart at {apart.mean():.0%}"
+    else:
+        measured += f", intervals {'apart' if apart.all() else 'overlap'}"
     holds = True if apart.mean() >= share else False if against.mean() > 1 - share else None
     return Finding(holds, measured)
 
@@ -208,7 +226,8 @@ def falls(curve: pd.DataFrame) -> Finding:
     )
     up = ((after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)).sum()
     first, last = curve.iloc[0], curve.iloc[-1]
-    measured = f"{first['mean']:.3g} → {last['mean']:.3g}, up at {up} of {len(after)} steps"
+    measured = f"{number(first['mean'])} → {number(last['mean'])}"
+    measured += f", up at {up} of {len(after)} steps"
     down = True if last.high < first.low else None if last["mean"] < first["mean"] else False
     return Finding(False if up else down, measured)
 
@@ -221,9 +240,21 @@ def agrees(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Findin
     inside = curve["mean"].map(point.covers)
     reach = (curve.low <= point.high) & (curve.high >= point.low)
     unit, factor = (" %", 100) if percent else ("", 1)
-    low, high = (f"{factor * x:.3g}" for x in (curve["mean"].min(), curve["mean"].max()))
+    low, high = (number(factor * x) for x in (curve["mean"].min(), curve["mean"].max()))
     measured = (low if low == high else f"{low} … {high}") + unit
     return Finding(True if inside.all() else None if reach.all() else False, measured)
+
+
+def number(x: float) -> str:
+    """Three digits, as sentences have them.
+
+    >>> number(0.01234), number(-20749.8)
+    ('0.0123', '−20,700')
+    """
+    if abs(x) >= 1000:
+        x = round(x, 2 - int(np.floor(np.log10(abs(x)))))
+        return f"{x:,.0f}".replace("-", "−")
+    return f"{x:.3g}".replace("-", "−")
 
 
 def _paired(ours: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

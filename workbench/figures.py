@@ -71,11 +71,11 @@ def save(
 ) -> Path:
     """Write one figure's folder and return it; `fig` is None where the result is a table.
 
-    `spec` is the experiments module: its name's last part is the figure's, its `TITLE` the
-    sentence over it. Rows that carry a column `truth_public` which is not all true are refused,
-    because errors against a private truth are exact functions of it.
+    `spec` is the experiments module: its name's last part, or its `STEM`, is the figure's, its
+    `TITLE` the sentence over it. Rows that carry a column `truth_public` which is not all true are
+    refused, because errors against a private truth are exact functions of it.
     """
-    stem = spec.__name__.rpartition(".")[2]
+    stem = getattr(spec, "STEM", spec.__name__.rpartition(".")[2])
     if "truth_public" in rows and not rows.truth_public.eq(True).all():
         bad = rows[~rows.truth_public.eq(True)].iloc[0]
         raise ValueError(

@@ -1,0 +1,203 @@
+"""Rows in, axes out: one look a mechanism, readable axes, nothing over the data."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench import plots
+from workbench.claims import Printed
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def rows(*mechanisms, seeds=5, metric="MeanAbsoluteError", spread=0.05):
+    sizes = (100, 1000, 10_000)
+    return pd.DataFrame(
+        [
+            {
+                "mechanism": name,
+                "theta": theta,
+                "sides": sides,
+                "query_size": size,
+                "released": 1000 + seed,
+                "metric": metric,
+                "seed": seed,
+                "value": size**0.5 * (i + 1) * (1 + spread * (seed - seeds / 2 + 0.5)),
+            }
+            for i, (name, theta, sides) in enumerate(mechanisms)
+            for size in sizes
+            for seed in range(seeds)
+        ]
+    )
+
+
+BOTH = rows(("GeometricHistogram", np.nan, np.nan), ("HighPassFilter", 50.0, 2.0))
+
+
+def drawn(ax):
+    return {line.get_label(): line for line in ax.lines if line.get_label()[0] != "_"}
+
+
+def test_mechanisms_are_named_in_words():
+    kinds = rows(
+        ("GeometricHistogram", np.nan, np.nan),
+        ("HighPassFilter", 50.0, 2.0),
+        ("HighPassFilter", 2.5, 1.0),
+        ("PrioritySampling", 0.0, 2.0),
+        ("PrioritySampling", 40.0, 2.0),
+        ("Laborious(ThresholdSampling)", 5.0, 2.0),
+        ("SomethingNew", np.nan, np.nan),
+    )
+    assert list(plots.named(kinds, "theta").series.unique()) == [
+        "geometric",
+        "filter, θ = 50",
+        "one-sided filter, θ = 2.5",
+        "priority",
+        "filter-priority, θ = 40",
+        "laborious filter-threshold, θ = 5",
+        "SomethingNew",
+    ]
+    assert "series" not in kinds, "the rows that came in are as they were"
+
+
+def test_curves_are_means_over_seeds_with_labels_and_units():
+    fig, [ax] = plots.panels()
+    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    assert list(drawn(ax)) == ["geometric", "filter"]
+    np.testing.assert_allclose(
+        drawn(ax)["filter"].get_ydata(), 2 * np.sqrt([100, 1000, 10_000])
+    )
+    assert ax.get_xlabel() == "query size (cells)"
+    assert ax.get_ylabel() == "absolute error (counts)"
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+def test_a_mechanism_looks_the_same_in_every_figure():
+    _, (one, two) = plots.panels(1, 2)
+    named = plots.named(BOTH, "theta")
+    plots.curves(named, "query_size", "series", one)
+    plots.curves(named[named.mechanism == "HighPassFilter"], "query_size", "series", two)
+    a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
+    assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
+    assert a.get_color() == plots.LOOKS["filter"][0]
+    assert len({look for looks in plots.LOOKS.values() for look in looks}) == 2 * len(
+        plots.LOOKS
+    )
+
+
+def test_one_look_twice_in_a_panel_differs_in_its_dashes():
+    _, [ax] = plots.panels()
+    twice = plots.named(
+        rows(("HighPassFilter", 5.0, 2.0), ("HighPassFilter", 9.0, 2.0)), "theta"
+    )
+    plots.curves(twice, "query_size", "series", ax)
+    a, b = drawn(ax).values()
+    assert a.get_color() == b.get_color() and a.get_linestyle() != b.get_linestyle()
+    new = twice.assign(
+        series=twice.series.map({"filter, θ = 5": "new", "filter, θ = 9": "newer"})
+    )
+    _, [ax] = plots.panels()
+    plots.curves(new, "query_size", "series", ax)
+    a, b = drawn(ax).values()
+    assert a.get_color() != b.get_color() and a.get_marker() != b.get_marker()
+
+
+def test_x_may_vary_with_the_seed():
+    _, [ax] = plots.panels()
+    plots.curves(plots.named(BOTH), "released", "series", ax, at="query_size")
+    assert list(drawn(ax)["filter"].get_xdata()) == [1002.0] * 3
+
+
+def test_wide_intervals_and_single_seeds_do_not_spoil_a_logarithmic_axis():
+    for frame in (
+        rows(("HighPassFilter", 5.0, 2.0), seeds=2, spread=1.9),
+        rows(("HighPassFilter", 5.0, 2.0), seeds=1),
+    ):
+        fig, [ax] = plots.panels()
+        plots.curves(plots.named(frame), "query_size", "series", ax)
+        fig.canvas.draw()
+        assert ax.get_ylim()[0] > 1
+
+
+def test_mixed_metrics_and_no_rows_are_refused():
+    _, [ax] = plots.panels()
+    mixed = pd.concat([BOTH, BOTH.assign(metric="MedianRelativeError")])
+    with pytest.raises(ValueError, match="mix the metrics MeanAbsoluteError, MedianRelative"):
+        plots.curves(plots.named(mixed), "query_size", "series", ax)
+    with pytest.raises(ValueError, match="no rows"):
+        plots.curves(BOTH[:0].assign(series=""), "query_size", "series", ax)
+
+
+def test_the_paper_is_grey_and_theory_dashed_and_neither_moves_the_view():
+    fig, [ax] = plots.panels()
+    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    view = ax.get_xlim(), ax.get_ylim()
+    plots.printed(Printed.about("about 30", 30, 5, at=1000), ax)
+    plots.printed([Printed("from 0 to 1 %", 0.0, 1e-9), Printed("1000", 9, 11, axis="x")], ax)
+    plots.printed(Printed("later", 1, 2, over=(500, 1000)), ax)
+    plots.theory(np.sqrt, ax, "√R")
+    assert (ax.get_xlim(), ax.get_ylim()) == view
+    assert drawn(ax)["√R"].get_linestyle() == "--"
+    assert "paper" in ax.get_legend_handles_labels()[1]
+
+
+def test_the_legend_stands_below_the_panels_and_names_each_series_once():
+    fig, axes = plots.panels(2, 2, "abcd")
+    for ax in axes:
+        plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    plots.legend(fig)
+    fig.canvas.draw()
+    (legend,) = fig.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["geometric", "filter"]
+    for ax in axes:
+        assert not legend.get_window_extent().overlaps(ax.get_tightbbox())
+        assert fig.bbox.containsx(ax.get_tightbbox().x1)
+    assert [bool(ax.get_ylabel()) for ax in axes] == [True, False, True, False]
+    assert [bool(ax.get_xlabel()) for ax in axes] == [False, False, True, True]
+
+
+def test_a_table_is_bars_or_marks_with_the_printed_ranges():
+    table = pd.DataFrame({"name": ["A", "B"], "value": [0.01, 0.2], "metric": "density"})
+    said = [Printed("1 %", 0.009, 0.011, at="A"), Printed("not shown", 1, 2, at="C")]
+    fig, (plain, log) = plots.panels(1, 2, sharey=True)
+    plots.bars(table, "name", plain, printed=said)
+    plots.bars(table, "name", log, printed=said, log=True)
+    fig.canvas.draw()
+    assert [t.get_text() for t in plain.get_yticklabels()] == ["A", "B"]
+    assert len(plain.patches) == 2 and not log.patches
+    assert all("%" in t.get_text() for t in plain.get_xticklabels())
+    assert plain.get_ylim()[0] > plain.get_ylim()[1], "the first is on top"
+
+
+def test_a_grid_draws_each_panel_from_its_own_rows():
+    named = pd.concat([plots.named(BOTH).assign(panel=p) for p in "abc"])
+    panels = [plots.Panel(p, {"panel": p}, "query_size") for p in "abc"]
+    fig = plots.grid(named, panels, columns=2)
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["a", "b", "c"]
+    assert all(list(drawn(ax)) == ["geometric", "filter"] for ax in fig.axes)
+    with pytest.raises(ValueError, match="no rows"):
+        plots.grid(named, [plots.Panel("d", {"panel": "d"}, "query_size")], columns=1)
+
+
+@pytest.mark.parametrize(
+    "x, text",
+    [(1, "1"), (2000, "2000"), (50_000, "5·10⁴"), (1e5, "10⁵"), (1e-4, "10⁻⁴"), (0.05, "0.05")],
+)
+def test_numbers_on_axes_are_short(x, text):
+    assert plots._number(x) == text
+
+
+def test_styles_stay_inside():
+    before = dict(plt.rcParams)
+    fig, [ax] = plots.panels()
+    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    plots.legend(fig)
+    assert dict(plt.rcParams) == before

@@ -1,0 +1,419 @@
+"""Rows to axes, in one style. Plots run nothing, load nothing and save nothing; they know column names.
+
+The same mechanism looks the same in every figure: colour and marker follow from its name in words
+(`named` puts it into a column `series`). Colours are Okabe and Ito's, which the colour-blind tell
+apart; markers differ too, for print without colour. A mark is a mean over seeds, its band the 95 %
+interval of that mean; grey is what the paper prints, dashes are theory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isnan, log10
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from workbench.claims import Printed, intervals
+
+COLUMN, PAGE = 3.4, 7.0  # inches: one column of a paper, and both
+
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 150,
+    "pdf.fonttype": 42,
+}
+
+LOOKS = {  # series in words: colour, marker
+    "geometric": ("#000000", "o"),
+    "filter": ("#0072B2", "s"),
+    "one-sided filter": ("#56B4E9", "D"),
+    "threshold": ("#E69F00", "^"),
+    "priority": ("#D55E00", "v"),
+    "filter-priority": ("#009E73", "P"),
+    "uniform": ("#CC79A7", "X"),
+}
+_SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
+_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)))  # of one look drawn repeatedly
+
+WORDS = {  # mechanisms in words
+    "GeometricHistogram": "geometric",
+    "HighPassFilter": "filter",
+    "ThresholdSampling": "threshold",
+    "PrioritySampling": "priority",
+    "UniformSampling": "uniform",
+}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
+LABELS = {  # columns and metrics, as axes call them
+    "epsilon": "ε",
+    "theta": "θ (counts)",
+    "tau": "τ (counts)",
+    "size": "summary size (cells)",
+    "released": "summary size (cells)",
+    "query_size": "query size (cells)",
+    "share": "query size (of all cells)",
+    "density": "non-empty cells (of all cells)",
+    "mean": "mean count of a non-empty cell",
+    "seconds": "time (s)",
+    "throughput": "non-empty cells a second",
+    "MeanAbsoluteError": "absolute error (counts)",
+    "MeanSignedError": "estimate − truth (counts)",
+    "MedianRelativeError": "median relative error",
+    "HeldCells": "true cells released",
+}
+FRACTIONS = {"share", "density", "MedianRelativeError", "HeldCells"}  # shown in per cent
+
+styled = mpl.rc_context(STYLE)
+
+
+def named(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
+    """The rows with a column `series`: each mechanism in words, then the parameters `told`.
+
+    >>> rows = pd.DataFrame({"mechanism": ["PrioritySampling"], "theta": [40.0], "size": [1e5]})
+    >>> named(rows, "theta", "size").series[0]
+    'filter-priority, θ = 40, s = 100,000'
+    """
+
+    def words(row) -> str:
+        name, inner = row["mechanism"], ""
+        if name.startswith("Laborious("):
+            name, inner = name[10:-1], "laborious "
+        name = WORDS.get(name, name)
+        if name in ("threshold", "priority") and row.get("theta", 0) > 0:
+            name = f"filter-{name}"
+        if row.get("sides", 2) == 1:
+            name = f"one-sided {name}"
+        said = [f"{SYMBOLS.get(p, p)} = {row[p]:,g}" for p in told if row.get(p, 0) > 0]
+        return ", ".join([inner + name, *said])
+
+    kinds = [c for c in ("mechanism", "theta", "sides", *told) if c in rows]
+    kinds = list(dict.fromkeys(kinds))
+    names = {key: words(dict(zip(kinds, key, strict=True))) for key in _keys(rows[kinds])}
+    return rows.assign(series=[names[key] for key in _keys(rows[kinds])])
+
+
+def _keys(frame: pd.DataFrame) -> list[tuple]:
+    """Rows as tuples that find themselves again: without NaN."""
+    columns = [[None if x != x else x for x in frame[c]] for c in frame]
+    absent = [{"mechanism": ""}.get(c, 0) for c in frame]
+    return [
+        tuple(a if x is None else x for x, a in zip(row, absent, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+
+
+@styled
+def panels(
+    rows: int = 1,
+    columns: int = 1,
+    titles: Sequence[str] = (),
+    *,
+    width: float | None = None,
+    height: float = 2.0,
+    sharey: bool = False,
+) -> tuple[Figure, tuple[Axes, ...]]:
+    """A figure of rows × columns panels, read line by line; `height` is one panel's, in inches.
+
+    One column of panels is as wide as a paper's column, more are as wide as its page.
+    """
+    size = (width or (COLUMN if columns == 1 else PAGE), height * rows + 0.3)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
+    for ax in axes.flat:
+        ax.tick_params(which="both", width=0.6, labelsize=7, labelfontfamily="DejaVu Sans")
+        ax.grid(True, which="major", linewidth=0.4, alpha=0.35)
+        ax.set_axisbelow(True)
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(title, loc="left")
+    return fig, tuple(axes.flat)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a grid: the rows `where` columns have these values, and how to draw them."""
+
+    title: str
+    where: Mapping[str, Any]
+    x: str
+    series: str = "series"
+    at: str | None = None
+    log: str = "xy"
+    printed: Printed | Iterable[Printed] = ()
+    theory: tuple[str, Callable] | None = None
+
+
+@styled
+def grid(
+    rows: pd.DataFrame, wanted: Sequence[Panel], columns: int, *, height: float = 2.0
+) -> Figure:
+    """All panels of a figure, line by line, with the paper's numbers, theory and one legend."""
+    lines = -(-len(wanted) // columns)
+    fig, axes = panels(lines, columns, [panel.title for panel in wanted], height=height)
+    for panel, ax in zip(wanted, axes, strict=False):
+        chosen = rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
+        curves(chosen, panel.x, panel.series, ax, at=panel.at, log=panel.log)
+        printed(panel.printed, ax)
+        if panel.theory:
+            words, law = panel.theory
+            theory(law, ax, words)
+    for ax in axes[len(wanted) :]:
+        ax.remove()
+    return legend(fig)
+
+
+@styled
+def curves(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    at: str | None = None,
+    log: str = "xy",
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Axes:
+    """One line a series: the mean of `value` over seeds against `x`, with its 95 % interval.
+
+    Seeds are averaged at each value of `at`, which is `x` unless x itself varies with the seed (such
+    as `released`). `log` names the logarithmic axes: "", "x", "y" or "xy". Rows of one metric only.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what = _measured(rows, value)
+    for name, group in rows.groupby(series, sort=False):
+        _curve(group, x, at or x, value, name, ax)
+    _label(ax, "x", x, "x" in log, xlabel)
+    _label(ax, "y", what, "y" in log, ylabel)
+    return ax
+
+
+def _measured(rows: pd.DataFrame, value: str) -> str:
+    """What the column `value` holds: the rows' one metric, or what the column is called."""
+    if value != "value" or "metric" not in rows:
+        return value
+    metrics = rows.metric.unique()
+    if len(metrics) > 1:
+        raise ValueError(f"rows mix the metrics {', '.join(metrics)}: choose one a panel")
+    return metrics[0]
+
+
+def _curve(group: pd.DataFrame, x: str, at: str, value: str, name: str, ax: Axes) -> None:
+    points = intervals(group.assign(value=group[value].astype(float)), at)
+    points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
+    color, marker, dashes = _look(name, ax)
+    ax.plot(
+        points.x,
+        points["mean"],
+        color=color,
+        marker=marker,
+        linestyle=dashes,
+        markerfacecolor=color if dashes == "-" else "white",
+        label=name,
+    )
+    bounded = points[np.isfinite(points.low)]
+    with _view(ax):
+        ax.fill_between(
+            bounded.x, bounded.low, bounded.high, color=color, alpha=0.2, linewidth=0, zorder=1
+        )
+    ax.update_datalim(
+        bounded[["x", "high"]]
+    )  # low may be 0 or less, which has no place on a log
+
+
+@contextmanager
+def _view(ax: Axes) -> Iterator[None]:
+    """What is drawn meanwhile does not move the limits of the axes."""
+    kept = ax.dataLim.frozen()
+    yield
+    ax.dataLim.set(kept)
+
+
+def _look(name: str, ax: Axes):
+    """Colour, marker and dashes; a look that the panel has already is drawn in other dashes."""
+    words = str(name).split(",")[0]
+    drawn = [str(line.get_label()).split(",")[0] for line in ax.lines]
+    if words not in LOOKS:
+        strange = list(dict.fromkeys(w for w in drawn if w not in LOOKS and w[:1] != "_"))
+        place = strange.index(words) if words in strange else len(strange)
+        color, marker = _SPARE[place % len(_SPARE)]
+    else:
+        color, marker = LOOKS[words]
+    return color, marker, _DASHES[drawn.count(words) % len(_DASHES)]
+
+
+@styled
+def bars(
+    rows: pd.DataFrame,
+    names: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    printed: Iterable[Printed] = (),
+    log: bool = False,
+    label: str | None = None,
+) -> Axes:
+    """One horizontal bar a row, first on top; brackets are what the paper prints at that name.
+
+    On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
+    """
+    places = {name: i for i, name in enumerate(rows[names])}
+    color = LOOKS["one-sided filter"][0]
+    if log:
+        ax.plot(rows[value], [*places.values()], "o", color=color, markersize=7, label="ours")
+    else:
+        ax.barh([*places.values()], rows[value], height=0.6, color=color, label="ours")
+    ax.set_yticks([*places.values()], [*places])
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.grid(False, axis="y")
+    for point in printed:
+        if point.at in places:
+            _bracket(ax, point, places[point.at], "x")
+    _label(ax, "x", _measured(rows, value), log, label)
+    return ax
+
+
+@styled
+def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
+    """The paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    for point in [points] if isinstance(points, Printed) else points:
+        if point.at is not None:
+            _bracket(ax, point, point.at, "y")
+            continue
+        grey = dict(color="0.6", alpha=0.25, linewidth=0, zorder=0, label="paper")
+        flat = point.axis == "y"
+        with _view(ax):
+            if point.over:
+                stripe = ax.fill_between if flat else ax.fill_betweenx
+                stripe(point.over, point.low, point.high, **grey)
+            else:
+                (ax.axhspan if flat else ax.axvspan)(point.low, point.high, **grey)
+    return ax
+
+
+def _bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
+    middle = (point.low + point.high) / 2 if point.value is None else point.value
+    arms = [[middle - point.low], [point.high - middle]]
+    spot = (at, middle) if along == "y" else (middle, at)
+    ax.errorbar(
+        *spot,
+        **{f"{along}err": arms},
+        color="0.15",
+        fmt="" if point.value is None else "x",
+        linestyle="none",
+        elinewidth=1.6,
+        capsize=4,
+        capthick=1.2,
+        markersize=5,
+        zorder=5,
+        label="paper",
+    )
+
+
+@styled
+def theory(law: Callable, ax: Axes, label: str = "theory") -> Axes:
+    """A dashed curve y = law(x) over the x that the panel shows; the view stays."""
+    low, high = ax.get_xlim()
+    x = (
+        np.geomspace(low, high, 200)
+        if ax.get_xscale() == "log"
+        else np.linspace(low, high, 200)
+    )
+    view = ax.get_ylim()
+    ax.plot(x, law(x), color="0.4", linestyle=(0, (5, 2)), linewidth=0.9, zorder=1, label=label)
+    ax.set(xlim=(low, high), ylim=view)
+    return ax
+
+
+@styled
+def legend(fig: Figure, columns: int | None = None) -> Figure:
+    """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
+    grid = {}
+    for ax in fig.axes:
+        spec = ax.get_subplotspec()
+        grid[spec.rowspan.start, spec.colspan.start] = ax, ax.get_xlabel(), ax.get_ylabel()
+    for (row, column), (ax, x, y) in grid.items():
+        if x in grid.get((row + 1, column), ())[1:2]:
+            ax.set_xlabel("")
+        if y in grid.get((row, column - 1), ())[2:]:
+            ax.set_ylabel("")
+    known = {}
+    for ax in fig.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    columns = columns or _columns([*known], fig.get_figwidth())
+    fig.legend(
+        known.values(),
+        known.keys(),
+        loc="outside lower center",
+        ncols=min(columns, len(known)),
+        frameon=False,
+        handlelength=2.4,
+        columnspacing=1.4,
+    )
+    return fig
+
+
+def _columns(labels: list[str], inches: float) -> int:
+    """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        blocks = [labels[i : i + rows] for i in range(0, len(labels), rows)]
+        if sum(0.5 + 0.065 * max(map(len, block)) for block in blocks) < inches:
+            return columns
+    return 1
+
+
+def _label(ax: Axes, which: str, what: str, log: bool, label: str | None) -> None:
+    """Name an axis, choose its scale, and give it ticks that can be read."""
+    ax.set(**{f"{which}label": LABELS.get(what, what) if label is None else label})
+    axis = getattr(ax, f"{which}axis")
+    if log:
+        ax.set(**{f"{which}scale": "log"})
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,)))
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter(FuncFormatter(_percent if what in FRACTIONS else _number))
+    elif what in FRACTIONS:
+        axis.set_major_formatter(FuncFormatter(_percent))
+
+
+def _roomy(ax: Axes, which: str) -> bool:
+    """Whether a logarithmic axis has room for three labels a decade."""
+    low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())
+    box, fig = ax.get_position(), ax.get_figure()
+    inches = (
+        box.width * fig.get_figwidth() if which == "x" else box.height * fig.get_figheight()
+    )
+    return low > 0 and 3 * log10(high / low) * {"x": 0.42, "y": 0.22}[which] < inches
+
+
+def _percent(x: float, _=None) -> str:
+    return f"{100 * x:.3g} %"
+
+
+def _number(x: float, _=None) -> str:
+    """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
+    if isnan(x) or x <= 0 or 0.01 <= x < 10_000:
+        return f"{x:g}"
+    power = int(np.floor(log10(x) + 1e-9))
+    digits = f"{x / 10.0**power:.2g}"
+    raised = "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if digits == "1" else f"{digits}·{raised}"
