@@ -200,8 +200,9 @@ def better(
 def alike(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Finding:
     """Whether two curves (from `intervals`) are alike at `share` of the points.
 
-    Alike is within 1.25× of each other, or with overlapping intervals where both are noisy: where
-    the overlap decides, more seeds may still part them (None, leaning to yes).
+    Alike is within 1.25× of each other, or with overlapping intervals where both are noisy. More
+    seeds may still decide (None) where the overlap does, leaning to yes, and where the intervals
+    leave 1.25× possible, leaning to no.
     """
     a, b = _paired(ours, other)
     ratio = a["mean"] / b["mean"]
@@ -211,8 +212,10 @@ def alike(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Findi
     if close.mean() >= share:
         return Finding(True, measured)
     measured += f", intervals apart at {1 - overlap.mean():.0%}"
-    maybe = (close | overlap).mean() >= share
-    return Finding(None if maybe else False, measured, leans=bool(maybe))
+    possible = (a.low <= ALIKE * b.high) & (b.low <= ALIKE * a.high)
+    maybe = (close | possible).mean() >= share
+    leans = bool((close | overlap).mean() >= share)
+    return Finding(None if maybe else False, measured, leans=leans)
 
 
 def falls(curve: pd.DataFrame) -> Finding:
