@@ -153,3 +153,15 @@ def test_estimators_are_scored_beside_the_release(tmp_path):
 
 def _same(estimate):
     return estimate
+
+
+def test_another_file_under_the_same_name_is_measured_again(tmp_path, monkeypatch):
+    folder = tmp_path / "adult"
+    folder.mkdir()
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    (folder / "adult.data").write_text("a")
+    place = lambda: experiment._place(Trial(datasets.Adult(), B, 0), sweep(B), tmp_path)
+    before = place()
+    assert place() == before
+    (folder / "adult.data").write_text("ab")
+    assert place() != before

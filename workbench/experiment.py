@@ -2,7 +2,8 @@
 
 A trial's `repr` is its whole configuration: paste it and it runs. Its random stream is seeded from
 that text, so trials may be added, removed or reordered freely. Its rows are kept under a name made of
-that text, the sources of every workbench module that decides them, and the numpy and scipy versions.
+that text, the sources of every workbench module that decides them, the data files as they are, and
+the numpy and scipy versions.
 """
 
 from __future__ import annotations
@@ -196,8 +197,21 @@ def _place(trial: Trial, sweep: Sweep, store: Path) -> Path | None:
         warnings.warn(f"not cached: {sorted(outside)} is not part of workbench", stacklevel=3)
         return None
     text = [repr(trial), *map(repr, sweep.metrics), *map(repr, sweep.estimators)]
+    text += _files(trial.dataset)
     text += [_sources(frozenset(modules)), *map(_version, ("numpy", "scipy"))]
     return store / f"{hashlib.sha256(chr(10).join(text).encode()).hexdigest()[:32]}.json"
+
+
+def _files(dataset: Dataset) -> list[str]:
+    """The published files that a dataset reads, as they are now: name, size and time of change."""
+    told = []
+    for file in dataset.files() if hasattr(dataset, "files") else ():
+        try:
+            stat = file.find().stat()
+            told.append(f"{file.name} {stat.st_size} {stat.st_mtime_ns}")
+        except FileNotFoundError:
+            told.append(f"{file.name} missing")
+    return told
 
 
 def _read(kept: Path | None) -> list[dict]:
