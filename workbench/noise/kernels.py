@@ -96,3 +96,12 @@ def invert(values, drawn, tau, above, out):
         v = float(abs(values[i]))
         low = 1 / max(v, above)
         out[i] = low + (drawn[i] + 0.5) * 2.0**-64 * (1 / max(v, tau) - low)
+
+
+@njit(cache=True, nogil=True)
+def at_most(values, limit, out, k):
+    """Append the values that are at most `limit` to out[:k]; returns how many there are then."""
+    for i in range(values.size):
+        out[k] = values[i]
+        k += values[i] <= limit
+    return k

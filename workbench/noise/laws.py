@@ -23,7 +23,7 @@ from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, Real, accept, exp_neg
 
 _UNSURE = np.int16(-(2**15))
-_CHUNK = 2**16
+_CHUNK = 2**17
 _TAIL = 16 * log(2)  # tails start where they are as rare as one table entry
 _DIRECT = 0.01  # a decay per step above this fits one table
 

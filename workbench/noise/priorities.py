@@ -74,8 +74,10 @@ def largest(pools: list[Candidates], size: int) -> tuple[Bool[np.ndarray, " n"],
         return np.concatenate([pool.inverse <= inverse for pool in pools])
 
     last = 1 / pools[-1].tau if pools[-1].tau else np.inf  # the cut lies below
-    near = np.concatenate([p.inverse[p.inverse <= last + _margin(last)] for p in pools])
-    near.partition(size)
+    near, k = np.empty(starts[-1]), 0
+    for pool in pools:
+        k = kernels.at_most(pool.inverse, last + _margin(last), near, k)
+    near[:k].partition(size)
     cut, margin = near[size], _margin(near[size])
     taken = below(cut - margin)
     close = np.flatnonzero(taken ^ below(cut + margin))
