@@ -186,5 +186,8 @@ CLAIMS = (
         "Filter and threshold sampling are fastest; priority sampling at ρ = 0.1 is about as fast as "
         "the geometric table; all are faster by orders of magnitude when the data is sparser.",
         _figure,
+        why="Our exact geometric table takes a fifth of the time of numpy's usual recipe, against "
+        "which the orders of magnitude hold at every point; at n = 1000 a summary's time is its fixed "
+        "cost; filter-priority (θ = 40) draws fewer empty cells than threshold sampling.",
     ),
 )

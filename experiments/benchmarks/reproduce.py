@@ -1,0 +1,46 @@
+"""How long `workbench reproduce --profile quick` takes, from the records that its last run left."""
+
+from __future__ import annotations
+
+from experiments.benchmarks import _timing as timing
+from workbench.reproduce import find, root, status
+
+LIMIT, CORES = 240, 2
+
+
+def main():
+    """Seconds of every notebook that ran to its end, and all of them on two cores."""
+    quick = root() / "experiments" / "results" / "quick"
+    notebooks = find(root() / "notebooks")
+    told = {stem: status(quick / stem) for stem in notebooks}
+    done = {stem: s["seconds"] for stem, s in told.items() if s.get("state") == "done"}
+    rows = [{"what": stem, "ours": timing.seconds(done[stem])} for stem in done]
+    missing = ", ".join(stem for stem in notebooks if stem not in done)
+    if not notebooks or missing:
+        missing = f"no record of {missing or 'any notebook'}: run `workbench reproduce` first"
+        return timing.table([*rows, {"what": "all", "ours": missing, "limit": f"≤ {LIMIT} s"}])
+    whole = together(notebooks, done)
+    rows.append(
+        {
+            "what": f"all, on {CORES} cores",
+            "ours": timing.seconds(whole),
+            "limit": f"≤ {LIMIT} s",
+            "met": whole <= LIMIT,
+        }
+    )
+    return timing.table(rows)
+
+
+def together(notebooks: dict, seconds: dict[str, float]) -> float:
+    """What the recorded times add up to: timings run alone, the others on the first free core."""
+    alone = [stem for stem, path in notebooks.items() if '"alone"' in path.read_text("utf-8")]
+    free = [0.0] * CORES
+    for stem in notebooks:
+        if stem not in alone:
+            free.sort()
+            free[0] += seconds[stem]
+    return max(free) + sum(seconds[stem] for stem in alone)
+
+
+if __name__ == "__main__":
+    timing.show(main)
