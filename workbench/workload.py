@@ -133,7 +133,9 @@ class Subsets:
         """A sorted search of all members among the keys."""
         if not len(keys):
             return np.zeros(len(self))
-        at = np.minimum(np.searchsorted(keys, self.members), len(keys) - 1)
+        order = np.argsort(self.members)  # a sorted search is an order of magnitude faster
+        at = np.empty(len(order), np.int64)
+        at[order] = np.minimum(np.searchsorted(keys, self.members[order]), len(keys) - 1)
         found = np.where(keys[at] == self.members, values[at], 0).astype(float)
         prefix = np.concatenate([[0.0], np.cumsum(found)])
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
@@ -254,6 +256,7 @@ class Windows:
         return self.ranges._between(*_shuffled(self.shuffle, keys, values))
 
 
+_KEPT = 16  # shuffled orders at a time: each is as large as its table
 _known: dict[tuple, tuple] = {}  # what `_shuffled` found, while the arrays it is about live
 
 
@@ -277,6 +280,8 @@ def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> tuple:
         for array in (keys, values):  # an id is free again when its array is gone
             weakref.finalize(array, _known.pop, name, None).atexit = False
         _known[name] = found
+        if len(_known) > _KEPT:
+            del _known[next(iter(_known))]  # the oldest
     return _known[name]
 
 
