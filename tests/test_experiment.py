@@ -82,17 +82,6 @@ def test_what_a_notebook_defines_is_not_cached_and_says_so(tmp_path):
     assert rows.value.tolist() == [2000.0] and not list(tmp_path.iterdir())
 
 
-def test_the_name_of_a_row_follows_the_code_that_decides_it(tmp_path, monkeypatch):
-    place = lambda: experiment._place(Trial(DATA, B, 0), sweep(B), tmp_path)  # noqa: E731
-    before = place()
-    monkeypatch.setattr(experiment, "_sources", lambda modules: "another source")
-    assert place() != before
-    reached = (
-        experiment._sources.__wrapped__ if hasattr(experiment._sources, "__wrapped__") else None
-    )
-    assert reached is None
-
-
 def test_sources_are_followed_through_imports(monkeypatch):
     read, seen = experiment.Path.read_text, []
     monkeypatch.setattr(
@@ -165,3 +154,52 @@ def test_another_file_under_the_same_name_is_measured_again(tmp_path, monkeypatc
     assert place() == before
     (folder / "adult.data").write_text("ab")
     assert place() != before
+
+
+DECIDE = (
+    "mechanisms/priority_sampling mechanisms/laborious noise/priorities noise/kernels".split()
+)
+DECIDE += "datasets/gaussian_sparse metrics workload estimates/summary experiment".split()
+
+
+@pytest.mark.parametrize("room", DECIDE)
+def test_a_row_is_renamed_when_a_source_that_decides_it_changes(tmp_path, monkeypatch, room):
+    sources, read = experiment._sources.__wrapped__, experiment.Path.read_text
+    monkeypatch.setattr(experiment, "_sources", sources)  # without what it remembers
+    laborious = Laborious(B)
+    place = lambda: experiment._place(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
+    before, changed = place(), f"workbench/{room}.py"
+    edited = lambda self, *a, **k: read(self, *a, **k) + "#" * str(self).endswith(changed)  # noqa: E731
+    assert place() == before
+    monkeypatch.setattr(experiment.Path, "read_text", edited)
+    assert place() != before
+
+
+class _Cut:
+    __module__ = "workbench.inference"  # as one of ours
+
+    def __init__(self, theta):
+        self.theta = theta
+
+    def __repr__(self):
+        return f"Cut({self.theta})"
+
+
+def test_rows_of_another_estimator_are_other_rows(tmp_path):
+    names = {
+        experiment._place(Trial(DATA, B, 0), sweep(B, estimators=some), tmp_path)
+        for some in ([], [_Cut(3)], [_Cut(4)], [_Cut(4), _Cut(3)])
+    }
+    assert len(names) == 4
+
+
+def test_trials_of_one_seed_share_no_noise():
+    data, other = DATA.load(), datasets.GaussianSparse(m=2000, density=0.05, seed=1)
+    wide = GeometricHistogram(DP(0.5), memory=2**31)
+    values = [
+        t.release(data).estimate.values
+        for t in (Trial(DATA, A, 0), Trial(DATA, wide, 0), Trial(other, A, 0))
+    ]
+    assert all(
+        np.mean(x == y) < 0.5 for x, y in zip(values, values[1:] + values[:1], strict=True)
+    )

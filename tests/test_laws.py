@@ -58,7 +58,7 @@ def test_all_randomness_comes_from_rng(cls):
 
 @every
 def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
-    data = table([9, 1, 4, 40, 7])
+    data = table([900, 800, 700, 600, 500])  # all far above any cut: equal by chance once in 10⁹
     one, other = (cls.example(DP(0.05))(data) for _ in range(2))
     assert not one.simulated
     assert (one.answer(CELLS) != other.answer(CELLS)).any()
@@ -188,3 +188,21 @@ def test_the_file_states_what_it_promises(cls):
     for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
         assert re.search(rf"^{word}\s+\S", doc, re.M), f"{cls.__name__} states no {word}"
     assert cls.cite and cls.takes and cls.__doc__
+
+
+@every
+def test_without_rng_all_randomness_is_the_systems(cls, monkeypatch):
+    monkeypatch.setattr("os.urandom", bytes)  # held fixed, so that nothing may move any more
+    data = table([9, 1, 4, 40, 7])
+    one, same = (cls.example(DP(0.3))(data).answer(CELLS) for _ in range(2))
+    assert (one == same).all() and one.any()
+
+
+@every
+def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
+    full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
+    for data in (full, table([9] * 10), table([])):
+        keys = np.concatenate(
+            [[-1], cls.example(DP(0.5))(data, seeded()).estimate.keys, [DOMAIN.size]]
+        )
+        assert (np.diff(keys) > 0).all()

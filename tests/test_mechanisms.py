@@ -302,3 +302,16 @@ def test_huge_domains_cost_nothing():
     assert 500 < len(release.estimate) < 1500 and spread.max() > 0.9 > 0.1 > spread.min()
     subset = RandomSubsets(10**15, 5).on(domain)
     assert np.isfinite(release.answer(subset)).all()
+
+
+@pytest.mark.parametrize("mechanism", SHORTCUTS, ids=repr)
+def test_what_is_released_reaches_the_cut_and_tells_nothing_of_how_many_cells_are_filled(
+    mechanism,
+):
+    told = set()
+    for n in (0, 1, 70, 500):
+        data = SparseTable.from_keys(DOMAIN, range(n), [9] * n, Bound())
+        e = mechanism(data, np.random.default_rng(0)).estimate
+        told.add((e.theta, e.sides, e.tau if isinstance(mechanism, ThresholdSampling) else 0))
+        assert ((e.values if e.sides == 1 else np.abs(e.values)) >= e.theta).all()
+    assert len(told) == 1

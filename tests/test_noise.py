@@ -13,7 +13,7 @@ from reference import golden, high_pass_filter, laplace, priority_sampling, thre
 from scipy import stats
 
 from workbench import DP, noise
-from workbench.noise import bits, laws, priorities
+from workbench.noise import bits, empty_cells, laws, priorities
 from workbench.noise.empty_cells import EmptyCell, ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
 
@@ -345,3 +345,130 @@ def test_places_are_a_uniform_sample_without_repeats():
         )
     many = [noise.places(3, 10, rng=np.random.default_rng(s)) for s in range(3000)]
     assert np.bincount(np.concatenate(many)) == pytest.approx(900, abs=130)
+
+
+# what planted mistakes showed to be missing
+
+
+@pytest.mark.parametrize(
+    "theta, sides, tau, above", [(0, 2, 8, 16), (3, 1, 7.5, 15.25), (0, 2, 90.0, 500.0)]
+)
+def test_an_extension_draws_what_did_not_enter_before(theta, sides, tau, above):
+    alpha, now, before = exp(-0.1), (theta, tau, sides), (theta, above, sides)
+    law = EmptyCell(laws.two_sided(Fraction(0.1)).alpha, theta, sides, tau, above)
+    p, q = (threshold_sampling.survival(alpha, *x) for x in (now, before))
+    assert float(law.survival(192)) == pytest.approx((p - q) / (1 - q), rel=1e-11)
+    first, second = (threshold_sampling.value_pmf, threshold_sampling.value_pmf)
+    pmf = lambda v: (p * first(v, alpha, *now) - q * second(v, alpha, *before)) / (p - q)  # noqa: E731
+    values = law.values(60_000, bits.words(np.random.default_rng(14)))
+    assert fits(values, pmf) > 1e-4
+
+
+def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_guess(
+    monkeypatch,
+):
+    monkeypatch.setattr(priorities, "guess", lambda *a: 130.0)  # some three cells lie above
+    rng, none, m = np.random.default_rng(15), np.empty(0, np.int64), 40
+    ours, full = [], []
+    for _ in range(400):
+        top = noise.top(none, none, m, l1=1, epsilon=0.1, theta=0, most=3, rng=rng)
+        noisy, _ = noise.geometric(np.zeros(m, np.int64), l1=1, epsilon=0.1, rng=rng)
+        ours.append(top[2])
+        full.append(noise.take(noisy, theta=0, most=3, rng=rng)[1])
+    assert min(ours) > 0 and same_law(ours, full) > 1e-4
+
+
+def test_ranks_among_the_cells_left_are_ranks_among_all():
+    rng, free, left = np.random.default_rng(16), priorities._Free(), list(range(60))
+    for k in (1, 10, 15, 20, 14):
+        new = np.sort(rng.choice(len(left), k, replace=False))
+        assert free.take(new).tolist() == [left[i] for i in new]
+        left = [cell for i, cell in enumerate(left) if i not in set(new.tolist())]
+
+
+def test_priorities_whose_bits_hardly_differ_are_told_apart():
+    pool = priorities.Candidates(np.arange(40, 52), lambda n: np.zeros(n, np.uint64))
+    pool.words = bits.words(np.random.default_rng(17))  # 64 bits say: all below 2^-64
+    taken, _ = priorities.largest([pool], 6)
+    last = max(pool.bounds(i, 64)[1] for i in np.flatnonzero(taken))
+    assert last <= min(pool.bounds(i, 64)[0] for i in np.flatnonzero(~taken))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1, 500)])
+def test_a_law_is_the_same_wherever_its_tail_starts(monkeypatch, epsilon):
+    """Tails are drawn again from the start; where they really start they are too rare to be seen."""
+    monkeypatch.setattr(laws, "_TAIL", 5.0)
+    words, alpha, n = bits.words(np.random.default_rng(18)), exp(-epsilon), 10**6
+    law, x = laws.TwoSidedGeometric(epsilon), np.zeros(n, np.int64)
+    law.add(x, words)
+    assert folded(x, lambda k: literal.pmf(k, alpha), alpha) > 1e-4
+    gaps = laws.Geometric(law.alpha).sample(n, words).view(np.int64)
+    assert folded(gaps, lambda k: (1 - alpha) * alpha**k if k >= 0 else 0, alpha) > 1e-4
+    if law.inverse:
+        upper = law._upper(n, words)
+        assert folded(upper, lambda k: (1 - alpha) * alpha**k if k >= 0 else 0, alpha) > 1e-4
+
+
+def folded(x, pmf, alpha):
+    """p-value of how often x is −1, 0, 1, and of x modulo 32 (blocks and their places)."""
+    period = 32 * (1 + int(40 / -np.log(alpha)) // 32)
+    expected = np.array([pmf(k) for k in range(-period, period)]).reshape(-1, 32).sum(axis=0)
+    few = np.array([(x == k).sum() for k in (-1, 0, 1)] + [(np.abs(x) > 1).sum()])
+    each = [pmf(k) for k in (-1, 0, 1)]
+    each = np.array([*each, 1 - sum(each)]) * len(x)
+    some = each > 0
+    whole = stats.chisquare(
+        np.bincount(x % 32, minlength=32), expected / expected.sum() * len(x)
+    )
+    return min(whole.pvalue, stats.chisquare(few[some], each[some]).pvalue)
+
+
+def test_a_sampled_tail_starts_anywhere_too(monkeypatch):
+    monkeypatch.setattr(empty_cells, "_TAIL", 1.0)
+    alpha, theta = exp(-0.25), 3
+    law = empty_cells.Rising(laws.two_sided(Fraction(1, 4)).alpha, theta)
+    assert law.table and law.tail == 4
+    x = law.sample(300_000, bits.words(np.random.default_rng(19))).view(np.int64)
+    total = theta / (1 - alpha) + alpha / (1 - alpha) ** 2
+    assert fits(x, lambda k: (theta + k) * alpha**k / total if k >= 0 else 0) > 1e-4
+
+
+@pytest.mark.parametrize("ratio", [0.995, 0.999, 1 - 1e-9])
+def test_what_a_byte_of_coin_settles_was_sure(ratio):
+    law = laws.Geometric(real(ratio))
+    assert law.shift and 0 < law.sure <= 256 * ratio ** (2**law.shift - 1)
+
+
+@pytest.mark.parametrize("n", [3, 5, 2**70 // 3])
+def test_a_whole_number_below_n_is_uniform(n):
+    words = bits.words(np.random.default_rng(20))
+    thirds = np.bincount([3 * bits.below(n, words) // n for _ in range(6000)], minlength=3)
+    expected = np.bincount([3 * k // n for k in range(n)]) if n < 9 else np.ones(3)
+    assert stats.chisquare(thirds, expected * 6000 / expected.sum()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("theta", [3, 2.5])
+def test_a_filter_keeps_the_values_that_reach_its_cut(theta):
+    v = np.arange(-5, 6)
+    for sides, expected in ((1, v >= theta), (2, np.abs(v) >= theta)):
+        assert (noise.sample(v, theta=theta, sides=sides) == expected).all()
+        assert (noise.take(v, theta=theta, most=9, sides=sides)[0] == expected).all()
+
+
+def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
+    monkeypatch.setattr(noise, "MOST", 100)
+    said = set()
+    for n in (0, 1, 60, 110):
+        with pytest.raises(ValueError, match="empty table of 110 cells") as told:
+            noise.survivors(np.arange(n), np.ones(n, int), 110, l1=1, epsilon=0.1, theta=1)
+        said.add(str(told.value))
+    assert len(said) == 1
+
+
+def test_with_the_systems_randomness_held_nothing_else_moves(monkeypatch):
+    """What is published draws on os.urandom alone: a key and a counter, afresh at every call."""
+    asked = []
+    monkeypatch.setattr(os, "urandom", lambda n: asked.append(n) or bytes(n))
+    zeros = np.zeros(99, np.int64)
+    a, b = (noise.geometric(zeros, l1=1, epsilon=0.01)[0] for _ in range(2))
+    assert (a == b).all() and a.any() and asked.count(32) == 2

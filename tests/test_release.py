@@ -136,3 +136,28 @@ def test_files_that_are_no_releases_are_refused(tmp_path):
             Release.load(path)
     with pytest.raises(FileNotFoundError, match="no such release"):
         Release.load(tmp_path / "none.parquet")
+
+
+def test_one_seeded_look_makes_a_release_simulated(tmp_path):
+    release = MECHANISMS[0](TABLE)
+    looks = (*release.ledger, replace(release.ledger[0], simulated=True))
+    for ledger in (looks, looks[::-1]):
+        mixed = replace(release, ledger=ledger)
+        with pytest.raises(ValueError, match="simulated"):
+            mixed.save(tmp_path / "x.parquet")
+    told = parquet.read_metadata(mixed.save(tmp_path / "x.parquet", simulated=True)).metadata
+    told = json.loads(told[b"workbench"])
+    assert told["simulated"] is True and [r["simulated"] for r in told["ledger"]] == [
+        True,
+        False,
+    ]
+    assert told["guarantee"] == str(mixed.privacy) == "1-DP"  # of both looks, not the budget
+
+
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path, monkeypatch):
+    path, write = tmp_path / "x.parquet", parquet.write_table
+    meanwhile = lambda *a, **k: (write(*a, **k), path.write_text("precious"))  # noqa: E731
+    monkeypatch.setattr(parquet, "write_table", meanwhile)
+    with pytest.raises(ValueError, match="exists"):
+        MECHANISMS[0](TABLE).save(path)
+    assert path.read_text() == "precious" and os.listdir(tmp_path) == ["x.parquet"]
