@@ -100,4 +100,12 @@ MISTAKES = (
         "test_experiment.py::test_a_row_is_renamed_when_a_source_that_decides_it_changes",
         "a corrected mechanism is still shown with the numbers of the wrong one",
     ),
+    Mistake(
+        "a place counted in floats",
+        "noise/kernels.py",
+        "start += gaps[i] + np.uint64(1)",
+        "start += gaps[i] + 1",
+        "test_noise.py::test_places_of_survivors_are_exact_on_the_largest_domains",
+        "beyond 2^53 cells rounded places tell the empty cells from the occupied ones",
+    ),
 )

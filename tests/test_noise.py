@@ -13,7 +13,7 @@ from reference import golden, high_pass_filter, laplace, priority_sampling, thre
 from scipy import stats
 
 from workbench import DP, noise
-from workbench.noise import bits, empty_cells, laws, priorities
+from workbench.noise import bits, empty_cells, kernels, laws, priorities
 from workbench.noise.empty_cells import EmptyCell, ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
 
@@ -472,3 +472,48 @@ def test_with_the_systems_randomness_held_nothing_else_moves(monkeypatch):
     zeros = np.zeros(99, np.int64)
     a, b = (noise.geometric(zeros, l1=1, epsilon=0.01)[0] for _ in range(2))
     assert (a == b).all() and a.any() and asked.count(32) == 2
+
+
+@pytest.mark.parametrize("empty", [10**6, 2**53 + 2**40, 2**55, 2**62, 2**63 - 1])
+def test_places_of_survivors_are_exact_on_the_largest_domains(empty):
+    """A place rounded to a float would tell the empty cells from the occupied ones."""
+    gaps = np.random.default_rng(0).integers(0, max(2, empty // 900), 1000, dtype=np.uint64)
+    out = np.empty(1000, np.uint64)
+    k, start = kernels.advance(gaps, np.uint64(0), np.uint64(empty), out, 0)
+    at, expected = 0, []
+    for gap in gaps.tolist():
+        if gap >= empty - at:
+            break
+        expected.append(at + gap)
+        at += gap + 1
+    assert out[:k].tolist() == expected and int(start) == (at if k == 1000 else empty)
+    more, _ = kernels.advance(gaps[:1], np.uint64(start), np.uint64(2**63), out, 0)
+    assert more and int(out[0]) == int(start) + int(gaps[0])
+    drawn = ranks(empty, real(Fraction(3000, empty)), bits.words(np.random.default_rng(1)))
+    if empty > 2**60:
+        assert np.bincount(drawn % 256, minlength=256).max() < 60  # no low bits are lost
+
+
+def test_places_lean_to_no_side_of_a_large_domain():
+    drawn = noise.places(20_000, 3 * 2**61, rng=np.random.default_rng(0))
+    assert (drawn < 2**61).mean() == pytest.approx(1 / 3, abs=0.015)
+
+
+def test_coins_of_tiny_decay_are_as_exact_as_said():
+    alpha = laws.two_sided(Fraction(1e-9)).alpha
+    law = EmptyCell(alpha, 2**40, 2, 2.0**40, 2.0**40 + 1e7)
+    assert (law.values(200, bits.words(np.random.default_rng(0))) != 0).all()
+
+
+@pytest.mark.parametrize("l1", [np.int64(513), 513, 513.0, Fraction(513)])
+def test_a_price_is_the_same_in_any_number_type(l1):
+    assert noise.decay(l1, 0.1) == Fraction(0.1) / 513
+
+
+@pytest.mark.parametrize("wrong", [{"theta": -0.5}, {"tau": -1}, {"sides": 3}, {"theta": inf}])
+def test_the_door_refuses_what_its_laws_are_not_about(wrong):
+    keys, asked = np.arange(3), {"l1": 1, "epsilon": 1.0, "theta": 5} | wrong
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        noise.survivors(keys, keys + 1, 99, **asked)
+    with pytest.raises(ValueError, match="whole"):
+        noise.geometric(np.array([0.95]), l1=0.1, epsilon=1)

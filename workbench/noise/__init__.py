@@ -28,6 +28,7 @@ from workbench.noise.empty_cells import EmptyCell, ranks
 from workbench.noise.exact import Interval, accept
 from workbench.noise.laws import two_sided as _two_sided
 from workbench.privacy import DP, Receipt
+from workbench.value import sealed
 
 MOST = 2**28  # cells that a summary may be expected to hold: some 4 GiB
 
@@ -39,7 +40,8 @@ def decay(l1: float, epsilon: float) -> Fraction:
     for name, x in (("epsilon", epsilon), ("l1", l1)):
         if not (isfinite(x) and x > 0):
             raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
-    ratio = Fraction(epsilon) / Fraction(l1)
+    exact = l1 if isinstance(l1, int | Fraction) else float(l1)  # numpy integers would wrap
+    ratio = Fraction(float(epsilon)) / Fraction(exact)
     if ratio < _SMALLEST:
         raise ValueError(
             f"epsilon/l1 = {epsilon}/{l1} is too small: need at least 2^-36 for 64-bit counts"
@@ -58,9 +60,10 @@ def geometric(
 
     Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. Exact (see `noise.laws`).
     """
+    _check(values, 0, 2, 0)
     noisy = np.array(values, np.int64)
     _two_sided(decay(l1, epsilon)).add(noisy, _words(rng))
-    return noisy, _receipt("geometric", epsilon, rng)
+    return sealed(noisy), _receipt("geometric", epsilon, rng)
 
 
 def laplace(
@@ -109,6 +112,7 @@ def survivors(
     ones are one look: together they have the law of geometric noise on every cell, filtered.
     """
     ratio, words = decay(l1, epsilon), _words(rng)
+    _check(counts, theta, sides, tau)
     law = empty_cell(ratio, theta, sides, tau)
     everything = sides == 2 and theta == 0 and tau == 0
     check_size(size, 1.0 if everything else float(law.survival(192)))
@@ -116,7 +120,7 @@ def survivors(
         dense = np.zeros(size, np.int64)
         dense[keys] = counts
         noisy, receipt = geometric(dense, l1=l1, epsilon=epsilon, rng=rng)
-        return np.arange(size), noisy, receipt
+        return sealed(np.arange(size)), noisy, receipt
     noisy = np.array(counts, np.int64)
     _two_sided(ratio).add(noisy, words)
     kept = _sample(noisy, theta, sides, tau, words)
@@ -143,6 +147,7 @@ def top(
     Keys (sorted), noisy values, and τ_s, the next priority (0 if no more than `most` cells pass).
     """
     alpha, words = _two_sided(decay(l1, epsilon)).alpha, _words(rng)
+    _check(counts, theta, sides, 0)
     check_size(min(most, size), 1.0)
     noisy = np.array(counts, np.int64)
     _two_sided(decay(l1, epsilon)).add(noisy, words)
@@ -198,7 +203,9 @@ def places(
         left_out = places(size - count, size, rng=rng) if count < size else chosen
         return np.delete(np.arange(size), left_out)
     while len(chosen) < count:
-        more = (public(2 * count) % np.uint64(size)).astype(np.int64)
+        more = public(2 * count)
+        more = more[more < 2**64 // size * size] % np.uint64(size)  # every key equally often
+        more = more.astype(np.int64)
         _, first = np.unique(np.concatenate([chosen, more]), return_index=True)
         chosen = np.concatenate([chosen, more])[np.sort(first)]
     return np.sort(chosen[:count])
@@ -229,6 +236,17 @@ def check_size(size: int, chance: float) -> None:
         )
 
 
+def _check(values: np.ndarray, theta: float, sides: int, tau: float) -> None:
+    """Refuse, from public quantities alone, what the laws are not about."""
+    if values.dtype.kind not in "iub":
+        raise ValueError(f"values of type {values.dtype} are not allowed: need whole numbers")
+    for name, x in (("theta", theta), ("tau", tau)):
+        if not (isfinite(x) and x >= 0):
+            raise ValueError(f"{name} = {x!r} is not allowed: need a finite number >= 0")
+    if sides not in (1, 2):
+        raise ValueError(f"sides = {sides!r} is not allowed: need 1 or 2")
+
+
 def _passes(noisy, theta: int, sides: int) -> Bool[np.ndarray, " n"]:
     if sides == 1:
         return noisy >= theta
@@ -254,7 +272,7 @@ def _merged(keys, noisy, kept, new, values):
     size = int(kept.sum()) + len(new)
     out = np.empty(size, np.int64), np.empty(size, np.int64)
     kernels.merge(keys, noisy, kept, new, values, *out)
-    return out
+    return tuple(map(sealed, out))
 
 
 def _receipt(name: str, epsilon: float, rng) -> Receipt:

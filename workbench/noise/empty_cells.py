@@ -99,8 +99,9 @@ class EmptyCell:
 
         def chance(v):
             kept = np.minimum(v / float(tau), 1)
-            if above:
-                kept = np.maximum(kept - np.minimum(v / float(above), 1), 0)
+            if above:  # in a form that does not cancel
+                late = np.maximum(float(above) - v, 0) / float(above)
+                kept = np.where(v <= float(tau), v * float(rise), late)
             return kept / (float(rise) * v) if wide else kept / float(peak)
 
         def exact(v: int, bits: int) -> Interval:
@@ -166,7 +167,7 @@ class Rising:
             return at / (at + a)
 
         x = self.steps.sample(n, words).view(np.int64) + start
-        two = ~accept(np.full(n, float(one(64))), lambda i, bits: one(bits), words)
+        two = ~accept(np.full(n, float(one(192))), lambda i, bits: one(bits), words)
         x[two] += 1 + self.steps.sample(np.count_nonzero(two), words).view(np.int64)
         return x
 
@@ -201,7 +202,7 @@ def ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
         gaps = _gaps(p).sample(int(min(_CHUNK, left + 8 * sqrt(left) + 16)), words)
         if k + gaps.size > out.size:
             out = np.concatenate([out, np.empty(max(gaps.size, out.size // 8), np.uint64)])
-        k, start = kernels.advance(gaps, start, end, out, k)
+        k, start = kernels.advance(gaps, np.uint64(start), end, out, k)
     return out[:k].view(np.int64)
 
 

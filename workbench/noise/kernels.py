@@ -56,7 +56,7 @@ def advance(gaps, start, end, out, k):
         if gaps[i] >= end - start:
             return k, end
         out[k] = start + gaps[i]
-        start += gaps[i] + 1
+        start += gaps[i] + np.uint64(1)  # with a signed 1 numba would count in floats
         k += 1
     return k, start
 
