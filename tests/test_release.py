@@ -2,6 +2,7 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -161,3 +162,21 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="exists"):
         MECHANISMS[0](TABLE).save(path)
     assert path.read_text() == "precious" and os.listdir(tmp_path) == ["x.parquet"]
+
+
+def test_a_file_system_without_links_still_gets_the_file(tmp_path, monkeypatch):
+    def unsupported(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    assert Release.load(path) and os.listdir(tmp_path) == ["x.parquet"]
+    with pytest.raises(ValueError, match="exists"):
+        MECHANISMS[0](TABLE).save(path)
+
+
+def test_many_writers_of_one_name_leave_one_whole_file(tmp_path):
+    releases = [MECHANISMS[0](TABLE) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda r: r.save(tmp_path / "x.parquet", force=True), releases))
+    assert Release.load(tmp_path / "x.parquet") and os.listdir(tmp_path) == ["x.parquet"]

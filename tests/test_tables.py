@@ -1,6 +1,8 @@
 """Values, guarantees, domains, workloads, tables: what they accept, and what they say to the rest."""
 
+import copy
 import json
+import pickle
 from itertools import product
 from math import inf, nan
 
@@ -71,6 +73,8 @@ def test_receipts_add_up_and_the_maximum_counts_over_a_partition():
         Receipt("x", DP(e), part=("state", s)) for e, s in ((1, "RI"), (2, "NY"), (0.5, "RI"))
     ]
     assert compose(parts) == DP(2) and compose([*parts, a]) == DP(2.1)
+    moved = [Receipt("x", DP(1), "replace-one-unit", part=("state", s)) for s in ("RI", "NY")]
+    assert compose(moved) == DP(2)  # a replaced unit may change its part
     assert compose([]) == DP(0) and compose([a, Receipt("free", DP(inf))]).epsilon == inf
 
 
@@ -408,3 +412,76 @@ def test_a_table_and_a_release_cannot_be_changed_under_their_answers():
     for array in (table.keys, table.counts, summary.keys, summary.values, summary.weights()):
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 0
+
+
+def test_the_text_of_long_workloads_tells_them_apart():
+    lo = np.arange(3000)
+    hi = lo + 1
+    hi[1500] += 1
+    texts = {
+        repr(w) for w in (Ranges(lo, lo + 1), Ranges(lo, hi), Boxes(lo[:, None], hi[:, None]))
+    }
+    assert len(texts) == 3 and repr(Ranges(lo, hi)) in texts
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (1, 2.5),
+        (1.0, nan),
+        (None, "a"),
+        (1, "1"),
+        ("a", "a"),
+        (2**63, 1),
+        ("\ud800", "b"),
+        (0, True),
+    ],
+)
+def test_labels_that_no_file_could_hold_are_refused(labels):
+    with pytest.raises(ValueError, match="labels"):
+        Domain(("x",), (2,), (labels,))
+
+
+def test_labels_may_be_numpys_and_ranges_are_never_spelt_out():
+    assert Domain(("x",), (2,), (np.array([3, 4]),)).labels == ((3, 4),)
+    huge = Domain(("x",), (10**12,), (range(0, 2 * 10**12, 2),))
+    assert Domain.from_dict(huge.to_dict()) == huge
+    assert huge.encode("x", [4, 5, "6"]).tolist() == [2, -1, 3]
+
+
+@pytest.mark.parametrize("name", ["count", "noisy"])
+def test_attributes_leave_the_columns_of_releases_free(name):
+    with pytest.raises(ValueError, match=name):
+        Domain((name, "x"), (2, 2))
+
+
+def test_bounds_take_numpys_numbers_and_no_infinity():
+    assert Bound(np.int64(3)) == Bound(3) and type(Bound(np.int64(3)).l1) is int
+    with pytest.raises(ValueError, match="l0"):
+        Bound(inf)
+
+
+def test_sums_that_would_wrap_are_refused():
+    with pytest.raises(ValueError, match="sum"):
+        SparseTable.from_keys(
+            Domain(("x",), (9,)), np.zeros(2048, int), np.full(2048, 2**53), Bound()
+        )
+
+
+def test_public_stays_public_in_other_processes():
+    assert pickle.loads(pickle.dumps(PUBLIC)) is PUBLIC and copy.deepcopy(PUBLIC) is PUBLIC
+
+
+def test_a_guarantee_is_never_rounded():
+    assert (
+        str(DP(1.0000004)) == "1.0000004-DP"
+        and str(DP(0.5)) == "0.5-DP"
+        and str(DP(1.0)) == "1-DP"
+    )
+
+
+def test_tables_do_not_follow_the_arrays_they_were_made_of():
+    keys, counts = np.array([1, 5]), np.array([2, 3])
+    table = SparseTable(Domain(("x",), (9,)), keys, counts, Bound())
+    keys[0], counts[0] = 7, 1000
+    assert table.keys.tolist() == [1, 5] and table.counts.tolist() == [2, 3]

@@ -48,6 +48,10 @@ class Domain:
             raise ValueError(
                 f"Domain.attributes = {names!r} must be unique and as many as shape {self.shape}"
             )
+        if reserved := {"count", "noisy"} & set(names):
+            raise ValueError(
+                f"Domain.attributes may not be called {sorted(reserved)}: releases have such columns"
+            )
         if any(n < 1 for n in self.shape):
             raise ValueError(f"Domain.shape = {self.shape!r} is not allowed: need sizes >= 1")
         if self.size > LARGEST:
@@ -62,11 +66,7 @@ class Domain:
                 raise ValueError(
                     f"Domain.labels has {len(kept)} lists for {len(names)} attributes"
                 )
-            for name, n, words in zip(names, self.shape, kept, strict=True):
-                if words is not None and (len(words) != n or len(set(words)) != n):
-                    raise ValueError(
-                        f"Domain.labels of {name!r} must be {n} different labels, got {len(words)}"
-                    )
+            kept = tuple(map(_plain, names, self.shape, kept))
             fix(self, "labels", None if all(w is None for w in kept) else kept)
 
     @property
@@ -169,8 +169,9 @@ class Domain:
         told: dict = {}
         for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
             words = self.labels and self.labels[i]
-            if isinstance(words, range) and words.step == 1:
-                told[name] = {"from": words.start, "to": words.stop - 1}
+            if isinstance(words, range):
+                told[name] = {"from": words[0], "to": words[-1]}
+                told[name] |= {} if words.step == 1 else {"step": words.step}
             else:
                 told[name] = n if words is None else list(words)
         return told
@@ -195,8 +196,9 @@ class Domain:
                 case int():
                     shape, labels = [*shape, words], [*labels, None]
                     continue
-                case {"from": int(a), "to": int(b)}:
-                    words = range(a, b + 1)
+                case {"from": int(a), "to": int(b), **more} if set(more) <= {"step"}:
+                    step = more.get("step", 1)
+                    words = range(a, b + (1 if step > 0 else -1), step)
                 case {"file": str(file)}:
                     words = tuple((folder / file).read_text(encoding="utf-8").splitlines())
                 case [*_]:
@@ -230,3 +232,34 @@ def _place(text: str, numbers: range) -> int:
     except ValueError:
         return -1
     return numbers.index(number) if number in numbers and str(number) == text else -1
+
+
+def _plain(name: str, n: int, words: tuple | range | None) -> tuple | range | None:
+    """Labels as Python's own, or a ValueError: as many as values, different, all of one kind."""
+    if isinstance(words, tuple):
+        words = tuple(w.item() if hasattr(w, "item") else w for w in words)
+        kinds = {type(w) for w in words}
+        fit = len(kinds) <= 1 and kinds <= {str, int, float, bool}
+        if (
+            not fit
+            or any(w != w for w in words)
+            or (kinds == {int} and max(map(abs, words)) >= 2**63)
+        ):
+            raise ValueError(
+                f"Domain.labels of {name!r} must be all text, all whole numbers (64 bits), all "
+                "numbers, or all true or false"
+            )
+        if kinds == {str}:
+            try:
+                "".join(words).encode()
+            except UnicodeEncodeError as e:
+                raise ValueError(
+                    f"Domain.labels of {name!r} must be valid Unicode: {e}"
+                ) from None
+    if words is not None and (
+        len(words) != n or (isinstance(words, tuple) and len({str(w) for w in words}) != n)
+    ):
+        raise ValueError(
+            f"Domain.labels of {name!r} must be {n} different labels, got {len(words)}"
+        )
+    return words

@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import secrets
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def write(path: Path, put: Callable[[Path], Any]) -> str:
 
     A reader sees the old file or the new one, never half of one.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         put(draft)
         sha256 = _sha256(draft)

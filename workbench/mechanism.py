@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
@@ -153,7 +154,7 @@ class Release:
         table = table.replace_schema_metadata(
             {**(table.schema.metadata or {}), b"workbench": told}
         )
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         try:
             parquet.write_table(table, part, compression="zstd")
             with open(part, "rb") as f:
@@ -165,6 +166,9 @@ class Release:
                     os.link(part, path)  # fails where replace would silently overwrite
                 except FileExistsError:
                     refuse_existing(path, force)
+                except OSError:  # no hard links on this file system
+                    open(path, "xb").close()
+                    os.replace(part, path)
         except OSError as e:
             raise OSError(f"{path} was not written: {e.strerror or e}") from None
         finally:

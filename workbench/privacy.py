@@ -45,9 +45,8 @@ class DP:
     def __str__(self) -> str:
         if self.epsilon == inf:
             return "no privacy guarantee (ε = ∞)"
-        return (
-            f"({self.epsilon:g}, {self.delta:g})-DP" if self.delta else f"{self.epsilon:g}-DP"
-        )
+        epsilon = repr(self.epsilon).removesuffix(".0")  # never rounded: it is a promise
+        return f"({epsilon}, {self.delta!r})-DP" if self.delta else f"{epsilon}-DP"
 
     def covers(self, spent: DP) -> bool:
         """Whether a budget of this size pays for `spent`."""
@@ -59,8 +58,9 @@ class Receipt:
     """One look at private data and its price; made by `workbench.noise` alone.
 
     `part` names a cell of a declared partition of the units, as (partition, part): looks at different
-    parts of one partition compose in parallel. `simulated` marks noise that anyone with the seed can
-    replay; `idealised` marks a law drawn with floating point. Neither is fit to publish.
+    parts of one partition compose in parallel (under add-or-remove only). `simulated` marks noise
+    that anyone with the seed can replay; `idealised` marks a law drawn with floating point. Neither is
+    fit to publish.
     """
 
     name: str
@@ -86,7 +86,8 @@ def compose(receipts: Iterable[Receipt]) -> DP:
         )
     looks: dict = defaultdict(lambda: defaultdict(list))
     for i, r in enumerate(receipts):
-        partition, part = r.part or (i, "all")
+        # a replaced unit may change its part, so that only adding or removing one is parallel
+        partition, part = (r.part if r.relation == ADD_REMOVE else None) or (i, "all")
         looks[partition][part].append(r.cost)
     worst = [[_total(costs) for costs in parts.values()] for parts in looks.values()]
     return _total(

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
-from workbench.value import read_only
+from workbench.value import read_only, sealed
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -33,10 +33,16 @@ class Bound:
     l1: float | None = None
 
     def __post_init__(self):
+        for name in ("l0", "linf", "l1"):
+            if hasattr(x := getattr(self, name), "item"):  # numpy's integers wrap
+                object.__setattr__(self, name, x.item())
+        whole = (
+            isinstance(self.l0, int | float) and isfinite(self.l0) and self.l0 == int(self.l0)
+        )
+        if isinstance(self.l0, bool) or not whole or self.l0 < 1:
+            raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
         if self.l1 is None:
             object.__setattr__(self, "l1", self.l0 * self.linf)
-        if isinstance(self.l0, bool) or self.l0 != int(self.l0) or self.l0 < 1:
-            raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
         for name in ("linf", "l1"):
             if not (isfinite(x := getattr(self, name)) and x > 0):
                 raise ValueError(
@@ -59,6 +65,9 @@ class Public:
 
     def __repr__(self) -> str:
         return "PUBLIC"
+
+    def __reduce__(self) -> str:
+        return "PUBLIC"  # there is one, also after copying and in other processes
 
 
 PUBLIC = Public()
@@ -119,11 +128,13 @@ class SparseTable:
         if len(keys) and (keys[1:] <= keys[:-1]).any():
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]
+            if counts.astype(float).sum() > _MOST:
+                raise ValueError(f"counts must sum to at most {_MOST}")
             starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
             keys, counts = keys[starts], np.add.reduceat(counts, starts)
         if (empty := counts == 0).any():
             keys, counts = keys[~empty], counts[~empty]
-        return cls(domain, keys, counts, bound, truth_public)
+        return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
 
     @classmethod
     def from_dense(

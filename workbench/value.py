@@ -65,10 +65,14 @@ def value(cls: type) -> type:
 
 
 def read_only(array: Any) -> Any:
-    """A view of a numpy array through which nothing can be changed."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    """The array if nobody can change it through this name, else a copy that nobody can change."""
+    return sealed(array.copy()) if array.flags.writeable else array
+
+
+def sealed(array: Any) -> Any:
+    """The array itself, from now on unchangeable: for those that nobody else holds."""
+    array.flags.writeable = False
+    return array
 
 
 def _repr(self) -> str:

@@ -7,6 +7,7 @@ workload everywhere; it is what metrics and trials carry. Workloads are public.
 
 from __future__ import annotations
 
+import hashlib
 import weakref
 from dataclasses import dataclass
 from typing import Protocol
@@ -36,7 +37,13 @@ class Workload(Protocol):
         """Σ of `values` over the `keys` (sorted) that each query covers."""
 
 
-@dataclass(frozen=True, eq=False)
+def _told(workload, *arrays: np.ndarray) -> str:
+    """The text of a concrete workload: a digest, since numpy abbreviates long arrays."""
+    digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
+    return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
     """Half-open intervals of keys [lo, hi), in the domain's own order.
 
@@ -70,6 +77,9 @@ class Ranges:
     def __len__(self) -> int:
         return len(self.lo)
 
+    def __repr__(self) -> str:
+        return _told(self, self.lo, self.hi)
+
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Lengths of the ranges."""
         return (self.hi - self.lo).astype(float)
@@ -95,7 +105,7 @@ def _prefix(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
     return prefix
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
     """Arbitrary sets of cells: query i covers members[offsets[i]:offsets[i+1]], sorted and distinct.
 
@@ -125,6 +135,9 @@ class Subsets:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        return _told(self, self.offsets, self.members)
+
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Sizes of the subsets."""
         return np.diff(self.offsets).astype(float)
@@ -141,7 +154,7 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
     """Products of half-open intervals of codes, one interval [lo, hi) per attribute."""
 
@@ -167,6 +180,9 @@ class Boxes:
 
     def __len__(self) -> int:
         return len(self.lo)
+
+    def __repr__(self) -> str:
+        return _told(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Volumes of the boxes, in cells."""

@@ -73,7 +73,7 @@ class Command(TyperCommand):
 def release(
     ctx: typer.Context,
     table: Annotated[
-        Path, typer.Argument(help="A row a cell: CSV (.gz, .xz, .zip) or Parquet.")
+        Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parquet.")
     ],
     out: Annotated[Path, typer.Option(help="The release file to write (Parquet).")],
     count: Annotated[str, typer.Option(help="The column of counts.")],

@@ -17,7 +17,7 @@ from workbench.estimates import Summary
 from workbench.mechanism import Release, parameter, pure_budget, sensitivity
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.value import value
+from workbench.value import sealed, value
 
 _BYTES = 24  # a key, a count and its noisy value
 
@@ -42,7 +42,9 @@ class GeometricHistogram:
         noisy, receipt = noise.geometric(
             table.dense().ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
         )
-        summary = Summary(table.domain, np.arange(size), noisy, self.budget.epsilon / l1)
+        summary = Summary(
+            table.domain, sealed(np.arange(size)), noisy, self.budget.epsilon / l1
+        )
         return Release(summary, (receipt,), self)
 
     @classmethod
