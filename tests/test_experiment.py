@@ -203,3 +203,15 @@ def test_trials_of_one_seed_share_no_noise():
     assert all(
         np.mean(x == y) < 0.5 for x, y in zip(values, values[1:] + values[:1], strict=True)
     )
+
+
+def test_code_edited_in_a_running_process_is_not_cached(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "_STARTED", 0.0)
+    with pytest.warns(UserWarning, match="changed since it was imported"):
+        run(sweep(A, seeds=1), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_trials_that_are_equal_but_written_differently_are_two(tmp_path):
+    pair = HighPassFilter(DP(1.0), theta=20), HighPassFilter(DP(1), theta=20.0)
+    assert len(run(sweep(*pair), tmp_path)) == 4

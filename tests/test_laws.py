@@ -58,7 +58,9 @@ def test_all_randomness_comes_from_rng(cls):
 
 @every
 def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
-    data = table([900, 800, 700, 600, 500])  # all far above any cut: equal by chance once in 10⁹
+    data = table(
+        [900, 800, 700, 600, 500]
+    )  # all far above any cut: equal by chance once in 10⁹
     one, other = (cls.example(DP(0.05))(data) for _ in range(2))
     assert not one.simulated
     assert (one.answer(CELLS) != other.answer(CELLS)).any()

@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,7 @@ class Dataset(Protocol):
         """The private data, with its bound."""
 
 
+_STARTED = time()
 Metric = Callable[[Any, Any], float]
 Estimator = Callable[[Any], Any]  # public in, better public out
 
@@ -94,16 +96,16 @@ def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
     """
     store = Path(store)
     store.mkdir(parents=True, exist_ok=True)
-    rows: dict[Trial, list[dict]] = {}
+    rows: dict[str, list[dict]] = {}  # by text: 1 and 1.0 are equal, and seed differently
     missing: dict[Dataset, list[tuple[Trial, Path | None]]] = {}
     for trial in sweep.trials():
         kept = _place(trial, sweep, store)
-        rows[trial] = _read(kept)
-        if not rows[trial]:
+        rows[repr(trial)] = _read(kept)
+        if not rows[repr(trial)]:
             missing.setdefault(trial.dataset, []).append((trial, kept))
     for dataset, work in missing.items():
         for (trial, _), measured in zip(work, _all(dataset, work, sweep, workers), strict=True):
-            rows[trial] = measured
+            rows[repr(trial)] = measured
     return pd.DataFrame([row for kept in rows.values() for row in kept])
 
 
@@ -153,7 +155,7 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
                 | {"value": metric(data, estimate)}
             )
     if kept is not None:
-        part = kept.with_suffix(f".{os.getpid()}.part")
+        part = kept.with_suffix(f".{secrets.token_hex(8)}.part")
         part.write_text(json.dumps(rows))
         os.replace(part, kept)
     return rows
@@ -196,6 +198,11 @@ def _place(trial: Trial, sweep: Sweep, store: Path) -> Path | None:
     if outside := {m for m in modules if not m.startswith("workbench.")}:
         warnings.warn(f"not cached: {sorted(outside)} is not part of workbench", stacklevel=3)
         return None
+    if edited := _edited(frozenset(modules)):
+        warnings.warn(
+            f"not cached: {edited} changed since it was imported; restart", stacklevel=3
+        )
+        return None
     text = [repr(trial), *map(repr, sweep.metrics), *map(repr, sweep.estimators)]
     text += _files(trial.dataset)
     text += [_sources(frozenset(modules)), *map(_version, ("numpy", "scipy"))]
@@ -230,7 +237,24 @@ _version = cache(version)  # it reads a file, and every trial asks
 @cache
 def _sources(modules: frozenset[str]) -> str:
     """A hash of the sources of `modules` and of all workbench modules they reach by import."""
-    seen: dict[str, str] = {}
+    return hashlib.sha256(
+        "".join(_read_text(p) for p in _reached(modules)).encode()
+    ).hexdigest()
+
+
+def _read_text(path: Path) -> str:
+    return path.read_text()
+
+
+def _edited(modules: frozenset[str]) -> str:
+    """The first of those sources that is younger than this process, whose code is then unknown."""
+    return next((p.name for p in _reached(modules) if p.stat().st_mtime > _STARTED), "")
+
+
+@cache
+def _reached(modules: frozenset[str]) -> tuple[Path, ...]:
+    """The source files of `modules` and of all workbench modules they reach by import."""
+    seen: dict[str, Path] = {}
     todo = [*modules, __name__]
     while todo:
         name = todo.pop()
@@ -239,14 +263,14 @@ def _sources(modules: frozenset[str]) -> str:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None or name == "workbench":
             continue
-        seen[name] = Path(spec.origin).read_text()
-        for node in ast.walk(ast.parse(seen[name])):
+        seen[name] = Path(spec.origin)
+        for node in ast.walk(ast.parse(_read_text(seen[name]))):
             if isinstance(node, ast.ImportFrom) and node.module:
                 todo += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
             elif isinstance(node, ast.Import):
                 todo += [a.name for a in node.names]
         todo = [m for m in todo if _is_module(m)]
-    return hashlib.sha256("".join(seen[k] for k in sorted(seen)).encode()).hexdigest()
+    return tuple(seen[k] for k in sorted(seen))
 
 
 @cache
