@@ -13,6 +13,7 @@ reproduce: .venv/installed
 
 test: .venv/installed
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check -q .
 	$(BIN)/python -m pytest
 
 lab: .venv/installed

@@ -60,7 +60,7 @@ def test_release_writes_a_summary(run):
     assert "1-DP: if one unit's records" in result.stdout
     assert "Rows that repeat a cell: 1; they are summed." in result.stdout
     assert "of 4,800 cells" in result.stdout
-    assert "at most 1 to each of 1 cells" in result.stdout
+    assert "at most 1 to one cell" in result.stdout
     release = Release.load("out.parquet")
     assert not release.simulated and release.privacy.epsilon == 1
     frame = pd.read_parquet("out.parquet")  # any reader opens it
@@ -111,7 +111,7 @@ BAD = {
     f"release t.csv {RELEASE} --mechanism HighPassFilter": "needs either theta or size",
     f"release t.csv {RELEASE} --mechanism PrioritySampling": "PrioritySampling needs --size",
     f"release t.csv {RELEASE} --mechanism PrioritySampling --size 0": "PrioritySampling.size = 0",
-    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "has 4800 cells",
+    f"release t.csv {RELEASE} --mechanism PrioritySampling --size 5000": "at most 4800",
     f"release t.csv {RELEASE} --mechanism Laborious": "no mechanism 'Laborious'; there are: Geo",
     f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
     f"release t.csv {FILTER} --count home": "is an attribute of the domain",

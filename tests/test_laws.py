@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import workbench
-from workbench import DP, PUBLIC, Bound, Domain, Ranges, SparseTable, mechanisms
+from workbench import DP, PUBLIC, Bound, Domain, Ranges, SparseTable, mechanisms, noise
 
 BUDGET = DP(1.0)
 DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
@@ -150,13 +150,14 @@ def test_neighbours_are_hard_to_tell_apart(cls, bound):
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
     without = SparseTable.from_keys(DOMAIN, [0], [4], bound)
     mechanism = cls.example(DP(epsilon))
-    asked = Ranges([3, 5], [4, 6])
+    asked = Ranges([3, 5, 0], [4, 6, 48])
 
     def seen(data, seed):
         rng = seeded(seed)
         drawn = np.array([mechanism(data, rng).answer(asked, weights="raw") for _ in range(n)])
-        total = drawn.sum(axis=1)
-        return np.array([(total >= x).mean() for x in (-3, -1, 1, 2, 3, 5)])
+        moved, whole = drawn[:, :2].sum(axis=1), drawn[:, 2]
+        events = [(moved >= x).mean() for x in (-3, -1, 1, 2, 3, 5)]
+        return np.array(events + [(whole >= x).mean() for x in (0, 4.5, 5.5, 9)])
 
     p, q = seen(whole, 1), seen(without, 2)
     for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
@@ -208,3 +209,23 @@ def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
             [[-1], cls.example(DP(0.5))(data, seeded()).estimate.keys, [DOMAIN.size]]
         )
         assert (np.diff(keys) > 0).all()
+
+
+@every
+def test_every_receipt_that_was_written_is_in_the_ledger(cls, monkeypatch):
+    written, write = [], noise._receipt
+    monkeypatch.setattr(noise, "_receipt", lambda *a: written.append(write(*a)) or written[-1])
+    release = cls.example(BUDGET)(table([9, 1, 4]), seeded())
+    priced = [r for r in release.ledger if "(by theorem" in r.name]
+    assert priced or list(release.ledger) == written
+
+
+@every
+def test_error_bars_are_as_wide_as_the_errors_or_not_given(cls):
+    data, asked = table([9, 1, 4, 40, 7]), Ranges([0, 10], [48, 40])
+    drawn = [cls.example(BUDGET)(data, seeded(s)).answer(asked, error=True) for s in range(700)]
+    got, bars = (np.array(x) for x in zip(*drawn, strict=True))
+    if np.isnan(bars).all():
+        return
+    spread = ((got - data.answer(asked)) ** 2).mean(axis=0)
+    assert (bars**2).mean(axis=0) == pytest.approx(spread, rel=0.3)

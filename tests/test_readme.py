@@ -14,7 +14,10 @@ README = (ROOT / "README.md").read_text()
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
-    exec(compile(code, "README.md", "exec"), {})
+    names: dict = {}
+    exec(compile(code, "README.md", "exec"), names)
+    asked = names["Ranges"]([0, 4001], [4001, 9_100_000])
+    assert abs(names["release"].answer(asked) - [250, 1275]).max() < 100  # e^-50 by chance
     assert (tmp_path / "commuters.parquet").exists()
 
 

@@ -38,6 +38,7 @@ def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
     assert (a.keys == b.keys).all() and (a.values == b.values).all() and a.domain == b.domain
     assert a.about() == b.about() and back.ledger == release.ledger and not back.simulated
     assert back.privacy == release.privacy and back.mechanism == repr(mechanism)
+    assert back.bound == release.bound == Bound(2, 1)
     asked = Ranges([0, 3], [60, 40])
     np.testing.assert_array_equal(
         release.answer(asked, error=True), back.answer(asked, error=True)

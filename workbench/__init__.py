@@ -8,8 +8,8 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 
 _ROOMS = (
-    "audit claims cli datasets domain estimates experiment figures inference mechanism mechanisms "
-    "metrics noise plots privacy report reproduce table value widgets workload"
+    "claims cli datasets domain estimates experiment figures inference mechanism mechanisms "
+    "metrics noise plots privacy report reproduce table value workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
@@ -200,7 +201,7 @@ class Domain:
                     step = more.get("step", 1)
                     words = range(a, b + (1 if step > 0 else -1), step)
                 case {"file": str(file)}:
-                    words = tuple((folder / file).read_text(encoding="utf-8").splitlines())
+                    words = _lines(folder / file, name)
                 case [*_]:
                     words = tuple(words)
                 case _:
@@ -223,6 +224,15 @@ class Domain:
         except json.JSONDecodeError as e:
             raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
         return cls.from_dict(told, path.parent)
+
+
+def _lines(path: Path, name: str) -> tuple[str, ...]:
+    """Labels from a file, one a line; blank lines and a byte-order mark are not labels."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as e:
+        raise ValueError(f"attribute {name!r} of the domain: {path}: {e.strerror}") from None
+    return tuple(line.strip() for line in lines if line.strip())
 
 
 def _place(text: str, numbers: range) -> int:
@@ -256,10 +266,9 @@ def _plain(name: str, n: int, words: tuple | range | None) -> tuple | range | No
                 raise ValueError(
                     f"Domain.labels of {name!r} must be valid Unicode: {e}"
                 ) from None
-    if words is not None and (
-        len(words) != n or (isinstance(words, tuple) and len({str(w) for w in words}) != n)
-    ):
-        raise ValueError(
-            f"Domain.labels of {name!r} must be {n} different labels, got {len(words)}"
-        )
+    if words is not None and len(words) != n:
+        raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(words)}")
+    if isinstance(words, tuple) and len(set(map(str, words))) != n:
+        twice = next(w for w, k in Counter(map(str, words)).items() if k > 1)
+        raise ValueError(f"Domain.labels of {name!r} must be different: {twice!r} stands twice")
     return words

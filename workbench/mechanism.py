@@ -75,12 +75,14 @@ def sensitivity(table: SparseTable) -> float:
 class Release:
     """A public estimate, the receipts that paid for it, and the mechanism that made it.
 
-    `mechanism` is its text in a release that was loaded from a file.
+    `mechanism` is its text in a release that was loaded from a file. `bound` is how far one unit was
+    said to move the data: the guarantee is as true as it is.
     """
 
     estimate: Any
     ledger: tuple[Receipt, ...]
     mechanism: Mechanism | str
+    bound: Bound | None = None
 
     @property
     def privacy(self) -> DP:
@@ -116,7 +118,8 @@ class Release:
         )
         return (
             f"<table><caption>{escape(str(self.privacy))} · {noise}<br>{escape(repr(self.estimate))}"
-            f"<br><code>{escape(str(self.mechanism))}</code></caption><thead><tr>"
+            f"<br><code>{escape(str(self.mechanism))}</code>"
+            f"{f'<br>{escape(repr(self.bound))}' if self.bound else ''}</caption><thead><tr>"
             '<th scope="col">look</th><th scope="col">cost</th><th scope="col">neighbours</th></tr>'
             f"</thead><tbody>{rows}</tbody></table>"
         )
@@ -187,6 +190,7 @@ class Release:
             "estimate": self.estimate.about(),
             "guarantee": str(self.privacy),
             "ledger": ledger,
+            "bound": self.bound and asdict(self.bound),
             "simulated": self.simulated,
             "mechanism": str(self.mechanism),
             "versions": {p: version(p) for p in ("dp-workbench", "numpy", "pyarrow")}
@@ -200,7 +204,10 @@ class Release:
         try:
             kind = next(k for k in estimates.ALL if k.kind == told["kind"])
             ledger = tuple(_receipt(**r) for r in told["ledger"])
-            return cls(kind.from_arrow(table, told["estimate"]), ledger, told["mechanism"])
+            bound = told["bound"] and Bound(**told["bound"])
+            return cls(
+                kind.from_arrow(table, told["estimate"]), ledger, told["mechanism"], bound
+            )
         except (KeyError, TypeError, StopIteration) as e:
             raise ValueError(
                 f"{path}: written by another version of the workbench ({e})"

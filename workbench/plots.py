@@ -375,8 +375,7 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
 def _columns(labels: list[str], inches: float) -> int:
     """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
     for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        blocks = [labels[i : i + rows] for i in range(0, len(labels), rows)]
+        blocks = [list(b) for b in np.array_split(labels, columns)]  # as legends fill columns
         if sum(0.5 + 0.065 * max(map(len, block)) for block in blocks) < inches:
             return columns
     return 1

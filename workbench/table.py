@@ -174,9 +174,8 @@ class SparseTable:
             codes = domain.encode(name, frame[name])
             if (outside := codes < 0).any():
                 row = int(outside.argmax())
-                raise ValueError(
-                    f"column {name!r}, row {row}: {frame[name].iloc[row]!r} is outside the domain"
-                )
+                found = frame[name].tolist()[row]  # as Python's own
+                raise ValueError(f"column {name!r}, row {row}: {found!r} is outside the domain")
             keys *= n
             keys += codes
         counts = frame[count].to_numpy() if count else np.ones(len(frame), np.int64)

@@ -55,7 +55,10 @@ class Command(TyperCommand):
         for word in words:
             option, equals, text = word.partition("=")
             if option in theirs:
-                aside.append((option, text if equals else next(words, "")))
+                text = text if equals else next(words, "")
+                if text.startswith("--"):
+                    raise ValueError(f"{option} needs a value, and {text} stands there")
+                aside.append((option, text))
             else:
                 mine.append(word)
         return super().parse_args(ctx, mine)
@@ -72,13 +75,13 @@ class Command(TyperCommand):
 
 def release(
     ctx: typer.Context,
-    table: Annotated[
-        Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parquet.")
-    ],
+    table: Annotated[Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parquet.")],
     out: Annotated[Path, typer.Option(help="The release file to write (Parquet).")],
-    count: Annotated[str, typer.Option(help="The column of counts.")],
     epsilon: Annotated[float, typer.Option(help="Privacy loss ε.")],
     mechanism: Annotated[str, typer.Option(help="One of those below.")],
+    count: Annotated[
+        str | None, typer.Option(help="The column of counts; without it each row counts one.")
+    ] = None,
     domain: Annotated[
         Path | None, typer.Option(help="Which cells there can be (JSON); required.")
     ] = None,
@@ -132,7 +135,7 @@ def release(
     else:
         space = Domain.read(domain)
     private, again = _read(table, space, count, limits)
-    if again:
+    if again and count:
         screen.say(f"Rows that repeat a cell: {again:,}; they are summed.")
 
     made = chosen(private, None if seed is None else np.random.default_rng(seed))
@@ -142,7 +145,8 @@ def release(
     made.save(out, simulated=simulated, force=force)
 
     screen.say(
-        f"{out}\n  {show.guarantee(made)}\n  {_stated(limits)}\n  {show.sizes(made, out)}"
+        f"{out}\n  {show.guarantee(made)}\n  {show.stated(limits)}\n  {show.sizes(made, out)}"
+        "\n  Every release of the same data adds its ε, also one that replaces another."
     )
     for warning in show.warnings(made):
         typer.secho(f"  {warning}", fg="red")
@@ -186,6 +190,7 @@ def _allowed(f: Field) -> str:
 def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
     """The mechanism with its own options."""
     known = mechanisms()
+    name = {n.lower(): n for n in known}.get(name.lower(), name)
     if name not in known:
         raise ValueError(f"no mechanism {name!r}; there are: {', '.join(known)}")
     cls, given = known[name], {}
@@ -220,15 +225,9 @@ def _bound(text: str | None) -> Bound:
     return Bound(*(_number("--bound", part.strip()) for part in parts))
 
 
-def _stated(bound: Bound) -> str:
-    one, all_ = f"{bound.linf:g} to each", f", {bound.l1:g} in all"
-    whole = bound.l1 == bound.l0 * bound.linf
-    return (
-        f"As stated, one unit adds at most {one} of {bound.l0:g} cells{'' if whole else all_}."
-    )
-
-
-def _read(path: Path, domain: Domain, count: str, bound: Bound) -> tuple[SparseTable, int]:
+def _read(
+    path: Path, domain: Domain, count: str | None, bound: Bound
+) -> tuple[SparseTable, int]:
     """The table, and how many rows repeat a cell.
 
     A cell outside the domain, or a count that is none, is named by file and line.
@@ -241,10 +240,11 @@ def _read(path: Path, domain: Domain, count: str, bound: Bound) -> tuple[SparseT
         raise ValueError(
             f"--count {count!r} is an attribute of the domain: need another column"
         )
-    frame = _text(path, [*domain.attributes, count])
+    frame = _text(path, [*domain.attributes, *([count] if count else [])])
     codes = [_codes(path, frame[name], domain) for name in domain.attributes]
     keys = domain.keys(np.stack(codes, axis=1))
-    table = SparseTable.from_keys(domain, keys, _counts(path, frame[count]), bound)
+    counts = _counts(path, frame[count]) if count else np.ones(len(frame), np.int64)
+    table = SparseTable.from_keys(domain, keys, counts, bound)
     keys.sort()
     return table, int((keys[1:] == keys[:-1]).sum())
 
@@ -338,7 +338,7 @@ def _ragged(path: Path) -> str:
     return ""
 
 
-def _domain_of(path: Path, count: str) -> Domain:
+def _domain_of(path: Path, count: str | None) -> Domain:
     """The values that occur, which is not public knowledge."""
     from workbench.domain import Domain
 

@@ -13,6 +13,7 @@ from workbench.cli import screen
 
 if TYPE_CHECKING:
     from workbench.mechanism import Release
+    from workbench.table import Bound
 
 
 def show(
@@ -25,6 +26,8 @@ def show(
     release = Release.load(file)
     screen.say(f"{file}\n")
     screen.say(guarantee(release))
+    if release.bound:
+        screen.say(stated(release.bound))
     for warning in warnings(release):
         typer.secho(warning, fg="red")
     screen.table(
@@ -109,3 +112,12 @@ def _versions(file: Path) -> dict[str, str]:
     import pyarrow.parquet as parquet
 
     return json.loads(parquet.read_schema(file).metadata[b"workbench"])["versions"]
+
+
+def stated(bound: Bound) -> str:
+    """What the guarantee rests on, in words."""
+    one, all_ = f"{bound.linf:g} to each", f", {bound.l1:g} in all"
+    whole = bound.l1 == bound.l0 * bound.linf
+    cells = "one cell" if bound.l0 == 1 else f"{bound.l0:g} cells"
+    one = f"{bound.linf:g} to" if bound.l0 == 1 else f"{one} of"
+    return f"As stated, one unit adds at most {one} {cells}{'' if whole else all_}."

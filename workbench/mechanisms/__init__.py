@@ -1,4 +1,4 @@
-"""Every mechanism, one line each; the order of lines is the order in tables and plots."""
+"""Every mechanism, one line each."""
 
 from workbench.mechanisms.geometric_histogram import GeometricHistogram as GeometricHistogram
 from workbench.mechanisms.high_pass_filter import HighPassFilter as HighPassFilter

@@ -45,7 +45,7 @@ class GeometricHistogram:
         summary = Summary(
             table.domain, sealed(np.arange(size)), noisy, self.budget.epsilon / l1
         )
-        return Release(summary, (receipt,), self)
+        return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -60,7 +60,7 @@ class HighPassFilter:
             return self.theta
         if self.size > m:
             raise ValueError(
-                f"HighPassFilter.size = {self.size} is not allowed: the domain has {m} cells"
+                f"HighPassFilter.size = {self.size} is not allowed: need at most {m}, its domain"
             )
         decay = self.budget.epsilon / l1
         least = (log(self.sides) + log(m) - log1p(exp(-decay)) - log(self.size)) / decay
@@ -86,7 +86,7 @@ class HighPassFilter:
             rng=rng,
         )
         summary = Summary(table.domain, keys, values, epsilon / l1, theta, sides=self.sides)
-        return Release(summary, (receipt,), self)
+        return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -50,7 +50,7 @@ class Laborious:
         summary = Summary(
             table.domain, keys, noisy[keys], decay, theta, tau, self.mechanism.sides
         )
-        return Release(summary, full.ledger, self)
+        return Release(summary, full.ledger, self, full.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

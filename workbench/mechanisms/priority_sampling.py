@@ -39,7 +39,7 @@ class PrioritySampling:
         """`size`, if a domain of m cells has as many."""
         if self.size > m:
             raise ValueError(
-                f"PrioritySampling.size = {self.size} is not allowed: the domain has {m} cells"
+                f"PrioritySampling.size = {self.size} is not allowed: need at most {m}, its domain"
             )
         return self.size
 
@@ -65,7 +65,7 @@ class PrioritySampling:
             rng=rng,
         )
         summary = Summary(table.domain, keys, values, epsilon / l1, self.theta, tau, self.sides)
-        return Release(summary, (receipt,), self)
+        return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -63,7 +63,7 @@ class ThresholdSampling:
             return self.tau
         if self.size > m:
             raise ValueError(
-                f"ThresholdSampling.size = {self.size} is not allowed: the domain has {m} cells"
+                f"ThresholdSampling.size = {self.size} is not allowed: need at most {m}, its domain"
             )
         decay, low = self.budget.epsilon / l1, max(1.0, self.theta)
         if m * self.survival(decay, low) <= self.size:
@@ -99,7 +99,7 @@ class ThresholdSampling:
             rng=rng,
         )
         summary = Summary(table.domain, keys, values, epsilon / l1, self.theta, tau, self.sides)
-        return Release(summary, (receipt,), self)
+        return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

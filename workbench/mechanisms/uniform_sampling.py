@@ -34,7 +34,7 @@ class UniformSampling:
         m, l1, epsilon = table.domain.size, sensitivity(table), self.budget.epsilon
         if self.size > m:
             raise ValueError(
-                f"UniformSampling.size = {self.size} is not allowed: the domain has {m} cells"
+                f"UniformSampling.size = {self.size} is not allowed: need at most {m}, its domain"
             )
         keys = noise.places(self.size, m, rng=rng)
         counts = np.zeros(self.size, np.int64)
@@ -43,7 +43,7 @@ class UniformSampling:
         counts[at[hit]] = table.counts[hit]
         noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
         summary = Summary(table.domain, keys, noisy, epsilon / l1, scale=m / self.size)
-        return Release(summary, (receipt,), self)
+        return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
