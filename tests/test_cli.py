@@ -422,3 +422,17 @@ def until(happened, seconds=15):
     while not happened():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
+
+
+def test_a_release_says_how_much_of_it_nothing_would_give(run):
+    told = run(f"release t.csv {RELEASE} --mechanism HighPassFilter --theta 3").stdout
+    assert "of an empty table, the same thresholds would keep about" in told
+    assert "every release of the same data adds its ε" in told
+
+
+def test_rows_without_a_count_count_one(run):
+    asked = "--domain domain.json --bound 1,1 --epsilon 1e6 --out out.parquet"
+    run(f"release t.csv {asked} --mechanism highpassfilter --theta 1")
+    assert Release.load("out.parquet").estimate.weights().tolist() == [1, 2, 1]
+    said = complaint(run("release t.csv --theta --out x.parquet", code=2))
+    assert "--theta needs a value" in said

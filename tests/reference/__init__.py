@@ -1,1 +1,5 @@
-"""Slow, literal reference procedures, written from the papers without reading the project."""
+"""Slow, literal reference procedures, written without reading the project.
+
+Sections of "methods.md" are those of the project's notes on the papers' formulas and errata, which the
+docstrings of `workbench.noise` and `workbench.mechanisms` restate where they matter.
+"""

@@ -45,6 +45,9 @@ all of which may be the same: --bound 10,10; with a third number, at most so muc
 together: --bound 10,10,10."""
 
 
+_AGAIN = "every release of the same data adds its ε, also one that replaces another"
+
+
 class Command(TyperCommand):
     """The command, which also takes the options of every mechanism."""
 
@@ -144,10 +147,8 @@ def release(
         made = replace(made, ledger=(receipt, *made.ledger))
     made.save(out, simulated=simulated, force=force)
 
-    screen.say(
-        f"{out}\n  {show.guarantee(made)}\n  {show.stated(limits)}\n  {show.sizes(made, out)}"
-        "\n  Every release of the same data adds its ε, also one that replaces another."
-    )
+    told = show.guarantee(made), show.stated(limits), show.sizes(made, out)
+    screen.say("\n  ".join(filter(None, (str(out), *told, show.from_nothing(made), _AGAIN))))
     for warning in show.warnings(made):
         typer.secho(f"  {warning}", fg="red")
 

@@ -48,6 +48,8 @@ def show(
     )
     screen.say(f"Mechanism  {release.mechanism}")
     screen.say(f"Size       {sizes(release, file)}")
+    if told := from_nothing(release):
+        screen.say(f"           {told}")
     screen.say(f"Versions   {', '.join(f'{k} {v}' for k, v in _versions(file).items())}")
     if top and len(release.estimate):
         _cells(release, top)
@@ -121,3 +123,18 @@ def stated(bound: Bound) -> str:
     cells = "one cell" if bound.l0 == 1 else f"{bound.l0:g} cells"
     one = f"{bound.linf:g} to" if bound.l0 == 1 else f"{one} of"
     return f"As stated, one unit adds at most {one} {cells}{'' if whole else all_}."
+
+
+def from_nothing(release: Release) -> str:
+    """How many cells the same thresholds keep of a table that holds nothing; public numbers only."""
+    from fractions import Fraction
+
+    from workbench import noise
+
+    e = release.estimate
+    if e.scale != 1 or (e.theta == 0 and e.tau == 0 and e.sides == 2):
+        return ""  # these release as many whatever the table holds
+    law = noise.empty_cell(Fraction(e.decay), e.theta, e.sides, e.tau)
+    expected = e.domain.size * float(law.survival(192))
+    about = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    return f"of an empty table, the same thresholds would keep about {about} cells"
