@@ -44,8 +44,8 @@ MISTAKES = (
     Mistake(
         "survivors among all cells",
         "noise/__init__.py",
-        "occupied, size - len(keys), alpha,",
-        "occupied, size, alpha,",
+        "occupied, size - len(keys), law.alpha,",
+        "occupied, size, law.alpha,",
         "test_laws.py::test_no_cell_is_released_twice_or_from_outside_the_domain",
         "m cells are taken for empty where m − n are: ranks run past the domain",
     ),

@@ -238,12 +238,8 @@ _version = cache(version)  # it reads a file, and every trial asks
 def _sources(modules: frozenset[str]) -> str:
     """A hash of the sources of `modules` and of all workbench modules they reach by import."""
     return hashlib.sha256(
-        "".join(_read_text(p) for p in _reached(modules)).encode()
+        "".join(p.read_text() for p in _reached(modules)).encode()
     ).hexdigest()
-
-
-def _read_text(path: Path) -> str:
-    return path.read_text()
 
 
 def _edited(modules: frozenset[str]) -> str:
@@ -264,7 +260,7 @@ def _reached(modules: frozenset[str]) -> tuple[Path, ...]:
         if spec is None or spec.origin is None or name == "workbench":
             continue
         seen[name] = Path(spec.origin)
-        for node in ast.walk(ast.parse(_read_text(seen[name]))):
+        for node in ast.walk(ast.parse(seen[name].read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 todo += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
             elif isinstance(node, ast.Import):

@@ -71,6 +71,15 @@ def sensitivity(table: SparseTable) -> float:
     return table.bound.l1
 
 
+def refuse_larger(mechanism: Any, m: int) -> None:
+    """A ValueError if `mechanism.size` asks for more cells than a domain of m has."""
+    if mechanism.size > m:
+        name = type(mechanism).__name__
+        raise ValueError(
+            f"{name}.size = {mechanism.size} is not allowed: need at most {m}, its domain"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """A public estimate, the receipts that paid for it, and the mechanism that made it.

@@ -15,12 +15,16 @@ from workbench.value import parameter, value
 from workbench.workload import Workload
 
 
-def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dict):
+def _refuse_private(truth: SparseTable) -> None:
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
             "this table does not say truth_public: an error against it is an exact function of private "
             "data and would leak it; `advise` works from public quantities"
         )
+
+
+def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dict):
+    _refuse_private(truth)
     workload = workload.on(truth.domain)
     return truth.answer(workload), estimate.answer(workload, **options)
 
@@ -72,9 +76,6 @@ class HeldCells:
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """A fraction in [0, 1]; NaN for an empty table."""
-        if truth.bound is not PUBLIC and not truth.truth_public:
-            raise ValueError(
-                "this table does not say truth_public: what it holds stays private"
-            )
+        _refuse_private(truth)
         held = np.isin(truth.keys, estimate.keys, assume_unique=True)
         return float(held.mean()) if len(held) else float("nan")

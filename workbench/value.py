@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, field, fields
 from math import isfinite
 from typing import Any, dataclass_transform
@@ -28,6 +28,17 @@ def parameter(
     """
     about = dict(low=low, high=high, unit=unit, doc=doc, integer=integer, strict=strict)
     return field(default=default, metadata=about | {"choices": choices, "check": check})
+
+
+def some_of(names: Collection[str]) -> Callable[[Any], str | None]:
+    """A check for `parameter`: a tuple of at least one of `names`, each at most once."""
+
+    def wrong(chosen: Any) -> str | None:
+        good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
+        good = good and all(name in names for name in chosen)
+        return None if good else f"need a tuple of different names out of {', '.join(names)}"
+
+    return wrong
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, parameter))

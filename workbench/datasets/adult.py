@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from workbench.datasets.delimited import read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.value import parameter, some_of, value
 
 FIELDS = (
     "Age", "Workclass", "Weight", "Education", "EducationYears", "MaritalStatus", "Occupation",
@@ -78,17 +77,6 @@ FILES = (
         ("a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",),
     ),
 )
-
-
-def some_of(names: Collection[str]) -> Callable[[Any], str | None]:
-    """A check for `parameter`: a tuple of at least one of `names`, each at most once."""
-
-    def wrong(chosen: Any) -> str | None:
-        good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
-        good = good and all(name in names for name in chosen)
-        return None if good else f"need a tuple of different names out of {', '.join(names)}"
-
-    return wrong
 
 
 @value

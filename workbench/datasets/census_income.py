@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.datasets.adult import some_of
 from workbench.datasets.delimited import read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.value import parameter, some_of, value
 
 COLUMNS = {
     "Age": 0, "Sex": 12, "Education": 4, "Birthplace": 34, "Race": 10, "Workclass": 1,

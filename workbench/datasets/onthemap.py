@@ -10,12 +10,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from workbench.datasets.adult import some_of
 from workbench.datasets.delimited import Block, read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.value import parameter, some_of, value
 
 FIPS = dict(
     al="01", ak="02", az="04", ar="05", ca="06", co="08", ct="09", de="10", dc="11", fl="12",

@@ -15,7 +15,13 @@ import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    Release,
+    parameter,
+    pure_budget,
+    refuse_larger,
+    sensitivity,
+)
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
@@ -58,10 +64,7 @@ class HighPassFilter:
         """
         if self.theta is not None:
             return self.theta
-        if self.size > m:
-            raise ValueError(
-                f"HighPassFilter.size = {self.size} is not allowed: need at most {m}, its domain"
-            )
+        refuse_larger(self, m)
         decay = self.budget.epsilon / l1
         least = (log(self.sides) + log(m) - log1p(exp(-decay)) - log(self.size)) / decay
         return max(1, ceil(least))

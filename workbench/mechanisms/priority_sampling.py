@@ -18,7 +18,13 @@ import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    Release,
+    parameter,
+    pure_budget,
+    refuse_larger,
+    sensitivity,
+)
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
@@ -37,10 +43,7 @@ class PrioritySampling:
 
     def check(self, m: int) -> int:
         """`size`, if a domain of m cells has as many."""
-        if self.size > m:
-            raise ValueError(
-                f"PrioritySampling.size = {self.size} is not allowed: need at most {m}, its domain"
-            )
+        refuse_larger(self, m)
         return self.size
 
     def summarise(self, table_size: int, noisy, l1: float, rng=None):

@@ -17,7 +17,13 @@ import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    Release,
+    parameter,
+    pure_budget,
+    refuse_larger,
+    sensitivity,
+)
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
@@ -61,10 +67,7 @@ class ThresholdSampling:
         """τ in counts: as given, or where m·p_θτ = size; 0 where the filter alone suffices."""
         if self.tau is not None:
             return self.tau
-        if self.size > m:
-            raise ValueError(
-                f"ThresholdSampling.size = {self.size} is not allowed: need at most {m}, its domain"
-            )
+        refuse_larger(self, m)
         decay, low = self.budget.epsilon / l1, max(1.0, self.theta)
         if m * self.survival(decay, low) <= self.size:
             return 0.0 if m * self.survival(decay, 1e-9) <= self.size else low

@@ -13,7 +13,13 @@ import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    Release,
+    parameter,
+    pure_budget,
+    refuse_larger,
+    sensitivity,
+)
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
@@ -32,10 +38,7 @@ class UniformSampling:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells."""
         m, l1, epsilon = table.domain.size, sensitivity(table), self.budget.epsilon
-        if self.size > m:
-            raise ValueError(
-                f"UniformSampling.size = {self.size} is not allowed: need at most {m}, its domain"
-            )
+        refuse_larger(self, m)
         keys = noise.places(self.size, m, rng=rng)
         counts = np.zeros(self.size, np.int64)
         at = np.searchsorted(keys, table.keys)

@@ -146,15 +146,15 @@ def top(
 
     Keys (sorted), noisy values, and τ_s, the next priority (0 if no more than `most` cells pass).
     """
-    alpha, words = _two_sided(decay(l1, epsilon)).alpha, _words(rng)
+    law, words = _two_sided(decay(l1, epsilon)), _words(rng)
     _check(counts, theta, sides, 0)
     check_size(min(most, size), 1.0)
     noisy = np.array(counts, np.int64)
-    _two_sided(decay(l1, epsilon)).add(noisy, words)
+    law.add(noisy, words)
     kept = _passes(noisy, max(ceil(theta), 1), sides)
     occupied = priorities.Candidates(noisy[kept], words)
     where, values, pools = priorities.empty_cells(
-        occupied, size - len(keys), alpha, theta, sides, most, words
+        occupied, size - len(keys), law.alpha, theta, sides, most, words
     )
     taken, tau = priorities.largest([occupied, *pools], most)
     kept[kept] = taken[: len(occupied.drawn)]
@@ -258,7 +258,7 @@ def _sample(noisy, theta: float, sides: int, tau: float, words) -> Bool[np.ndarr
         return _passes(noisy, ceil(theta), sides)
     kept = _passes(noisy, max(ceil(theta), 1), sides)
     low = np.flatnonzero(kept & (np.abs(noisy) < tau))
-    chance = priorities.inclusion(noisy[low], tau)
+    chance = np.abs(noisy[low]) / tau
 
     def exact(i: int, bits: int) -> Interval:
         return Interval.of(abs(int(noisy[low[i]])) / Fraction(tau), bits)

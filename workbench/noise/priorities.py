@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import ceil, floor, log2, sqrt
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from workbench.noise import kernels
 from workbench.noise.bits import Words
@@ -209,9 +209,3 @@ class _Free:
         original = new + np.searchsorted(gaps, new, side="right")
         self.taken = np.sort(np.concatenate([self.taken, original]))
         return original
-
-
-def inclusion(values: Int[np.ndarray, " n"], tau: float) -> Float[np.ndarray, " n"]:
-    """min(|v|/τ, 1), the chance that threshold sampling includes a cell."""
-    magnitude = np.abs(values)
-    return np.minimum(magnitude / tau, 1) if tau > 0 else (magnitude > 0).astype(float)
