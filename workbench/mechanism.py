@@ -37,6 +37,8 @@ class Mechanism(Protocol):
     takes: ClassVar[type]
     cite: ClassVar[str]
     converges: ClassVar[bool] = True
+    spends_delta: ClassVar[bool] = False
+    relation: ClassVar[str] = ADD_REMOVE
 
     def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
         """Release a private estimate of `data`."""
@@ -59,6 +61,21 @@ def pure_budget() -> Any:
         )
 
     return parameter(check=wrong, doc="what the release may cost")
+
+
+def approximate_budget(*, pure: bool = False) -> Any:
+    """The budget field of a mechanism that spends δ; with `pure` it may also do without."""
+
+    def wrong(x) -> str | None:
+        if not isinstance(x, DP):
+            return "need a DP"
+        if not (isfinite(x.epsilon) and x.epsilon > 0):
+            return "need a finite epsilon > 0"
+        if x.delta == 1 or not (x.delta or pure):
+            return "this mechanism can fail with probability delta: need 0 < delta < 1"
+        return None
+
+    return parameter(check=wrong, doc="what the release may cost, δ included")
 
 
 def sensitivity(table: SparseTable) -> float:

@@ -25,13 +25,14 @@ class Summary:
 
     `tau` is the threshold of threshold sampling, or τ_s of a priority sample; 0 where cells were not
     sampled. `theta` is the filter's cut and `sides` which side of zero was kept. `decay` is ε/Δ of the
-    geometric noise on every cell. `scale` multiplies all weights (1 but for uniform samples).
+    geometric noise on every cell, or None where the law is another (then without standard errors).
+    `scale` multiplies all weights (1 but for uniform and synthetic samples).
     """
 
     domain: Domain
     keys: Int[np.ndarray, " cells"]
     values: Int[np.ndarray, " cells"]
-    decay: float
+    decay: float | None
     theta: float = 0.0
     tau: float = 0.0
     sides: int = 2
@@ -90,10 +91,10 @@ class Summary:
             answers += absent * (workload.cells(self.domain) - held)
         if not error:
             return answers
-        alpha = exp(-self.decay)
         closed = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
-        if not closed or (weights == "raw" and self.tau > 1):
+        if self.decay is None or not closed or (weights == "raw" and self.tau > 1):
             return answers, np.full(len(workload), np.nan)
+        alpha = exp(-self.decay)
         variance = workload.cells(self.domain) * 2 * alpha / (1 - alpha) ** 2
         if self.tau:
             lost = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
