@@ -1,0 +1,158 @@
+"""Dirichlet-multinomial synthetic data, the slow way (methods.md 3.1 to 3.4).
+
+x is the table of n real records over k cells, z that of `records` synthetic ones; the prior alpha
+is one number for every cell. Neighbours are tables of the same public n with one record replaced.
+
+A loss of epsilon up to rounding (SLACK) is no violation: at the pure alpha the worst loss is
+epsilon itself.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from numpy.random import Generator
+
+SLACK = 1e-12
+
+
+def pure_alpha(records: int, epsilon: float) -> float:
+    """The smallest prior with pure epsilon-DP, records/(e^epsilon - 1): m, not n (3.2)."""
+    return records / math.expm1(epsilon)
+
+
+def tables(k: int, total: int) -> Iterator[tuple[int, ...]]:
+    """Every table of `total` records over k cells."""
+    if k == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in tables(k - 1, total - first):
+            yield (first, *rest)
+
+
+def neighbours(x: Sequence[int]) -> list[tuple[int, ...]]:
+    """Every table with one record of x moved to another cell."""
+    found = []
+    for source in range(len(x)):
+        for target in range(len(x)):
+            if source != target and x[source] > 0:
+                moved = list(x)
+                moved[source] -= 1
+                moved[target] += 1
+                found.append(tuple(moved))
+    return found
+
+
+def log_probability(z: Sequence[int], x: Sequence[int], alpha: float, records: int) -> float:
+    """log Pr[z | x], the formula of 3.1."""
+    if sum(z) != records:
+        raise ValueError("z must hold `records` records")
+    n, prior = sum(x), alpha * len(x)
+    terms = [
+        math.lgamma(records + 1),
+        math.lgamma(n + prior),
+        -math.lgamma(n + prior + records),
+    ]
+    for real, synthetic in zip(x, z, strict=True):
+        terms.append(math.lgamma(real + alpha + synthetic))
+        terms.append(-math.lgamma(real + alpha))
+        terms.append(-math.lgamma(synthetic + 1))
+    return math.fsum(terms)
+
+
+def worst_loss(k: int, n: int, records: int, alpha: float) -> float:
+    """The largest |log Pr[z|x]/Pr[z|x']|, over every z and pair of neighbours."""
+    worst = 0.0
+    for x in tables(k, n):
+        for z in tables(k, records):
+            here = log_probability(z, x, alpha, records)
+            for other in neighbours(x):
+                worst = max(worst, abs(here - log_probability(z, other, alpha, records)))
+    return worst
+
+
+def log_tail(first: int, records: int, a: float, b: float) -> float:
+    """log Pr[Z >= first], Z ~ BetaBinomial(records, a, b), by summing the pmf upwards.
+
+    pmf(z + 1)/pmf(z) = (records - z)(a + z) / ((z + 1)(b + records - z - 1)). For b >= 1 the pmf
+    falls for good once it falls (log-concave for a >= 1, falling from 0 for a < 1), so the sum may
+    stop when even `records` more terms like the last would be below 1e-20 of it.
+    """
+    if first > records:
+        return -math.inf
+    first = max(first, 0)
+    log_pmf = (
+        math.lgamma(records + 1)
+        - math.lgamma(first + 1)
+        - math.lgamma(records - first + 1)
+        + math.lgamma(a + first)
+        + math.lgamma(b + records - first)
+        - math.lgamma(a + b + records)
+        + math.lgamma(a + b)
+        - math.lgamma(a)
+        - math.lgamma(b)
+    )
+    peak, total = log_pmf, 1.0  # the sum is total * e^peak
+    for z in range(first, records):
+        ratio = (records - z) * (a + z) / ((z + 1) * (b + records - z - 1))
+        log_pmf += math.log(ratio)
+        if log_pmf > peak:
+            total *= math.exp(peak - log_pmf)
+            peak = log_pmf
+        term = math.exp(log_pmf - peak)
+        total += term
+        if b >= 1 and ratio < 1 and records * term < 1e-20 * total:
+            break
+    return peak + math.log(total)
+
+
+def violation_tail(
+    count: int, alpha: float, k: int, n: int, records: int, epsilon: float
+) -> float:
+    """T(x) of 3.3: Pr[a cell of x real records gets so many synthetic ones that the loss may
+    exceed epsilon], that is more than (e^epsilon - 1)(alpha + max(x - 1, 0)).
+    """
+    limit = math.expm1(epsilon) * (alpha + max(count - 1, 0))
+    first = math.floor(limit * (1 + SLACK)) + 1
+    rest = alpha * (k - 1) + n - count
+    return math.exp(log_tail(first, records, alpha + count, rest))
+
+
+def delta_bound(alpha: float, k: int, n: int, records: int, epsilon: float) -> float:
+    """k T(0) + n * max over x in 1..n of (T(x) - T(0))^+ / x, not cut at 1 (3.3)."""
+    if k < 2:
+        raise ValueError("need at least two cells")
+    empty = violation_tail(0, alpha, k, n, records, epsilon)
+    steepest = 0.0
+    for count in range(1, n + 1):
+        tail = violation_tail(count, alpha, k, n, records, epsilon)
+        steepest = max(steepest, (tail - empty) / count)
+    return k * empty + n * steepest
+
+
+def true_delta(x: Sequence[int], alpha: float, records: int, epsilon: float) -> float:
+    """Pr over z of: some neighbour x' has |log Pr[z|x]/Pr[z|x']| > epsilon (3.3)."""
+    others = neighbours(x)
+    bad = []
+    for z in tables(len(x), records):
+        here = log_probability(z, x, alpha, records)
+        for other in others:
+            if abs(here - log_probability(z, other, alpha, records)) > epsilon + SLACK:
+                bad.append(math.exp(here))
+                break
+    return math.fsum(bad)
+
+
+def synthesise(x: Sequence[int], alpha: float, records: int, rng: Generator) -> list[int]:
+    """p ~ Dirichlet(alpha + x) as normalised gamma draws, then z ~ Multinomial(records, p)."""
+    shares = [float(rng.gamma(alpha + real)) for real in x]
+    total = math.fsum(shares)
+    z = [0] * len(x)
+    for _ in range(records):
+        place = rng.random() * total
+        cell = 0
+        while cell < len(x) - 1 and place >= shares[cell]:
+            place -= shares[cell]
+            cell += 1
+        z[cell] += 1
+    return z

@@ -1,0 +1,273 @@
+"""Dyadic transform of a dense list of counts, the laborious way (methods.md 9.2 item 8, 9.4, 9.7;
+cormode2012 section 3 and C.5).
+
+The domain of m cells is padded with public zeros to 2^L, L = ceil(log2 m). Depth 0 is the root,
+depth L the leaves; node (depth, index) is the interval [index * w, (index + 1) * w) of width
+w = 2^(L - depth). Only the nodes that meet the unpadded domain exist, ceil(m/w) at a depth. Every
+one of them is published with noise, even if its interval differs from another's in padding only,
+so a record changes exactly L + 1 counts.
+
+The functions that take a mapping from nodes (filtered, threshold, priority) do not look at the
+keys, so they serve the two-dimensional nodes and the Haar coefficients as well.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+
+from numpy.random import Generator
+
+from . import geometric, high_pass_filter, threshold_sampling
+
+Node = tuple[int, int]
+Node2 = tuple[int, int, int, int]
+Box = tuple[tuple[int, int], tuple[int, int]]
+
+
+def height(m: int) -> int:
+    """L, the smallest integer with 2^L >= m (in integers: log2 of a float rounds)."""
+    if m < 1:
+        raise ValueError("the domain must have at least one cell")
+    levels = 0
+    while 2**levels < m:
+        levels += 1
+    return levels
+
+
+def sensitivity(m: int) -> int:
+    """L1 sensitivity to one record more or less: L + 1, one node at each depth (9.2 item 8)."""
+    return height(m) + 1
+
+
+def interval(node: Node, m: int) -> tuple[int, int]:
+    """First cell and first cell after the node, its padding included."""
+    depth, index = node
+    width = 2 ** (height(m) - depth)
+    return index * width, (index + 1) * width
+
+
+def all_nodes(m: int) -> list[Node]:
+    """Every node that meets the domain, depth by depth."""
+    found = []
+    for depth in range(height(m) + 1):
+        for index in range(2**depth):
+            if interval((depth, index), m)[0] < m:
+                found.append((depth, index))
+    return found
+
+
+def nodes(counts: Sequence[int]) -> dict[Node, int]:
+    """Node -> the sum of its cells, zeros too."""
+    m = len(counts)
+    sums = {}
+    for node in all_nodes(m):
+        start, stop = interval(node, m)
+        total = 0
+        for cell in range(start, min(stop, m)):
+            total += counts[cell]
+        sums[node] = total
+    return sums
+
+
+def cover(lo: int, hi: int, m: int) -> list[Node]:
+    """The fewest nodes whose union is [lo, hi), up to padding; left to right.
+
+    From the root down: a node whose cells all lie in [lo, hi) is taken, a node with none of them
+    in it is left, any other gives way to its children. Padding does not count, so the last node
+    may hang over the end of the domain.
+    """
+    if not 0 <= lo <= hi <= m:
+        raise ValueError("need 0 <= lo <= hi <= m")
+    taken = []
+
+    def visit(node: Node) -> None:
+        start, stop = interval(node, m)
+        stop = min(stop, m)
+        if max(start, lo) >= min(stop, hi):
+            return
+        if lo <= start and stop <= hi:
+            taken.append(node)
+            return
+        depth, index = node
+        visit((depth + 1, 2 * index))
+        visit((depth + 1, 2 * index + 1))
+
+    visit((0, 0))
+    return taken
+
+
+def uniform(m: int) -> list[float]:
+    """Shares of epsilon, the same at each depth: 1/(L + 1)."""
+    return [1 / sensitivity(m)] * sensitivity(m)
+
+
+def alpha_at(depth: int, epsilon: float, l1: float, shares: Sequence[float]) -> float:
+    """a = exp(-epsilon * shares[depth] / l1): at one depth a user changes the counts by l1."""
+    if math.fsum(shares) > 1 + 1e-12:
+        raise ValueError("the shares must not sum to more than 1")
+    return geometric.alpha_for(epsilon * shares[depth], l1)
+
+
+def noisy(
+    counts: Sequence[int], epsilon: float, l1: float, shares: Sequence[float], rng: Generator
+) -> dict[Node, int]:
+    """Node -> sum plus two-sided geometric noise, for every node; shares[depth] is the depth's
+    part of epsilon.
+    """
+    if len(shares) != sensitivity(len(counts)):
+        raise ValueError("need a share for each depth")
+    published = {}
+    for node, total in nodes(counts).items():
+        alpha = alpha_at(node[0], epsilon, l1, shares)
+        published[node] = total + geometric.draw(alpha, rng)
+    return published
+
+
+def filtered(noisy: Mapping[Hashable, int], theta: float, sides: int) -> dict[Hashable, int]:
+    """The nodes that pass the high-pass filter (9.1), with their noisy values."""
+    kept = {}
+    for node, x in noisy.items():
+        if high_pass_filter.passes(x, theta, sides):
+            kept[node] = x
+    return kept
+
+
+def consistent(kept: Mapping[Node, int]) -> dict[Node, int]:
+    """Drop each node that has an absent ancestor (9.7: on filter output, before sampling)."""
+    remaining = {}
+    for (depth, index), x in kept.items():
+        complete = True
+        for above in range(depth):
+            if (above, index // 2 ** (depth - above)) not in kept:
+                complete = False
+        if complete:
+            remaining[depth, index] = x
+    return remaining
+
+
+def threshold(
+    noisy: Mapping[Hashable, int], theta: float, tau: float, sides: int, rng: Generator
+) -> dict[Hashable, tuple[int, float]]:
+    """Node -> (noisy value, weight), each node sampled by its own coin (9.1)."""
+    released = {}
+    for node, x in noisy.items():
+        if rng.random() < threshold_sampling.inclusion(x, theta, tau, sides):
+            released[node] = (x, threshold_sampling.weight(x, tau))
+    return released
+
+
+def priority(
+    noisy: Mapping[Hashable, int], theta: float, s: int, sides: int, rng: Generator
+) -> tuple[dict[Hashable, tuple[int, float]], float]:
+    """{node: (noisy value, weight)} of the s largest |x|/r, and tau_s, the (s + 1)-th (9.4).
+
+    The candidates pass max(theta, 1). With at most s of them all are released and tau_s = 0.
+    """
+    if s < 0:
+        raise ValueError("s must not be negative")
+    candidates = []
+    for node, x in noisy.items():
+        if high_pass_filter.passes(x, max(theta, 1), sides):
+            r = 1.0 - rng.random()  # (0, 1]
+            candidates.append((abs(x) / r, node, x))
+    candidates.sort(key=lambda candidate: candidate[0], reverse=True)
+    tau_s = candidates[s][0] if len(candidates) > s else 0.0
+    released = {}
+    for _, node, x in candidates[:s]:
+        released[node] = (x, math.copysign(max(abs(x), tau_s), x))
+    return released, tau_s
+
+
+def weights(released: Mapping[Hashable, tuple[int, float]]) -> dict[Hashable, float]:
+    """Node -> weight alone, of what `threshold` or `priority` released."""
+    return {node: weight for node, (_, weight) in released.items()}
+
+
+def answer(released_weights: Mapping[Node, float], lo: int, hi: int, m: int) -> float:
+    """The cells of [lo, hi): the sum of the weights over the cover, absent nodes being 0."""
+    total = 0.0
+    for node in cover(lo, hi, m):
+        total += released_weights.get(node, 0)
+    return total
+
+
+def range_variance(
+    lo: int, hi: int, m: int, epsilon: float, l1: float, shares: Sequence[float]
+) -> float:
+    """Variance of `answer` on the noisy tree, before any filter: the noises of the cover add."""
+    terms = []
+    for depth, _ in cover(lo, hi, m):
+        terms.append(geometric.variance(alpha_at(depth, epsilon, l1, shares)))
+    return math.fsum(terms)
+
+
+def nodes2(counts2d: Sequence[Sequence[int]]) -> dict[Node2, int]:
+    """(depth1, index1, depth2, index2) -> the sum of a rectangle, for each pair of nodes."""
+    m1, m2 = len(counts2d), len(counts2d[0])
+    sums = {}
+    for node1 in all_nodes(m1):
+        top, bottom = interval(node1, m1)
+        for node2 in all_nodes(m2):
+            left, right = interval(node2, m2)
+            total = 0
+            for row in range(top, min(bottom, m1)):
+                for column in range(left, min(right, m2)):
+                    total += counts2d[row][column]
+            sums[node1 + node2] = total
+    return sums
+
+
+def sensitivity2(m1: int, m2: int) -> int:
+    """(L1 + 1)(L2 + 1), one rectangle for each pair of depths (9.7)."""
+    return sensitivity(m1) * sensitivity(m2)
+
+
+def noisy2(
+    counts2d: Sequence[Sequence[int]], epsilon: float, l1: float, rng: Generator
+) -> dict[Node2, int]:
+    """Rectangle -> sum plus noise, the same law for every rectangle."""
+    m1, m2 = len(counts2d), len(counts2d[0])
+    alpha = geometric.alpha_for(epsilon, l1 * sensitivity2(m1, m2))
+    published = {}
+    for node, total in nodes2(counts2d).items():
+        published[node] = total + geometric.draw(alpha, rng)
+    return published
+
+
+def cover2(box: Box, shape: tuple[int, int]) -> list[Node2]:
+    """Every pair of a node of the first range's cover and one of the second's."""
+    (top, bottom), (left, right) = box
+    pairs = []
+    for node1 in cover(top, bottom, shape[0]):
+        for node2 in cover(left, right, shape[1]):
+            pairs.append(node1 + node2)
+    return pairs
+
+
+def consistent2(kept: Mapping[Node2, int]) -> dict[Node2, int]:
+    """Drop each rectangle if any rectangle containing it, coarser in either axis, is absent."""
+    remaining = {}
+    for (depth1, index1, depth2, index2), x in kept.items():
+        complete = True
+        for above1 in range(depth1 + 1):
+            for above2 in range(depth2 + 1):
+                wide = index1 // 2 ** (depth1 - above1)
+                tall = index2 // 2 ** (depth2 - above2)
+                if (above1, wide, above2, tall) not in kept:
+                    complete = False
+        if complete:
+            remaining[depth1, index1, depth2, index2] = x
+    return remaining
+
+
+def answer2(released_weights: Mapping[Node2, float], box: Box, shape: tuple[int, int]) -> float:
+    """The cells of the box: the sum of the weights over the cover, absent rectangles being 0."""
+    total = 0.0
+    for node in cover2(box, shape):
+        total += released_weights.get(node, 0)
+    return total
+
+
+def range_variance2(box: Box, shape: tuple[int, int], epsilon: float, l1: float) -> float:
+    """Variance of `answer2` on the output of `noisy2`."""
+    alpha = geometric.alpha_for(epsilon, l1 * sensitivity2(*shape))
+    return len(cover2(box, shape)) * geometric.variance(alpha)
