@@ -36,16 +36,16 @@ MISTAKES = (
     Mistake(
         "a filter on exact counts",
         "noise/__init__.py",
-        "kept = _sample(noisy, theta, sides, tau, words)\n    new =",
-        "kept = _sample(np.asarray(counts), theta, sides, tau, words)\n    new =",
+        "kept = _sample(noisy[own], theta, sides, tau, words)\n        new =",
+        "kept = _sample(np.asarray(counts)[own], theta, sides, tau, words)\n        new =",
         "test_inference.py::test_a_raised_cut_has_the_law_of_the_higher_filter",
         "which occupied cells are released is decided by private counts",
     ),
     Mistake(
         "survivors among all cells",
         "noise/__init__.py",
-        "occupied, size - len(keys), law.alpha,",
-        "occupied, size, law.alpha,",
+        "(block.size - (own.stop - own.start), law.alpha)",
+        "(block.size, law.alpha)",
         "test_laws.py::test_no_cell_is_released_twice_or_from_outside_the_domain",
         "m cells are taken for empty where m − n are: ranks run past the domain",
     ),
@@ -86,8 +86,8 @@ MISTAKES = (
     Mistake(
         "a cut that depends on how many cells are filled",
         "mechanisms/high_pass_filter.py",
-        "epsilon, theta = self.budget.epsilon, self.cut(size, l1)",
-        "epsilon, theta = self.budget.epsilon, self.cut(size - len(table), l1)",
+        "theta = self.cut(table.domain, l1)",
+        'theta = self.cut(Domain(("x",), (table.domain.size - len(table),)), l1)',
         "test_mechanisms.py::"
         "test_what_is_released_reaches_the_cut_and_tells_nothing_of_how_many_cells_are_filled",
         "θ is released, was never paid for, and follows n (the paper prints it so)",

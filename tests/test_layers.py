@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value privacy domain hierarchy workload transform table records interactions estimates noise "
-    "mechanism inference metrics datasets claims mechanisms experiment session audit plots figures "
-    "reproduce report widgets cli"
+    "value compiled privacy domain hierarchy workload transform table records interactions estimates "
+    "noise mechanism inference metrics datasets claims mechanisms experiment session audit plots "
+    "figures reproduce report widgets cli"
 ).split()
 PRIVATE = {"table", "records", "interactions", "datasets", "noise", "mechanism", "mechanisms"}
 

@@ -236,7 +236,7 @@ def test_a_wrong_guess_changes_no_law(monkeypatch, theta, start):
     if start:
         monkeypatch.setattr(priorities, "guess", lambda *a: start)
     ours = [
-        noise.top(keys, counts, m, l1=1, epsilon=epsilon, theta=theta, most=size, rng=rng)
+        noise.top(keys, counts, [(m, 1, epsilon)], theta=theta, most=size, rng=rng)
         for _ in range(700)
     ]
     full = []
@@ -334,7 +334,7 @@ def test_a_price_must_be_payable(epsilon):
 
 def test_a_summary_too_large_to_hold_is_refused_before_anything_is_drawn():
     with pytest.raises(ValueError, match="raise theta"):
-        noise.survivors(np.empty(0, int), np.empty(0, int), 10**14, l1=1, epsilon=0.1, theta=1)
+        noise.survivors(np.empty(0, int), np.empty(0, int), [(10**14, 1, 0.1)], theta=1)
 
 
 def test_places_are_a_uniform_sample_without_repeats():
@@ -371,7 +371,7 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
     rng, none, m = np.random.default_rng(15), np.empty(0, np.int64), 40
     ours, full = [], []
     for _ in range(400):
-        top = noise.top(none, none, m, l1=1, epsilon=0.1, theta=0, most=3, rng=rng)
+        top = noise.top(none, none, [(m, 1, 0.1)], theta=0, most=3, rng=rng)
         noisy, _ = noise.geometric(np.zeros(m, np.int64), l1=1, epsilon=0.1, rng=rng)
         ours.append(top[2])
         full.append(noise.take(noisy, theta=0, most=3, rng=rng)[1])
@@ -379,7 +379,7 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
 
 
 def test_ranks_among_the_cells_left_are_ranks_among_all():
-    rng, free, left = np.random.default_rng(16), priorities._Free(), list(range(60))
+    rng, free, left = np.random.default_rng(16), priorities._Free(60), list(range(60))
     for k in (1, 10, 15, 20, 14):
         new = np.sort(rng.choice(len(left), k, replace=False))
         assert free.take(new).tolist() == [left[i] for i in new]
@@ -460,7 +460,7 @@ def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
     said = set()
     for n in (0, 1, 60, 110):
         with pytest.raises(ValueError, match="empty table of 110 cells") as told:
-            noise.survivors(np.arange(n), np.ones(n, int), 110, l1=1, epsilon=0.1, theta=1)
+            noise.survivors(np.arange(n), np.ones(n, int), [(110, 1, 0.1)], theta=1)
         said.add(str(told.value))
     assert len(said) == 1
 
@@ -512,8 +512,8 @@ def test_a_price_is_the_same_in_any_number_type(l1):
 
 @pytest.mark.parametrize("wrong", [{"theta": -0.5}, {"tau": -1}, {"sides": 3}, {"theta": inf}])
 def test_the_door_refuses_what_its_laws_are_not_about(wrong):
-    keys, asked = np.arange(3), {"l1": 1, "epsilon": 1.0, "theta": 5} | wrong
+    keys, asked = np.arange(3), {"theta": 5} | wrong
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        noise.survivors(keys, keys + 1, 99, **asked)
+        noise.survivors(keys, keys + 1, [(99, 1, 1.0)], **asked)
     with pytest.raises(ValueError, match="whole"):
         noise.geometric(np.array([0.95]), l1=0.1, epsilon=1)

@@ -8,13 +8,14 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 
 _ROOMS = (
-    "claims cli datasets domain estimates experiment figures inference mechanism mechanisms "
-    "metrics noise plots privacy report reproduce table value workload"
+    "claims cli compiled datasets domain estimates experiment figures inference mechanism mechanisms "
+    "metrics noise plots privacy report reproduce table transform value workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
     "domain": "Domain",
-    "workload": "Boxes RandomRanges RandomSubsets Ranges Subsets",
+    "workload": "Boxes RandomBoxes RandomRanges RandomSubsets Ranges Subsets",
+    "transform": "Dyadic Haar",
     "table": "PUBLIC Bound SparseTable",
     "mechanism": "Mechanism Release",
     "claims": "Claim Verdict",

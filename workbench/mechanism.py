@@ -8,15 +8,19 @@ import platform
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from fractions import Fraction
+from math import inf, isfinite, nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from workbench import estimates
+from workbench import estimates, noise
+from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
 from workbench.table import Bound, SparseTable
+from workbench.transform import ALL as TRANSFORMS
+from workbench.transform import Dyadic, basis
 from workbench.value import parameter as parameter
 from workbench.workload import Workload
 
@@ -39,6 +43,7 @@ class Mechanism(Protocol):
     converges: ClassVar[bool] = True
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE
+    idealised: ClassVar[bool] = False
 
     def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
         """Release a private estimate of `data`."""
@@ -89,12 +94,54 @@ def sensitivity(table: SparseTable) -> float:
 
 
 def refuse_larger(mechanism: Any, m: int) -> None:
-    """A ValueError if `mechanism.size` asks for more cells than a domain of m has."""
+    """A ValueError if `mechanism.size` asks for more cells than the m that there are."""
     if mechanism.size > m:
         name = type(mechanism).__name__
         raise ValueError(
             f"{name}.size = {mechanism.size} is not allowed: need at most {m}, its domain"
         )
+
+
+def looks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
+    """What the mechanism puts noise on: sizes, sensitivities, and shares of ε that add up to it."""
+    parts, epsilon = basis(mechanism.transform, domain).parts, mechanism.budget.epsilon
+    blocks, left = [], Fraction(epsilon)
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        share = _down(left if last else Fraction(epsilon) * part.share)
+        left -= Fraction(share)
+        blocks.append(noise.Block(part.size, Fraction(l1) * part.touched, share))
+    return blocks
+
+
+def transformed() -> Any:
+    """The field of a mechanism that can work in another basis."""
+    return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
+
+
+def tree_only() -> Any:
+    """The field of a mechanism that can drop nodes below absent ones."""
+    return parameter(False, choices=(False, True), doc="drop nodes below absent ones (Dyadic)")
+
+
+def refuse_inconsistent(mechanism: Any, theta: float | None) -> None:
+    """A ValueError if `mechanism.consistent` is asked for where it means nothing."""
+    name = type(mechanism).__name__
+    if mechanism.consistent and not isinstance(mechanism.transform, Dyadic):
+        raise ValueError(
+            f"{name}.consistent = True is not allowed with transform = {mechanism.transform!r}: need "
+            "Dyadic(), whose nodes have ancestors"
+        )
+    if mechanism.consistent and theta is not None and theta < 1:
+        raise ValueError(
+            f"{name}.theta = {theta!r} is not allowed with consistent = True: need at least 1, since "
+            "an ancestor can only be missed after a filter"
+        )
+
+
+def _down(x: Fraction) -> float:
+    """The largest float that is not above x."""
+    return f if Fraction(f := float(x)) <= x else nextafter(f, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.estimates import Summary
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import parameter, value
 from workbench.workload import Workload
@@ -77,5 +78,7 @@ class HeldCells:
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """A fraction in [0, 1]; NaN for an empty table."""
         _refuse_private(truth)
+        if type(estimate) is not Summary:
+            raise ValueError(f"{estimate!r} names no cells: HeldCells needs a Summary")
         held = np.isin(truth.keys, estimate.keys, assume_unique=True)
         return float(held.mean()) if len(held) else float("nan")

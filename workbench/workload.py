@@ -36,6 +36,9 @@ class Workload(Protocol):
     ) -> Float[np.ndarray, " queries"]:
         """Σ of `values` over the `keys` (sorted) that each query covers."""
 
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
+        """Disjoint ranges that make up the queries, and which query each belongs to."""
+
 
 def _told(workload, *arrays: np.ndarray) -> str:
     """The text of a concrete workload: a digest, since numpy abbreviates long arrays."""
@@ -87,6 +90,28 @@ class Ranges:
     def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
         """One prefix sum and one sorted search for all queries."""
         return self._between(keys, _prefix(values))
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
+        """Themselves."""
+        return np.arange(len(self)), self
+
+    def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
+        """Over two attributes: part of a row, whole rows, part of a row; and whose they are."""
+        width = domain.shape[1]
+        first, last = -(-self.lo // width), self.hi // width  # the whole rows
+        within, zero = first > last, np.zeros(len(self), np.int64)
+        row = np.where(within, last, first - 1)
+        head = [
+            row,
+            self.lo - row * width,
+            row + 1,
+            np.where(within, self.hi - row * width, width),
+        ]
+        body = [first, zero, np.maximum(first, last), zero + width]
+        tail = [last, zero, last + 1, np.where(within, 0, self.hi - last * width)]
+        ends = np.concatenate([np.stack(part, axis=1) for part in (head, body, tail)])
+        some = np.flatnonzero((ends[:, 0] < ends[:, 2]) & (ends[:, 1] < ends[:, 3]))
+        return some % max(len(self), 1), Boxes(ends[some, :2], ends[some, 2:])
 
     def _between(self, keys, prefix) -> Float[np.ndarray, " queries"]:
         if keys is None:  # every cell has its value
@@ -153,6 +178,14 @@ class Subsets:
         prefix = np.concatenate([[0.0], np.cumsum(found)])
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
+        """Runs of neighbouring cells."""
+        which = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(which, prepend=-1) != 0)
+        starts = np.flatnonzero(new)
+        ends = np.append(starts[1:], len(which)) - 1
+        return which[starts], Ranges(self.members[starts], self.members[ends] + 1)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
@@ -201,6 +234,19 @@ class Boxes:
                 inside &= (column[a:b] >= self.lo[i, j]) & (column[a:b] < self.hi[i, j])
             out[i] = values[a:b][inside].sum()
         return out
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
+        """A range for each combination of codes of all attributes but the last."""
+        outer = self.hi[:, :-1] - self.lo[:, :-1]
+        rows = outer.prod(axis=1)
+        which = np.repeat(np.arange(len(self)), rows)
+        rest = np.arange(len(which)) - np.repeat(np.cumsum(rows) - rows, rows)
+        start = np.zeros(len(which), np.int64)
+        for axis in range(outer.shape[1] - 1, -1, -1):
+            n = outer[which, axis]
+            start += (self.lo[which, axis] + rest % n) * domain.strides[axis]
+            rest //= n
+        return which, Ranges(start + self.lo[which, -1], start + self.hi[which, -1])
 
 
 _BLOCK = 2**15  # keys that are shuffled at a time
@@ -270,6 +316,13 @@ class Windows:
     def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
         """Ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
         return self.ranges._between(*_shuffled(self.shuffle, keys, values))
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
+        """Refused: the cells of a random subset are scattered."""
+        raise ValueError(
+            "random subsets are scattered over the domain and make no ranges: a tree answers Ranges, "
+            "Boxes and Subsets"
+        )
 
 
 _KEPT = 16  # shuffled orders at a time: each is as large as its table
@@ -344,3 +397,37 @@ class RandomSubsets:
             Shuffle(domain.size, int(shuffle.generate_state(1)[0])),
             _random_intervals(domain, self.size, self.count, np.random.default_rng(rng)),
         )
+
+
+@value
+class RandomBoxes:
+    """`count` boxes of `shape` cells, one number an attribute, placed uniformly.
+
+    >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
+    array([6., 6.])
+    """
+
+    shape: tuple = parameter(
+        check=lambda x: (
+            None
+            if isinstance(x, tuple) and x and all(isinstance(n, int) and n > 0 for n in x)
+            else "need a tuple of whole numbers > 0, one an attribute"
+        ),
+        unit="cells",
+        doc="codes a query covers along each attribute",
+    )
+    count: int = parameter(200, 1, integer=True, unit="queries")
+    seed: int = parameter(0, 0, integer=True)
+
+    def on(self, domain: Domain) -> Boxes:
+        """The boxes on `domain`."""
+        if len(self.shape) != len(domain.shape) or any(
+            n > m for n, m in zip(self.shape, domain.shape, strict=True)
+        ):
+            raise ValueError(
+                f"boxes of {self.shape} codes do not fit a domain of {domain.shape}"
+            )
+        rng = np.random.default_rng(self.seed)
+        room = np.array(domain.shape) - self.shape
+        lo = rng.integers(0, room, (self.count, len(room)), endpoint=True)
+        return Boxes(lo, lo + self.shape)

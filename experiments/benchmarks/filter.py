@@ -12,7 +12,7 @@ from functools import partial
 from math import exp
 
 from experiments.benchmarks import _timing as timing
-from workbench import DP
+from workbench import DP, Domain
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 
 SIZES = ((10**6, 10**12, 9), (10**7, 10**14, 7))  # n, m, repetitions
@@ -70,7 +70,7 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
     """A domain 10⁴ times as large, with θ raised so that as many empty cells pass."""
     raised, small = 92, 10**10
     large = round(small * exp(epsilon * raised))
-    theta = HighPassFilter(DP(epsilon), size=n).cut(small, 1.0)
+    theta = HighPassFilter(DP(epsilon), size=n).cut(Domain(("x",), (small,)), 1.0)
     calls = []
     for m, cut in ((large, theta + raised), (small, theta)):
         data = timing.sparse(n, m, mean=10_000)

@@ -34,7 +34,7 @@ def main():
             if (n := round(density * m)) > MOST:
                 continue
             data, mechanism = timing.sparse(n, m), HighPassFilter(DP(EPSILON), size=n)
-            theta = mechanism.cut(m, 1.0)
+            theta = mechanism.cut(data.domain, 1.0)
             ways = (
                 partial(mechanism, data),
                 partial(dense, data, theta),

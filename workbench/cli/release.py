@@ -159,6 +159,8 @@ def mechanisms() -> dict[str, type]:
     from workbench.table import SparseTable
 
     def plain(cls: type) -> bool:
+        if getattr(cls, "idealised", False):
+            return False  # what it releases is never saved
         return cls.takes is SparseTable and all("doc" in f.metadata for f in fields(cls))
 
     return {cls.__name__: cls for cls in ALL if plain(cls)}
@@ -176,7 +178,7 @@ def _allowed(f: Field) -> str:
     """What an option takes, and what it is where it is not given."""
     told = f.metadata
     if told["choices"]:
-        words = " or ".join(map(str, told["choices"]))
+        words = " or ".join(map(_word, told["choices"]))
     else:
         words = "whole number" if told["integer"] else "number"
         words += (
@@ -186,6 +188,11 @@ def _allowed(f: Field) -> str:
     if f.default is MISSING:
         return words + ", required"
     return words + ("" if f.default is None else f" [{f.default}]")
+
+
+def _word(choice: Any) -> str:
+    """A choice as it is typed: `dyadic` for Dyadic()."""
+    return str(choice).lower().removesuffix("()")
 
 
 def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
@@ -199,7 +206,11 @@ def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
     for option, text in told:
         if option not in options:
             raise ValueError(f"{name} has no option {option}; it has {', '.join(options)}")
-        given[options[option].name] = _number(f"{name}.{options[option].name}", text)
+        f = options[option]
+        words = {_word(c): c for c in f.metadata["choices"]}
+        given[f.name] = words.get(text.lower(), text)
+        if not words:
+            given[f.name] = _number(f"{name}.{f.name}", text)
     for option, f in options.items():
         if f.default is MISSING and f.name not in given:
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({_allowed(f)})")

@@ -92,22 +92,27 @@ def sizes(release: Release, file: Path) -> str:
     domain, bytes_ = release.estimate.domain, file.stat().st_size
     dense = 8 * domain.size
     saved = f"{dense / bytes_:,.3g} times smaller" if bytes_ < dense else "no smaller"
+    held = f"{len(release.estimate):,} {release.estimate.holds}"
+    held = held.replace(" cells", f" of {domain.size:,} cells")
     return (
-        f"{len(release.estimate):,} of {domain.size:,} cells in {screen.size(bytes_)}, {saved} "
-        f"than the dense table's {screen.size(dense)}"
+        f"{held} in {screen.size(bytes_)}, {saved} than the dense table's {screen.size(dense)}"
     )
 
 
 def _cells(release: Release, top: int) -> None:
     import numpy as np
 
-    weights = release.estimate.weights()
+    from workbench.estimates import Summary
+
+    e = release.estimate
+    if not isinstance(e, Summary):
+        return
+    weights = e.weights()
     largest = np.argsort(-weights, kind="stable")[:top]
-    domain = release.estimate.domain
-    labels = domain.frame(release.estimate.keys[largest]).itertuples(index=False)
-    rows = [(*cell, f"{w:,.6g}") for cell, w in zip(labels, weights[largest], strict=True)]
-    title = f"The {len(rows)} largest cells"
-    screen.table(title, [*domain.attributes, "count"], rows, right="count")
+    frame = e.where(largest).to_frame().drop(columns="noisy")
+    rows = [(*cell, f"{w:,.6g}") for *cell, w in frame.itertuples(index=False)]
+    title = f"The {len(rows)} largest {e.holds}"
+    screen.table(title, list(frame.columns), rows, right="count")
 
 
 def _versions(file: Path) -> dict[str, str]:
@@ -130,11 +135,21 @@ def from_nothing(release: Release) -> str:
     from fractions import Fraction
 
     from workbench import noise
+    from workbench.estimates import Summary
+    from workbench.transform import basis
 
     e = release.estimate
-    if e.scale != 1 or (e.theta == 0 and e.tau == 0 and e.sides == 2):
-        return ""  # these release as many whatever the table holds
-    law = noise.empty_cell(Fraction(e.decay), e.theta, e.sides, e.tau)
-    expected = e.domain.size * float(law.survival(192))
+    if not isinstance(e, Summary) or e.decay is None or e.scale != 1:
+        return ""  # nothing is known, or as many whatever the table holds
+    if (e.theta == 0 and e.tau == 0 and e.sides == 2) or "consistent=True" in str(
+        release.mechanism
+    ):
+        return ""
+    expected = 0.0
+    for part in basis(getattr(e, "transform", None), e.domain).parts:
+        decay = Fraction(e.decay) * part.share / part.touched
+        expected += part.size * float(
+            noise.empty_cell(decay, e.theta, e.sides, e.tau).survival(192)
+        )
     about = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-    return f"of an empty table, the same thresholds would keep about {about} cells"
+    return f"of an empty table, the same thresholds would keep about {about} {e.holds}"

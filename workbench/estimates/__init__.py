@@ -1,5 +1,17 @@
 """What a release holds; every estimate is public and answers the workloads it can."""
 
+from workbench.estimates.projection import Projection as Projection
+from workbench.estimates.sketch import Sketch as Sketch
 from workbench.estimates.summary import Summary as Summary
+from workbench.estimates.tree import Tree as Tree
+from workbench.transform import Basis, Cells
 
-ALL = (Summary,)
+ALL = (Summary, Tree, Sketch, Projection)
+
+
+def held(basis: Basis, keys, values, decay: float, theta=0.0, tau=0.0, sides=2) -> Summary:
+    """What was released of a noisy table in a basis: a summary of cells, or a tree."""
+    if isinstance(basis, Cells):
+        return Summary(basis.domain, keys, values, decay, theta, tau, sides)
+    told = dict(decay=decay, theta=theta, tau=tau, sides=sides, transform=basis.transform)
+    return Tree(basis.domain, keys, values, **told)

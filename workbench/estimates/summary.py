@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
 from workbench.value import read_only
@@ -38,6 +38,7 @@ class Summary:
     sides: int = 2
     scale: float = 1.0
     kind: ClassVar[str] = "summary"
+    holds: ClassVar[str] = "cells"
 
     def __post_init__(self):
         for name in ("keys", "values"):
@@ -49,6 +50,10 @@ class Summary:
     def __repr__(self) -> str:
         names = " × ".join(self.domain.attributes)
         return f"<Summary of {names}: {len(self):,} of {self.domain.size:,} cells>"
+
+    def where(self, kept: Bool[np.ndarray, " cells"], **told: Any) -> Self:
+        """Those of its cells that are `kept`, with what is `told` anew."""
+        return replace(self, keys=self.keys[kept], values=self.values[kept], **told)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
         """What each released cell counts for.

@@ -7,8 +7,6 @@ Differs    nothing; lowering the cut is refused, since the cells below it were n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from workbench.estimates import Summary
@@ -24,5 +22,4 @@ def refilter(summary: Summary, theta: float) -> Summary:
         raise ValueError(
             f"theta = {theta!r} is not allowed: need at least the summary's own {summary.theta}"
         )
-    kept = np.abs(summary.values) >= theta
-    return replace(summary, keys=summary.keys[kept], values=summary.values[kept], theta=theta)
+    return summary.where(np.abs(summary.values) >= theta, theta=theta)

@@ -1,6 +1,7 @@
 """Geometric histogram: two-sided geometric noise on every cell of the domain, empty ones too.
 
-Guarantee  ε-DP per unit; all of ε pays for the counts.
+Guarantee  ε-DP per unit; all of ε pays for the counts. A count that moves by one moves log₂m + 1 nodes
+           of a `transform`, which share ε.
 Assumes    the table's bound; a domain that fits in `memory`.
 Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al.,
            ICDT 2012, section 2.1.
@@ -13,10 +14,19 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Summary
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.estimates import held
+from workbench.mechanism import (
+    Release,
+    looks,
+    parameter,
+    pure_budget,
+    sensitivity,
+    transformed,
+)
 from workbench.privacy import DP
 from workbench.table import SparseTable
+from workbench.transform import Dyadic, Haar
+from workbench.transform import basis as on
 from workbench.value import sealed, value
 
 _BYTES = 24  # a key, a count and its noisy value
@@ -28,24 +38,31 @@ class GeometricHistogram:
 
     budget: DP = pure_budget()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    transform: Dyadic | Haar | None = transformed()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "ghosh2009"
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release every cell of the domain."""
-        size, l1 = table.domain.size, sensitivity(table)
+        """Release every cell of the domain, or every node over it."""
+        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        blocks = looks(self, table.domain, l1)
+        size = sum(b.size for b in blocks)
         if size * _BYTES > self.memory:
             raise ValueError(
                 f"GeometricHistogram.memory = {self.memory} is too little: every one of {size} cells "
                 f"needs {_BYTES} bytes; a filter or a sample costs only what it releases"
             )
-        noisy, receipt = noise.geometric(
-            table.dense().ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
-        )
-        summary = Summary(
-            table.domain, sealed(np.arange(size)), noisy, self.budget.epsilon / l1
-        )
-        return Release(summary, (receipt,), self, table.bound)
+        nodes, values = basis.forward(table.keys, table.counts)
+        dense, noisy, ledger = np.zeros(size, np.int64), [], []
+        dense[nodes] = values
+        for block, end in zip(blocks, np.cumsum([b.size for b in blocks]), strict=True):
+            cells = dense[end - block.size : end]
+            drawn, receipt = noise.geometric(cells, l1=block.l1, epsilon=block.epsilon, rng=rng)
+            noisy.append(drawn)
+            ledger.append(receipt)
+        values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
+        full = held(basis, sealed(np.arange(size)), values, self.budget.epsilon / l1)
+        return Release(full, tuple(ledger), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from workbench.estimates import Summary
-from workbench.mechanism import Release
+from workbench.mechanism import Release, sensitivity
 from workbench.mechanisms.geometric_histogram import GeometricHistogram
 from workbench.mechanisms.high_pass_filter import HighPassFilter
 from workbench.privacy import DP
@@ -43,13 +42,9 @@ class Laborious:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release by way of the full noisy table."""
-        full = GeometricHistogram(self.budget)(table, rng)
-        noisy, m, l1 = full.estimate.values, table.domain.size, table.bound.l1
-        kept, theta, tau = self.mechanism.summarise(m, noisy, l1, rng)
-        keys, decay = np.flatnonzero(kept), full.estimate.decay
-        summary = Summary(
-            table.domain, keys, noisy[keys], decay, theta, tau, self.mechanism.sides
-        )
+        transform = self.mechanism.transform
+        full = GeometricHistogram(self.budget, transform=transform)(table, rng)
+        summary = self.mechanism.summarise(full.estimate, sensitivity(table), rng)
         return Release(summary, full.ledger, self, full.bound)
 
     @classmethod

@@ -1,14 +1,17 @@
 """Priority sampling: noise on every cell, of which the `size` with the largest |v|/r are released.
 
 Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
+           A count that moves by one moves log₂m + 1 nodes of a `transform`, which share ε.
 Assumes    the table's bound; `size` and θ are stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3;
-           with θ > 0 filter-priority sampling, section 2.4 and C.4; priority sampling itself:
+           with θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3;
+           consistency: 4.3; priority sampling itself:
            Duffield, Lund & Thorup, J. ACM 2007.
 Differs    the guessed threshold is extended exactly, where drawing again until the sample is large
            enough would bias τ_s; if no more than `size` cells pass θ all are released and τ_s = 0;
            τ_s is rounded down to a public grid, and weights use it so.
-Cost       time and memory O(non-empty cells + size), whatever the domain's size.
+Cost       time and memory O(non-empty cells + size), whatever the domain's size m; with a transform
+           n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
 """
 
 from math import ceil
@@ -17,16 +20,23 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Summary
+from workbench.estimates import Summary, held
+from workbench.inference import consistent
 from workbench.mechanism import (
     Release,
+    looks,
     parameter,
     pure_budget,
+    refuse_inconsistent,
     refuse_larger,
     sensitivity,
+    transformed,
+    tree_only,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
+from workbench.transform import Dyadic, Haar
+from workbench.transform import basis as on
 from workbench.value import value
 
 
@@ -38,37 +48,38 @@ class PrioritySampling:
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
     theta: float = parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
     sides: int = parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
+    transform: Dyadic | Haar | None = transformed()
+    consistent: bool = tree_only()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
 
-    def check(self, m: int) -> int:
-        """`size`, if a domain of m cells has as many."""
-        refuse_larger(self, m)
-        return self.size
+    def __post_init__(self):
+        refuse_inconsistent(self, self.theta)
 
-    def summarise(self, table_size: int, noisy, l1: float, rng=None):
-        """The laborious second step on a full noisy table: (kept cells, θ, τ_s)."""
-        kept, tau = noise.take(
-            noisy, theta=self.theta, most=self.check(table_size), sides=self.sides, rng=rng
-        )
-        return kept, self.theta, tau
+    def summarise(
+        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
+    ) -> Summary:
+        """The second step, on noisy cells among which are all that pass."""
+        asked = dict(theta=self.theta, sides=self.sides)
+        if self.consistent:
+            noisy = consistent(noisy.where(noise.sample(noisy.values, **asked), **asked))
+        kept, tau = noise.take(noisy.values, **asked, most=self.size, rng=rng)
+        return noisy.where(kept, **asked, tau=tau)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the sampled cells and τ_s."""
-        l1, epsilon = sensitivity(table), self.budget.epsilon
-        keys, values, tau, receipt = noise.top(
-            table.keys,
-            table.counts,
-            table.domain.size,
-            l1=l1,
-            epsilon=epsilon,
-            theta=self.theta,
-            most=self.check(table.domain.size),
-            sides=self.sides,
-            rng=rng,
-        )
-        summary = Summary(table.domain, keys, values, epsilon / l1, self.theta, tau, self.sides)
-        return Release(summary, (receipt,), self, table.bound)
+        """Release the sampled cells, or nodes, and τ_s."""
+        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        decay, blocks = self.budget.epsilon / l1, looks(self, table.domain, l1)
+        refuse_larger(self, sum(b.size for b in blocks))
+        asked = dict(theta=self.theta, sides=self.sides)
+        exact = basis.forward(table.keys, table.counts)
+        if self.consistent:
+            keys, values, ledger = noise.survivors(*exact, blocks, **asked, rng=rng)
+            passed = held(basis, keys, values, decay, **asked)
+            return Release(self.summarise(passed, l1, rng), ledger, self, table.bound)
+        keys, values, tau, ledger = noise.top(*exact, blocks, **asked, most=self.size, rng=rng)
+        sampled = held(basis, keys, values, decay, **asked, tau=tau)
+        return Release(sampled, ledger, self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -1,13 +1,16 @@
 """Threshold sampling: noise on every cell, each then kept with probability min(|v|/τ, 1).
 
 Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
+           A count that moves by one moves log₂m + 1 nodes of a `transform`, which share ε.
 Assumes    the table's bound; τ, or the size it is chosen from, is stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2,
-           and C.4 (with a filter); threshold sampling itself: Duffield, Lund & Thorup, SIGCOMM 2003.
+           and C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling
+           itself: Duffield, Lund & Thorup, SIGCOMM 2003.
 Differs    formulas for real θ and τ; τ from `size` solves m·p_τ = size instead of using ‖M‖₁, which
            would reveal the total; sampled weights are divided by their probability (the paper's
            words are "scaled by").
-Cost       time and memory O(non-empty cells + released cells), whatever the domain's size.
+Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
+           transform n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
 """
 
 from fractions import Fraction
@@ -16,16 +19,24 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Summary
+from workbench.domain import Domain
+from workbench.estimates import Summary, held
+from workbench.inference import consistent
 from workbench.mechanism import (
     Release,
+    looks,
     parameter,
     pure_budget,
+    refuse_inconsistent,
     refuse_larger,
     sensitivity,
+    transformed,
+    tree_only,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
+from workbench.transform import Dyadic, Haar
+from workbench.transform import basis as on
 from workbench.value import value
 
 
@@ -46,12 +57,15 @@ class ThresholdSampling:
         unit="cells",
         doc="chooses τ: expected survivors of an empty table",
     )
+    transform: Dyadic | Haar | None = transformed()
+    consistent: bool = tree_only()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
 
     def __post_init__(self):
         if (self.tau is None) == (self.size is None):
             raise ValueError("ThresholdSampling needs either tau or size, and not both")
+        refuse_inconsistent(self, self.theta)
 
     def survival(self, decay: float, tau: float | None = None) -> float:
         """p_θτ, the probability that an empty cell is released, at noise decay ε/Δ.
@@ -63,46 +77,53 @@ class ThresholdSampling:
         )
         return float(law.survival(128))
 
-    def threshold(self, m: int, l1: float) -> float:
-        """τ in counts: as given, or where m·p_θτ = size; 0 where the filter alone suffices."""
+    def threshold(self, domain: Domain, l1: float) -> float:
+        """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices."""
         if self.tau is not None:
             return self.tau
-        refuse_larger(self, m)
-        decay, low = self.budget.epsilon / l1, max(1.0, self.theta)
-        if m * self.survival(decay, low) <= self.size:
-            return 0.0 if m * self.survival(decay, 1e-9) <= self.size else low
+        blocks = looks(self, domain, l1)
+        refuse_larger(self, sum(b.size for b in blocks))
+        decays = [noise.decay(b.l1, b.epsilon) for b in blocks]
+
+        def over(tau: float) -> bool:
+            p = [b.size * self.survival(d, tau) for b, d in zip(blocks, decays, strict=True)]
+            return sum(p) > self.size
+
+        low = max(1.0, self.theta)
+        if not over(low):
+            return low if over(1e-9) else 0.0
         high = 2 * low
-        while m * self.survival(decay, high) > self.size:
+        while over(high):
             low, high = high, 2 * high
         for _ in range(40):
             middle = (low + high) / 2
-            over = m * self.survival(decay, middle) > self.size
-            low, high = (middle, high) if over else (low, middle)
+            low, high = (middle, high) if over(middle) else (low, middle)
         return high
 
-    def summarise(self, table_size: int, noisy, l1: float, rng=None):
-        """The laborious second step on a full noisy table: (kept cells, θ, τ)."""
-        tau = max(self.threshold(table_size, l1), 1.0)
-        kept = noise.sample(noisy, theta=self.theta, sides=self.sides, tau=tau, rng=rng)
-        return kept, self.theta, tau
+    def summarise(
+        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
+    ) -> Summary:
+        """The second step, on noisy cells among which are all that pass."""
+        asked = dict(theta=self.theta, sides=self.sides)
+        if self.consistent:
+            noisy = consistent(noisy.where(noise.sample(noisy.values, **asked), **asked))
+        tau = max(self.threshold(noisy.domain, l1), 1.0)
+        kept = noise.sample(noisy.values, **asked, tau=tau, rng=rng)
+        return noisy.where(kept, **asked, tau=tau)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the sampled cells."""
-        size, l1 = table.domain.size, sensitivity(table)
-        epsilon, tau = self.budget.epsilon, max(self.threshold(size, l1), 1.0)
-        keys, values, receipt = noise.survivors(
-            table.keys,
-            table.counts,
-            size,
-            l1=l1,
-            epsilon=epsilon,
-            theta=self.theta,
-            sides=self.sides,
-            tau=tau,
-            rng=rng,
+        """Release the sampled cells, or nodes."""
+        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        blocks = looks(self, table.domain, l1)
+        tau = 0.0 if self.consistent else max(self.threshold(table.domain, l1), 1.0)
+        asked = dict(theta=self.theta, sides=self.sides, tau=tau)
+        keys, values, ledger = noise.survivors(
+            *basis.forward(table.keys, table.counts), blocks, **asked, rng=rng
         )
-        summary = Summary(table.domain, keys, values, epsilon / l1, self.theta, tau, self.sides)
-        return Release(summary, (receipt,), self, table.bound)
+        sampled = held(basis, keys, values, self.budget.epsilon / l1, **asked)
+        if self.consistent:
+            sampled = self.summarise(sampled, l1, rng)
+        return Release(sampled, ledger, self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -7,32 +7,50 @@ bits and the receipt says `simulated`. Not constant-time: timing a release tells
 
 `geometric`, `laplace`   noise on a vector of values
 `survivors`, `top`       non-empty cells with noise, and the empty cells that pass, in one look
+`stable`                 non-empty cells alone, with noise, cut so high that δ covers the rest
+`unary`                  counts written in unary at hashed places of a bit array, with flipped bits
+`dirichlet`              synthetic records from counts and a prior, at a price the caller proves
 `sample`, `take`         the second step of the laborious process: public noisy values, no receipt
-`places`, `empty_cell`   what needs no data: a public sample of keys, the law of an empty cell
+`places`, `empty_cell`   what needs no data: a public sample of keys, the law of an empty cell,
+`public_words`           random words that the release tells
+`stable_cut`             the cut of `stable`
 `by_theorem`             where a theorem prices a procedure below the sum of its draws
 `unprotected`            a look that nothing protects: the release then promises nothing
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int, Num
+from jaxtyping import Bool, Int, Num, UInt64
 
-from workbench.noise import kernels, priorities
+from workbench.estimates import hashes
+from workbench.noise import kernels, levels, priorities, stability
+from workbench.noise.bits import generator as _generator
 from workbench.noise.bits import words as _words
 from workbench.noise.empty_cells import EmptyCell, ranks
 from workbench.noise.exact import Interval, accept
 from workbench.noise.laws import two_sided as _two_sided
-from workbench.privacy import DP, Receipt
+from workbench.privacy import DP, REPLACE, Receipt
+from workbench.table import Bound
 from workbench.value import sealed
 
 MOST = 2**28  # cells that a summary may be expected to hold: some 4 GiB
 
 _SMALLEST = Fraction(1, 2**36)  # ε/Δ below this would need more than 64-bit counts
+
+
+class Block(NamedTuple):
+    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays."""
+
+    size: int
+    l1: float
+    epsilon: float
 
 
 def decay(l1: float, epsilon: float) -> Fraction:
@@ -96,75 +114,187 @@ def laplace(
 def survivors(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
-    size: int,
+    blocks: Sequence[Block],
     *,
-    l1: float,
-    epsilon: float,
     theta: float,
     sides: int = 2,
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
-) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], Receipt]:
-    """Noise on all `size` cells, of which those that pass are returned: keys (sorted), noisy values.
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], tuple[Receipt, ...]]:
+    """Noise on all cells of all blocks, of which those that pass are returned: keys, noisy values.
 
     A value passes if |v| >= theta (sides = 2) or v >= theta (sides = 1) and, with tau > 0, is then kept
     with probability min(|v|/tau, 1). Noise on the non-empty cells and the survivors among the empty
     ones are one look: together they have the law of geometric noise on every cell, filtered.
     """
-    ratio, words = decay(l1, epsilon), _words(rng)
+    words = _words(rng)
     _check(counts, theta, sides, tau)
-    law = empty_cell(ratio, theta, sides, tau)
     everything = sides == 2 and theta == 0 and tau == 0
-    check_size(size, 1.0 if everything else float(law.survival(192)))
+    blocks = [Block(*b) for b in blocks]
+    laws = [empty_cell(decay(b.l1, b.epsilon), theta, sides, tau) for b in blocks]
+    chances = [1.0 if everything else float(law.survival(192)) for law in laws]
+    expected = sum(b.size * chance for b, chance in zip(blocks, chances, strict=True))
+    check_size(sum(b.size for b in blocks), expected)
     if everything:
-        dense = np.zeros(size, np.int64)
+        dense = np.zeros(sum(b.size for b in blocks), np.int64)
         dense[keys] = counts
-        noisy, receipt = geometric(dense, l1=l1, epsilon=epsilon, rng=rng)
-        return sealed(np.arange(size)), noisy, receipt
-    noisy = np.array(counts, np.int64)
-    _two_sided(ratio).add(noisy, words)
-    kept = _sample(noisy, theta, sides, tau, words)
-    new = ranks(size - len(keys), law.survival, words)
-    values = law.values(len(new), words)
-    keys, values = _merged(keys, noisy, kept, new, values)
-    return keys, values, _receipt("survivors", epsilon, rng)
+        keys, counts = np.arange(dense.size), dense
+    noisy, found = np.array(counts, np.int64), []
+    for block, law, (start, own) in zip(blocks, laws, _apart(keys, blocks), strict=True):
+        _two_sided(decay(block.l1, block.epsilon)).add(noisy[own], words)
+        kept = _sample(noisy[own], theta, sides, tau, words)
+        new = ranks(block.size - kept.size, law.survival, words)
+        values = law.values(len(new), words)
+        found.append(_merged(keys[own], noisy[own], kept, new, values, start))
+    keys, values = map(_joined, zip(*found, strict=True))
+    return keys, values, tuple(_receipt("survivors", b.epsilon, rng) for b in blocks)
 
 
 def top(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
-    size: int,
+    blocks: Sequence[Block],
     *,
-    l1: float,
-    epsilon: float,
     theta: float,
     most: int,
     sides: int = 2,
     rng: np.random.Generator | None = None,
-) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], float, Receipt]:
-    """Noise on all `size` cells, of which the `most` with the largest priorities are returned.
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], float, tuple[Receipt, ...]]:
+    """Noise on all cells of all blocks, of which the `most` with the largest priorities are returned.
 
     Keys (sorted), noisy values, and τ_s, the next priority (0 if no more than `most` cells pass).
     """
-    law, words = _two_sided(decay(l1, epsilon)), _words(rng)
+    words = _words(rng)
     _check(counts, theta, sides, 0)
-    check_size(min(most, size), 1.0)
-    noisy = np.array(counts, np.int64)
-    law.add(noisy, words)
+    blocks = [Block(*b) for b in blocks]
+    laws = [_two_sided(decay(b.l1, b.epsilon)) for b in blocks]
+    size = sum(b.size for b in blocks)
+    check_size(size, min(most, size))
+    noisy, apart = np.array(counts, np.int64), list(_apart(keys, blocks))
+    for law, (_, own) in zip(laws, apart, strict=True):
+        law.add(noisy[own], words)
     kept = _passes(noisy, max(ceil(theta), 1), sides)
     occupied = priorities.Candidates(noisy[kept], words)
-    where, values, pools = priorities.empty_cells(
-        occupied, size - len(keys), law.alpha, theta, sides, most, words
+    empty = [
+        (block.size - (own.stop - own.start), law.alpha)
+        for block, law, (_, own) in zip(blocks, laws, apart, strict=True)
+    ]
+    new = priorities.empty_cells(occupied, empty, theta, sides, most, words)
+    taken, tau = priorities.largest([occupied, *(pool for _, _, pool in new)], most)
+    parts = np.split(
+        taken, np.cumsum([len(occupied.drawn), *(len(where) for _, where, _ in new)])
     )
-    taken, tau = priorities.largest([occupied, *pools], most)
-    kept[kept] = taken[: len(occupied.drawn)]
-    taken = taken[len(occupied.drawn) :]
-    where, values = where[taken], values[taken]
-    if (where[1:] < where[:-1]).any():
-        order = np.argsort(where)
-        where, values = where[order], values[order]
-    keys, values = _merged(keys, noisy, kept, where, values)
-    return keys, values, tau, _receipt("survivors", epsilon, rng)
+    kept[kept] = parts[0]
+    found = []
+    for i, (start, own) in enumerate(apart):
+        chosen = [
+            (where[part], pool.values[part])
+            for part, (block, where, pool) in zip(parts[1:], new, strict=False)
+            if block == i
+        ]
+        where, values = map(_joined, zip(*chosen, strict=True))
+        if (where[1:] < where[:-1]).any():
+            order = np.argsort(where)
+            where, values = where[order], values[order]
+        found.append(_merged(keys[own], noisy[own], kept[own], where, values, start))
+    keys, values = map(_joined, zip(*found, strict=True))
+    return keys, values, tau, tuple(_receipt("survivors", b.epsilon, rng) for b in blocks)
+
+
+def stable(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    bound: Bound,
+    *,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
+    """Noise on the non-empty cells alone, of which those that reach `stable_cut` are returned.
+
+    Keys (sorted), noisy values, the cut T, and a receipt with the δ that is really spent. Cells that a
+    unit newly fills show with probability δ at most; on the others, and given that none shows, its
+    presence is hidden by noise at ε/l1: together (ε, δ).
+    """
+    _check(counts, 0, 2, 0)
+    cut, spent = stable_cut(bound, epsilon=epsilon, delta=delta)
+    noisy = np.array(counts, np.int64)
+    _two_sided(decay(bound.l1, epsilon)).add(noisy, _words(rng))
+    kept = noisy >= cut
+    receipt = _receipt("stability", epsilon, rng, spent)
+    return sealed(keys[kept]), sealed(noisy[kept]), cut, receipt
+
+
+def stable_cut(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:
+    """The smallest cut T of `stable` that fails with probability at most δ, and that probability."""
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
+    return stability.threshold(decay(bound.l1, epsilon), float(delta), bound)
+
+
+def unary(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    words: UInt64[np.ndarray, "levels 3"],
+    size: int,
+    *,
+    l1: float,
+    epsilon: float,
+    alpha: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[UInt64[np.ndarray, " size/64"], Receipt]:
+    """`size` bits (a power of two), each flipped with probability 1/(α+2), in which counts are unary.
+
+    A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring whole number (its mean
+    is y) and cut at the number of `words`: public hash functions, one a level, that say which bit to
+    set. Let f(k) be the chance of an output when a cell is rounded to k, all else being equal. One
+    level more sets one bit at most, whose likelihoods differ by (1−p)/p = α + 1 at most; so does f.
+    Over real y the chance is the linear interpolation F of f, whose slope |F'| <= α·min(f(k), f(k+1))
+    <= α·F: log F moves by at most α a level, hence by ε/l1 a count, hence by ε for one unit.
+    """
+    _check(counts, 0, 2, 0)
+    if size < 64 or size.bit_count() > 1:
+        raise ValueError(f"size = {size!r} is not allowed: need a power of two >= 64")
+    rate, source = decay(l1, epsilon) / Fraction(alpha), _words(rng)
+    worth = np.minimum(levels.rounded(counts, rate, source), len(words))
+    bits = np.zeros(size // 64, np.uint64)
+    hashes.mark(keys, worth, words, bits)
+    levels.flip(bits, Fraction(alpha), source)
+    return sealed(bits), _receipt("unary", epsilon, rng)
+
+
+def dirichlet(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    size: int,
+    *,
+    alpha: float,
+    records: int,
+    cost: DP,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], Receipt]:
+    """Synthetic records: p ~ Dirichlet(alpha + counts) over all `size` cells, then `records` from p.
+
+    Keys (sorted) and counts of the cells that got any; `cost` is what the caller proves of `alpha`,
+    about the replacement of a record. The empty cells are one class of the Dirichlet law until it is
+    known how many records they get; those then take cells one by one, as in a Pólya urn (Blackwell &
+    MacQueen, Annals of Statistics 1973). Drawn with floats: the receipt says `idealised`.
+    """
+    _check(counts, 0, 2, 0)
+    source, empty = _generator(rng), size - len(keys)
+    shares = source.standard_gamma(np.append(empty * alpha, counts + alpha))
+    shares /= shares.sum() or 1  # a lone class may underflow; the last takes what rounding left
+    drawn = source.multinomial(records, shares)
+    fresh, drawn = np.empty(drawn[0], np.int64), drawn[1:]
+    kernels.urn(empty, empty * alpha, source, fresh)
+    fresh.sort()
+    first = np.flatnonzero(np.append(True, fresh[1:] != fresh[:-1])[: len(fresh)])
+    values = np.diff(first, append=len(fresh))
+    keys, counts = _merged(keys, drawn, drawn > 0, fresh[first], values)
+    receipt = _receipt(
+        "dirichlet", cost.epsilon, rng, cost.delta, relation=REPLACE, idealised=True
+    )
+    return keys, counts, receipt
 
 
 def sample(
@@ -211,6 +341,13 @@ def places(
     return np.sort(chosen[:count])
 
 
+def public_words(
+    count: int, *, rng: np.random.Generator | None = None
+) -> UInt64[np.ndarray, " count"]:
+    """`count` random words for a release to tell, as of its hash functions: they look at no data."""
+    return sealed(_words(rng)(count))
+
+
 @lru_cache(64)
 def empty_cell(decay: Fraction, theta: float, sides: int, tau: float = 0.0) -> EmptyCell:
     """The law of one empty cell under noise of decay ε/Δ; public, since it holds no data."""
@@ -227,11 +364,11 @@ def unprotected(name: str) -> Receipt:
     return Receipt(name, DP(inf))
 
 
-def check_size(size: int, chance: float) -> None:
+def check_size(size: int, released: float) -> None:
     """Refuse, from public quantities alone, a summary too large to hold."""
-    if size * chance > MOST:
+    if released > MOST:
         raise ValueError(
-            f"an empty table of {size} cells would already release {size * chance:.3g} of them: "
+            f"an empty table of {size} cells would already release {released:.3g} of them: "
             f"need at most {MOST}; raise theta or tau, or lower size"
         )
 
@@ -267,16 +404,30 @@ def _sample(noisy, theta: float, sides: int, tau: float, words) -> Bool[np.ndarr
     return kept
 
 
-def _merged(keys, noisy, kept, new, values):
-    """Kept occupied cells and surviving empty ones (by rank), in key order."""
+def _apart(keys, blocks: Sequence[Block]) -> Iterator[tuple[int, slice]]:
+    """Where each block starts, and which of the sorted keys lie in it."""
+    start = 0
+    for block in blocks:
+        ends = np.searchsorted(keys, np.array([start, start + block.size - 1]))
+        last = ends[1] < len(keys) and keys[ends[1]] == start + block.size - 1
+        yield start, slice(int(ends[0]), int(ends[1]) + int(last))
+        start += block.size
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return sealed(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+
+
+def _merged(keys, noisy, kept, new, values, start: int = 0):
+    """Kept occupied cells and surviving empty ones, by rank from `start` on, in key order."""
     size = int(kept.sum()) + len(new)
     out = np.empty(size, np.int64), np.empty(size, np.int64)
-    kernels.merge(keys, noisy, kept, new, values, *out)
+    kernels.merge(keys, noisy, kept, new, values, start, *out)
     return tuple(map(sealed, out))
 
 
-def _receipt(name: str, epsilon: float, rng) -> Receipt:
-    return Receipt(name, DP(epsilon), simulated=rng is not None)
+def _receipt(name: str, epsilon: float, rng, delta: float = 0.0, **rest) -> Receipt:
+    return Receipt(name, DP(epsilon, delta), simulated=rng is not None, **rest)
 
 
 def _power_of_two(x: float) -> bool:

@@ -18,11 +18,19 @@ def words(rng: np.random.Generator | None) -> Words:
     at every call, so that forked or copied processes never share noise.
     """
     if rng is not None:
-        if not isinstance(rng, np.random.Generator):
-            raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
+        rng = generator(rng)
         return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
     stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
     return lambda n: np.frombuffer(stream.update(bytes(8 * n)), np.uint64)
+
+
+def generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """`rng`, or one that the operating system seeds: for laws drawn with floats, never published."""
+    if rng is None:
+        return np.random.default_rng(int.from_bytes(os.urandom(32)))
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
+    return rng
 
 
 def below(n: int, words: Words) -> int:

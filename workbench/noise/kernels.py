@@ -1,14 +1,8 @@
-"""The loops that cannot be arrays, compiled; the cache lives with the virtual environment."""
+"""The loops that cannot be arrays, compiled."""
 
-import os
-import sys
-from pathlib import Path
+import numpy as np
 
-if sys.prefix != sys.base_prefix:
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(sys.prefix) / "var" / "numba"))
-
-import numpy as np  # noqa: E402
-from numba import njit  # noqa: E402  (reads the environment when imported)
+from workbench.compiled import njit
 
 
 @njit(cache=True, nogil=True)
@@ -47,6 +41,14 @@ def flip(values, words):
 
 
 @njit(cache=True, nogil=True)
+def toggle(bits, places, start):
+    """Change the bits at start + places, 64 in a word."""
+    for at in places:
+        place = np.uint64(start + at)
+        bits[place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
+
+
+@njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
     """Write the places that `gaps` (uint64) leave from `start` on, as long as they lie below `end`.
 
@@ -62,14 +64,16 @@ def advance(gaps, start, end, out, k):
 
 
 @njit(cache=True, nogil=True)
-def merge(keys, noisy, kept, ranks, values, out_keys, out_values):
+def merge(keys, noisy, kept, ranks, values, start, out_keys, out_values):
     """Kept occupied cells, and empty cells by their rank among those not in `keys`, in key order.
+
+    Ranks count from the cell `start` on.
 
     Which of the two comes next is a coin toss, so the loop computes it and never branches on it.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size:
-        key, cell = keys[i], ranks[j] + i
+        key, cell = keys[i], start + ranks[j] + i
         new = cell < key
         out_keys[k] = cell if new else key  # overwritten by the next, if not kept
         out_values[k] = values[j] if new else noisy[i]
@@ -77,7 +81,7 @@ def merge(keys, noisy, kept, ranks, values, out_keys, out_values):
         j += new
         i += not new
     while j < ranks.size:
-        out_keys[k] = ranks[j] + i
+        out_keys[k] = start + ranks[j] + i
         out_values[k] = values[j]
         j += 1
         k += 1
@@ -105,3 +109,14 @@ def at_most(values, limit, out, k):
         out[k] = values[i]
         k += values[i] <= limit
     return k
+
+
+@njit(cache=True, nogil=True)
+def urn(cells, prior, rng, out):
+    """A Pólya urn: each draw repeats one of the t before it with chance t/(t + prior), or is fresh.
+
+    A fresh one is a uniform cell, perhaps one that was drawn before.
+    """
+    for t in range(out.size):
+        u = rng.random() * (t + prior)
+        out[t] = out[int(u)] if u < t else rng.integers(0, cells)

@@ -12,6 +12,7 @@ Differs a guess that was too high is extended downwards exactly instead of drawn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, log2, sqrt
@@ -116,8 +117,7 @@ def _on_grid(i: int, bounds) -> float:
 
 def guess(
     values: Int[np.ndarray, " n"],
-    empty: int,
-    alpha: Real,
+    empty: Sequence[tuple[int, Real]],
     theta: float,
     sides: int,
     want: float,
@@ -128,17 +128,19 @@ def guess(
     """
     some = np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
     times = len(values) / max(1, len(some))
-    t, a = max(ceil(theta), 1), float(alpha(192))
-    gone = float(Interval.of(1, 192) - alpha(192))
+    t = max(ceil(theta), 1)
+    m = np.array([float(n) for n, _ in empty])
+    a = np.array([float(alpha(192)) for _, alpha in empty])
+    gone = np.array([float(Interval.of(1, 192) - alpha(192)) for _, alpha in empty])
 
-    def tail(v: float) -> float:  # Σ_{x >= v} x·α^x · (1−α)²
+    def tail(v: float) -> np.ndarray:  # Σ_{x >= v} x·α^x · (1−α)²
         return a**v * (v * gone + a)
 
     def expected(tau: float) -> float:
         occupied = np.minimum(some / tau, 1).sum()
         occupied -= 4 * sqrt(occupied) if times > 1 else 0  # that the sample may mislead by
-        passing = a ** (tau + 1) + max(0, tail(t) - tail(tau + 1)) / gone / tau
-        return times * occupied + empty * sides * passing / (1 + a)
+        passing = a ** (tau + 1) + np.maximum(0, tail(t) - tail(tau + 1)) / gone / tau
+        return times * occupied + sides * (m * passing / (1 + a)).sum()
 
     low = float(t)
     if expected(low) <= want:
@@ -157,51 +159,46 @@ _empty_cell = lru_cache(64)(EmptyCell)
 
 def empty_cells(
     noisy: Candidates,
-    empty: int,
-    alpha: Real,
+    empty: Sequence[tuple[int, Real]],
     theta: float,
     sides: int,
     size: int,
     words: Words,
-) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], list[Candidates]]:
-    """Ranks and values of enough empty cells that the `size` + 1 largest priorities are complete.
+) -> list[tuple[int, Int[np.ndarray, " k"], Candidates]]:
+    """Enough empty cells that the `size` + 1 largest priorities are complete: block, ranks, values.
 
-    `noisy` are the occupied cells that pass. Starts at a guessed threshold and extends it downwards
-    until enough cells lie above it, or every cell that passes θ is here.
+    `noisy` are the occupied cells that pass; `empty` says how many empty cells each block has, and the
+    α of its noise. Starts at a guessed threshold and extends it downwards until enough cells lie above
+    it, or every cell that passes θ is here.
     """
     least = float(max(np.ceil(theta), 1))
-    tau = guess(noisy.values, empty, alpha, theta, sides, size + 6 * sqrt(size) + 6)
-    where, values, pools = [], [], []
-    left, above = empty, None
-    free = _Free()
+    tau = guess(noisy.values, empty, theta, sides, size + 6 * sqrt(size) + 6)
+    found: list[tuple[int, Int[np.ndarray, " k"], Candidates]] = []
+    free, above = [_Free(n) for n, _ in empty], None
     while True:
-        last = 1 / max(tau, least)
-        law = _empty_cell(alpha, theta, sides, max(tau, least), above)
-        new = ranks(left, law.survival, words)
-        v = law.values(len(new), words)
-        where.append(free.take(new))
-        values.append(v)
-        pools.append(Candidates(v, words, max(tau, least), np.inf if above is None else above))
-        left -= len(new)
-        found = sum(map(len, values))
-        found += np.count_nonzero(noisy.inverse < last - _margin(last))
-        if tau <= least or found > size:
-            return _joined(where), _joined(values), pools
-        above, tau = tau, max(tau / 2, least)
-
-
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        tau = max(tau, least)
+        for block, (_, alpha) in enumerate(empty):
+            law = _empty_cell(alpha, theta, sides, tau, above)
+            new = ranks(free[block].left, law.survival, words)
+            v = law.values(len(new), words)
+            pool = Candidates(v, words, tau, np.inf if above is None else above)
+            found.append((block, free[block].take(new), pool))
+        enough = sum(len(pool.values) for *_, pool in found)
+        enough += np.count_nonzero(noisy.inverse < 1 / tau - _margin(1 / tau))
+        if tau <= least or enough > size:
+            return found
+        above, tau = tau, tau / 2
 
 
 class _Free:
     """Ranks among the cells that earlier rounds left, as ranks among all empty cells."""
 
-    def __init__(self):
-        self.taken = np.empty(0, np.int64)
+    def __init__(self, empty: int):
+        self.left, self.taken = empty, np.empty(0, np.int64)
 
     def take(self, new: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         """The original ranks of `new` (sorted), which are then taken as well."""
+        self.left -= len(new)
         if not len(self.taken):
             self.taken = new
             return new

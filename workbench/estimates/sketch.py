@@ -1,0 +1,100 @@
+"""A noisy count sketch: rows of buckets, into which public hash functions threw all cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Int, UInt64
+
+from workbench.domain import Domain
+from workbench.estimates import hashes
+from workbench.value import read_only
+from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Rows of noisy buckets; a cell adds its count, with its sign, to one bucket a row.
+
+    `words` are the rows' hash functions, for buckets and for signs, `decay` is ε/Δ of the geometric
+    noise on every bucket, and `estimate` says whether rows are joined by their mean or their median.
+    """
+
+    domain: Domain
+    words: UInt64[np.ndarray, "depth 6"]
+    values: Int[np.ndarray, "depth width"]
+    decay: float
+    estimate: str = "mean"
+    kind: ClassVar[str] = "sketch"
+    holds: ClassVar[str] = "buckets"
+
+    def __post_init__(self):
+        for name in ("words", "values"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __len__(self) -> int:
+        return self.values.size
+
+    def __repr__(self) -> str:
+        (depth, width), names = self.values.shape, " × ".join(self.domain.attributes)
+        return f"<Sketch of {names}: {depth} × {width:,} buckets, {self.estimate}>"
+
+    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
+        """Estimated counts of Ranges or Subsets, float64[queries]; with `error` standard errors too.
+
+        Every cell of a query is visited. The standard error of a single cell's mean is
+        sqrt((F₂/width + 2α/(1−α)²)/depth): the other cells in its buckets, and the noise. F₂, the sum
+        of all squared counts, is estimated from the buckets themselves: Σ bucket² over a row has
+        expectation F₂ + width·2α/(1−α)². It is NaN for medians and for other than single cells.
+        """
+        hashes.accepted(weights)
+        workload = workload.on(self.domain)
+        which, ranges = hashes.pieces(workload, self.domain, len(self.values))
+        rows = np.zeros((len(self.values), len(workload)))
+        for row, words, values in zip(rows, self.words, self.values, strict=True):
+            hashes.look(which, ranges.lo, ranges.hi, words, values, row)
+        answers = (np.mean if self.estimate == "mean" else np.median)(rows, axis=0)
+        if not error:
+            return answers
+        single = workload.cells(self.domain) == 1
+        known = single & (self.estimate == "mean")
+        return answers, np.where(known, self._standard_error(), np.nan)
+
+    def _standard_error(self) -> float:
+        (depth, width), alpha = self.values.shape, exp(-self.decay)
+        noise = 2 * alpha / (1 - alpha) ** 2
+        squares = np.square(self.values, dtype=float).sum() / depth - width * noise
+        return sqrt((max(squares, 0) / width + noise) / depth)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a bucket: its row and place, and its `noisy` value."""
+        return self.to_arrow().to_pandas()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same table for a Parquet file."""
+        import pyarrow as pa
+
+        row, bucket = np.indices(self.values.shape, np.int32)
+        return pa.table(
+            {"row": row.ravel(), "bucket": bucket.ravel(), "noisy": self.values.ravel()}
+        )
+
+    def about(self) -> dict:
+        """What `from_arrow` needs beside the table."""
+        told = {"decay": self.decay, "estimate": self.estimate}
+        return told | {"domain": self.domain.to_dict(), "words": hashes.told(self.words)}
+
+    @classmethod
+    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
+        """A sketch from its file's table and record."""
+        words = hashes.read(about["words"], 6)
+        values = table["noisy"].to_numpy().reshape(len(words), -1)
+        domain = Domain.from_dict(about["domain"])
+        return cls(domain, words, values, about["decay"], about["estimate"])

@@ -1,0 +1,92 @@
+"""Approximate Laplace projection: counts in unary, hashed into one bit array, whose bits are flipped.
+
+Guarantee  ε-DP per unit; all of ε pays for the bits (`noise.unary` has the proof, which holds for every
+           ε and α). The hash functions are public, and drawn without looking at the data.
+Assumes    the table's bound; `largest` and `total` are stated without looking at the data. Where they
+           are wrong the error grows, and the guarantee stays.
+Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
+Differs    any sensitivity; exact rounding and flips; hash functions that are independent for any two
+           keys only.
+Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), whatever the domain's
+           size; a query costs the cells that it covers, times the levels.
+"""
+
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Projection
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import value
+
+_LEVELS, _BITS = 2**16, 2**33  # 3 MB of hash functions; the hash's independent bits, 1 GiB
+
+
+@value
+class ALP:
+    """Release a noisy bit array that is small, and from which any cell is read in no time."""
+
+    budget: DP = pure_budget()
+    largest: int = parameter(
+        low=1, high=2**53, integer=True, unit="counts", doc="β: caps a cell"
+    )
+    total: int = parameter(
+        low=1, high=2**53, integer=True, unit="counts", doc="public bound on all counts"
+    )
+    alpha: float = parameter(3.0, 0, 2**20, strict=True, doc="flips a bit with chance 1/(α+2)")
+    size_factor: float = parameter(
+        50, 0, 2**20, strict=True, unit="bits", doc="bits a level of all counts"
+    )
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "aumuller2021"
+    converges: ClassVar[bool] = False  # at any ε large counts are cut and bits collide
+
+    def levels(self, l1: float) -> int:
+        """m = ⌈largest·ε/(α·l1)⌉, the bits of one cell."""
+        return ceil(self.largest * self._rate(l1))
+
+    def bits(self, l1: float) -> int:
+        """The array's size: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
+        wanted = ceil(Fraction(self.size_factor) * self.total * self._rate(l1))
+        return max(64, 1 << (wanted - 1).bit_length())
+
+    def _rate(self, l1: float) -> Fraction:
+        """Levels a count: ε/(α·l1)."""
+        return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the bits."""
+        l1 = sensitivity(table)
+        levels, bits = self.levels(l1), self.bits(l1)
+        for what, x, most, cause in (
+            ("levels", levels, _LEVELS, "largest"),
+            ("bits", bits, _BITS, "total or size_factor"),
+        ):
+            if x > most:
+                raise ValueError(
+                    f"{self!r} needs {x} {what} where one unit moves {l1} counts, and at most {most} "
+                    f"are allowed: lower {cause} or epsilon, or raise alpha"
+                )
+        words = noise.public_words(3 * levels, rng=rng).reshape(levels, 3)
+        noisy, receipt = noise.unary(
+            table.keys,
+            table.counts,
+            words,
+            bits,
+            l1=l1,
+            epsilon=self.budget.epsilon,
+            alpha=self.alpha,
+            rng=rng,
+        )
+        projection = Projection(table.domain, words, noisy, float(1 / self._rate(l1)))
+        return Release(projection, (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A hundred units, no more than fifty a cell."""
+        return cls(budget, largest=50, total=100)

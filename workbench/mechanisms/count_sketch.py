@@ -1,0 +1,75 @@
+"""Count sketch: every cell is hashed, with a sign, to a bucket a row; the buckets are released noisily.
+
+Guarantee  ε-DP per unit; a unit moves each of `depth` rows by at most l1, so every row has ε/depth.
+Assumes    the table's bound. The hash functions are public, and drawn without looking at the data.
+Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
+           appendix C.6.
+Differs    sensitivity depth·l1 (the paper's 2·depth is for replacing a unit); geometric noise, not
+           Laplace; the variance of Lemma 5 with ‖M‖₂² and the noise of all rows. One row is then always
+           best at a given size, which is why `depth` is 1.
+Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatever the domain's size; a
+           query costs the cells that it covers.
+"""
+
+from fractions import Fraction
+from math import exp
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Sketch, hashes
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import value
+
+
+@value
+class CountSketch:
+    """Release `depth` rows of `width` noisy buckets; a cell's count is estimated from its buckets."""
+
+    budget: DP = pure_budget()
+    width: int = parameter(low=1, high=2**28, integer=True, unit="buckets", doc="a row's size")
+    depth: int = parameter(1, 1, 2**20, integer=True, unit="rows", doc="hash functions")
+    estimate: str = parameter(
+        "mean", choices=("mean", "median"), doc="joins the rows; the mean is unbiased"
+    )
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "cormode2012"
+    converges: ClassVar[bool] = False  # what shares a bucket is never told apart, at any ε
+
+    def __post_init__(self):
+        if self.width * self.depth > noise.MOST:
+            raise ValueError(
+                f"CountSketch.width = {self.width} times depth = {self.depth} is too large: need at "
+                f"most {noise.MOST} buckets"
+            )
+
+    def variance(self, others: float, l1: float) -> float:
+        """Of a single cell's mean; `others` is the sum of the other cells' squared counts.
+
+        (others/width + 2α/(1−α)²)/depth with α = exp(−ε/(depth·l1)): another cell shares the bucket of
+        a row with probability 1/width, and its sign relative to ours is fair.
+        """
+        alpha = exp(-self.budget.epsilon / (self.depth * l1))
+        return (others / self.width + 2 * alpha / (1 - alpha) ** 2) / self.depth
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the noisy buckets."""
+        l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
+        words = noise.public_words(6 * self.depth, rng=rng).reshape(self.depth, 6)
+        rows = np.zeros((self.depth, self.width), np.int64)
+        for row, function in zip(rows, words, strict=True):
+            hashes.add(table.keys, table.counts, function, row)
+        noisy, receipt = noise.geometric(
+            rows.ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
+        )
+        decay = self.budget.epsilon / float(l1)
+        sketch = Sketch(table.domain, words, noisy.reshape(rows.shape), decay, self.estimate)
+        return Release(sketch, (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Three rows of a hundred buckets."""
+        return cls(budget, width=100, depth=3)

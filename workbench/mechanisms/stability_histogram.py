@@ -1,0 +1,63 @@
+"""Stability-based histogram: noise on the non-empty cells alone, of which the large ones are released.
+
+Guarantee  (ε, δ)-DP per unit; ε pays for the counts, δ for the chance that a cell shows which one unit
+           alone fills. An empty cell is never released.
+Assumes    the table's bound.
+Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim &
+           Stemmer, ITCS 2016, the stability-based histogram.
+Differs    geometric noise, and the smallest whole cut whose exact failure probability, over all that
+           the bound allows one unit, is at most δ; what is paid is that probability, not δ.
+Cost       time and memory O(non-empty cells), whatever the domain's size.
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Summary
+from workbench.mechanism import Release, approximate_budget, sensitivity
+from workbench.privacy import DP
+from workbench.table import Bound, SparseTable
+from workbench.value import value
+
+
+@value
+class StabilityHistogram:
+    """Release the non-empty cells whose noisy count reaches the cut that δ asks for."""
+
+    budget: DP = approximate_budget()
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "korolova2009"
+    spends_delta: ClassVar[bool] = True
+    converges: ClassVar[bool] = (
+        False  # cells that one unit could have filled stay out, at any ε
+    )
+
+    def threshold(self, bound: Bound) -> int:
+        """T, the smallest whole number >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+
+        The product is over cells that one unit newly fills with c_j counts, at its largest within the
+        bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
+        """
+        return noise.stable_cut(bound, epsilon=self.budget.epsilon, delta=self.budget.delta)[0]
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells that reach the cut."""
+        sensitivity(table)
+        keys, noisy, theta, receipt = noise.stable(
+            table.keys,
+            table.counts,
+            table.bound,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            rng=rng,
+        )
+        # without a decay: what holds for noise on every cell does not hold here
+        summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
+        return Release(summary, (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """There is nothing to choose."""
+        return cls(budget)
