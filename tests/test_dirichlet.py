@@ -266,3 +266,36 @@ def test_large_domains_cost_nothing():
         assert len(estimate) == 50 and estimate.keys.max() > 2**61
     full = table([3] * 40)
     assert len(DirichletSynthesis(DP(30.0), 5000, 120)(full).estimate) == 40
+
+
+@pytest.mark.parametrize(
+    "epsilon, alpha", [(1.0, 1.5), (1.0, 0.7), (2.0, 0.4), (0.4, 4.0), (3.0, 0.1)]
+)
+@pytest.mark.parametrize("k, n, m", [(2, 3, 5), (3, 3, 4), (3, 1, 6)])
+def test_approximate_privacy_needs_only_the_cell_that_the_record_leaves(
+    epsilon, alpha, k, n, m
+):
+    """The exact δ of every pair of neighbours is below the bound, and that below the paper's notion."""
+    worst = 0.0
+    for x in divisions(n, k):
+        for y in neighbours(x):
+            gaps = (
+                chance(z, x, alpha) - exp(epsilon) * chance(z, y, alpha)
+                for z in divisions(m, k)
+            )
+            worst = max(worst, sum(max(gap, 0) for gap in gaps))
+    bounds = [
+        DirichletSynthesis(DP(epsilon, 0.5), m, n, notion=notion).failure(k, alpha)
+        for notion in ("approximate", "probabilistic")
+    ]
+    assert worst <= bounds[0] <= bounds[1] + 1e-12
+
+
+def test_the_weaker_notion_needs_less_prior():
+    priors = [
+        DirichletSynthesis(DP(1.0, 1e-4), 10**4, 10**4, notion=notion).prior(1000)
+        for notion in ("approximate", "probabilistic")
+    ]
+    assert priors[0] == pytest.approx(12.2, abs=0.2) and priors[1] == pytest.approx(
+        18.6, abs=0.2
+    )

@@ -8,11 +8,13 @@ Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008; compared
            Procopiuc, Srivastava & Tran, ICDT 2012, section 4.5.
 Differs    one α for all cells, the smallest that a numeric bound on the exact tails allows, where the
            paper has a closed form that needs ε > ln 2; drawn with floats, so that it is idealised.
-           (ε, δ)-DP alone needs no sum over cells and so a smaller α; this is the paper's notion.
+           The paper's notion of δ sums over cells; `notion` = "approximate" asks for (ε, δ)-DP and no
+           more, which a smaller α gives.
 Cost       O(non-empty cells + records) time and memory, and some 0.1 s to choose α, whatever the
            domain's size and the total.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from math import ceil, expm1, log, log1p, pi
 from typing import ClassVar, Self
@@ -50,6 +52,9 @@ class DirichletSynthesis:
         unit="records",
         doc="prior weight α of a cell; chosen if not given",
     )
+    notion: str = parameter(
+        "probabilistic", choices=("probabilistic", "approximate"), doc="what δ bounds"
+    )
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "machanavajjhala2008"
     converges: ClassVar[bool] = False  # the error of sampling `records` records stays, at any ε
@@ -68,7 +73,7 @@ class DirichletSynthesis:
 
     def prior(self, k: int) -> float:
         """α on a domain of k cells, from public numbers alone: as given, or the smallest proven."""
-        least = _smallest(self.budget, k, self.total, self.records)
+        least = _smallest(replace(self, alpha=None), k)
         if self.alpha is None:
             return least
         if (risk := self.failure(k, self.alpha)) > self.budget.delta:
@@ -83,11 +88,14 @@ class DirichletSynthesis:
 
         By `pure`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is beta
         binomial; with T(x) the probability of that tail, the k cells together have at most
-        Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, since the counts x_i sum to n.
+        Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, since the counts x_i sum to n. Against one
+        neighbour, which is all that (ε, δ)-DP asks, the loss exceeds ε only by the cell x >= 1 that
+        the record leaves: max_{x>=1} T(x).
         """
         if alpha >= self.pure or k == 1 or self.total == 0:  # the latter two have no neighbours
             return 0.0
-        return _failure(self.budget.epsilon, k, self.total, self.records, alpha)
+        cells, record = _failures(self.budget.epsilon, k, self.total, self.records, alpha)
+        return cells if self.notion == "probabilistic" else record
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release synthetic counts, scaled to the table's total."""
@@ -126,27 +134,27 @@ def _excess(epsilon: float) -> float:
 
 
 @lru_cache(64)
-def _smallest(budget: DP, k: int, n: int, m: int) -> float:
+def _smallest(mechanism: DirichletSynthesis, k: int) -> float:
     """The smallest α for which `failure` stays within δ, else the pure one.
 
     Only α = j/c are tried, j whole: the tails of x <= 1 grow in between, as their cut is then ⌊cα⌋.
     Bisection may miss a smaller α where `failure` is not monotone, but what it returns is proven.
     """
-    c, mechanism = _excess(budget.epsilon), DirichletSynthesis(budget, m, n)
-    low, high = 0 if budget.delta else m - 1, m
+    c, m, delta = _excess(mechanism.budget.epsilon), mechanism.records, mechanism.budget.delta
+    low, high = 0 if delta else m - 1, m
 
     def prior(j: int) -> float:
         return mechanism.pure if j == m else j / c * (1 + 1e-11)  # no cut is rounded below j
 
     while high - low > 1:
         j = (low + high) // 2
-        good = mechanism.failure(k, prior(j)) <= budget.delta
+        good = mechanism.failure(k, prior(j)) <= delta
         low, high = (low, j) if good else (j, high)
     return prior(high)
 
 
-def _failure(epsilon: float, k: int, n: int, m: int, alpha: float) -> float:
-    """The bound of `failure`, in a few thousand blocks of counts instead of all x up to n.
+def _failures(epsilon: float, k: int, n: int, m: int, alpha: float) -> tuple[float, float]:
+    """The bounds of `failure`, in a few thousand blocks of counts instead of all x up to n.
 
     For a <= x <= b the tail T(x) is at most that of the count b above the cut of the count a: the cut
     rises with x, and so does z in law, as its p ~ Beta(α+x, (k−1)α + n−x) does. The last line covers
@@ -159,7 +167,8 @@ def _failure(epsilon: float, k: int, n: int, m: int, alpha: float) -> float:
     b = np.append(a[1:] - 1, n)
     _, tails = _tail(c * (alpha + a - 1), m, alpha + b, rest + (n - b))
     slope = (np.maximum(tails - least * (1 - 1e-6), 0) / a).max()
-    return min(1.0, float(k * most[0] + n * slope) * (1 + 1e-6) + 1e-280)
+    bounds = float(k * most[0] + n * slope), float(tails.max())
+    return tuple(min(1.0, x * (1 + 1e-6) + 1e-280) for x in bounds)
 
 
 def _tail(
