@@ -1,0 +1,365 @@
+"""Trees of interval counts and their least-squares consistency (methods.md 8.1, 8.4 to 8.8;
+hay2010 section 4).
+
+The n leaves are padded with public zeros to k^(l-1), l the number of levels; depth 0 is the root.
+Nodes wholly in the padding do not exist, and padded leaves are exactly zero and carry no noise.
+A tree is the list of its existing nodes' counts in breadth-first order, ceil(n/w) at a depth
+where a node spans w leaves; for n = k^(l-1) that is the paper's complete tree. A position is an
+index into that list. The length of the list grows with n, so it tells n.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.optimize
+
+Node = tuple[int, int]
+
+# 8.2's running example, k = 2
+RUNNING = {
+    "counts": (2, 0, 10, 2),
+    "tree": (14, 2, 12, 2, 0, 10, 2),
+    "noisy": (13, 3, 11, 4, 1, 12, 1),
+    "consistent": (14, 3, 11, 3, 0, 11, 0),
+}
+
+# 8.5: (k, l) -> error(H~_q)/error(H-bar_q) for all leaves but the first and the last
+ENDS_RATIOS = {(2, 4): 2.73, (2, 8): 7.06, (2, 11): 10.5, (4, 5): 8.63, (8, 4): 12.86}
+
+
+def levels(n: int, k: int) -> int:
+    """l, the smallest integer with k^(l-1) >= n: leaf to root, both included."""
+    if n < 1 or k < 2:
+        raise ValueError("need at least one leaf and k >= 2")
+    height = 1
+    while k ** (height - 1) < n:
+        height += 1
+    return height
+
+
+def sensitivity(n: int, k: int) -> int:
+    """A record changes one count a level (8.1)."""
+    return levels(n, k)
+
+
+def interval(node: Node, n: int, k: int) -> tuple[int, int]:
+    """First leaf and first leaf after the node, without its padding."""
+    depth, index = node
+    width = k ** (levels(n, k) - 1 - depth)
+    return index * width, min((index + 1) * width, n)
+
+
+def nodes(n: int, k: int) -> list[Node]:
+    """(depth, index) of every node that has a leaf outside the padding, breadth first."""
+    found = []
+    height = levels(n, k)
+    for depth in range(height):
+        width = k ** (height - 1 - depth)
+        for index in range(math.ceil(n / width)):
+            found.append((depth, index))
+    return found
+
+
+def size(n: int, k: int) -> int:
+    """The number of nodes; (k^l - 1)/(k - 1) for a complete tree."""
+    total = 0
+    for depth in range(levels(n, k)):
+        total += math.ceil(n / k**depth)
+    return total
+
+
+def leaf_count(tree: Sequence[float], k: int) -> int:
+    """n, from the number of nodes."""
+    n = 1
+    while size(n, k) < len(tree):
+        n += 1
+    if size(n, k) != len(tree):
+        raise ValueError("no tree has that many nodes")
+    return n
+
+
+def families(n: int, k: int) -> list[list[int]]:
+    """Position -> the positions of its existing children."""
+    every = nodes(n, k)
+    where = {node: position for position, node in enumerate(every)}
+    found: list[list[int]] = [[] for _ in every]
+    for position, (depth, index) in enumerate(every):
+        if depth > 0:
+            found[where[depth - 1, index // k]].append(position)
+    return found
+
+
+def build(counts: Sequence[float], k: int) -> list[float]:
+    """Every node's sum of its leaves."""
+    n = len(counts)
+    tree = []
+    for node in nodes(n, k):
+        start, stop = interval(node, n, k)
+        total = 0
+        for leaf in range(start, stop):
+            total += counts[leaf]
+        tree.append(total)
+    return tree
+
+
+def design(n: int, k: int) -> np.ndarray:
+    """Row per node, column per leaf: 1 where the node spans the leaf."""
+    every = nodes(n, k)
+    matrix = np.zeros((len(every), n))
+    for row, node in enumerate(every):
+        start, stop = interval(node, n, k)
+        matrix[row, start:stop] = 1
+    return matrix
+
+
+def theorem3(noisy: Sequence[float], k: int) -> list[float]:
+    """8.4 to the letter, by recursion; complete trees only.
+
+    The height of a leaf is 1. Upwards, z[v] is h~[v] at a leaf and else
+    (k^h - k^(h-1))/(k^h - 1) h~[v] + (k^(h-1) - 1)/(k^h - 1) times the sum of the children's z.
+    Downwards, h-bar is z at the root and else z[v] + (h-bar[parent] - sum of z over v and its
+    siblings)/k.
+    """
+    n = leaf_count(noisy, k)
+    height = levels(n, k)
+    if k ** (height - 1) != n:
+        raise ValueError("Theorem 3 is about complete trees")
+    z = [0.0] * len(noisy)
+    consistent = [0.0] * len(noisy)
+
+    def first_child(position: int) -> int:
+        return k * position + 1
+
+    def up(position: int, h: int) -> float:
+        if h == 1:
+            z[position] = noisy[position]
+            return z[position]
+        below = 0
+        for child in range(first_child(position), first_child(position) + k):
+            below += up(child, h - 1)
+        own = (k**h - k ** (h - 1)) / (k**h - 1)
+        rest = (k ** (h - 1) - 1) / (k**h - 1)
+        z[position] = own * noisy[position] + rest * below
+        return z[position]
+
+    def down(position: int, h: int, value: float) -> None:
+        consistent[position] = value
+        if h == 1:
+            return
+        group = range(first_child(position), first_child(position) + k)
+        below = sum(z[child] for child in group)
+        for child in group:
+            down(child, h - 1, z[child] + (value - below) / k)
+
+    down(0, height, up(0, height))
+    return consistent
+
+
+def ols(noisy: Sequence[float], k: int) -> list[float]:
+    """Least squares for the leaves on the whole design matrix, then every node's sum."""
+    matrix = design(leaf_count(noisy, k), k)
+    leaves = np.linalg.lstsq(matrix, np.asarray(noisy, dtype=float), rcond=None)[0]
+    return [float(value) for value in matrix @ leaves]
+
+
+def weighted(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list[float]:
+    """Generalised least squares, the nodes being independent with these variances (in the order
+    of the tree; only their ratios matter). Infinite: the node was not measured.
+    """
+    if len(variances) != len(noisy):
+        raise ValueError("need a variance for each node")
+    matrix = design(leaf_count(noisy, k), k)
+    rows, values = [], []
+    for row in range(len(noisy)):
+        if not variances[row] > 0:
+            raise ValueError("variances must be positive")
+        if variances[row] < math.inf:
+            deviation = math.sqrt(variances[row])
+            rows.append(matrix[row] / deviation)
+            values.append(noisy[row] / deviation)
+    leaves, _, rank, _ = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)
+    if rank < matrix.shape[1]:
+        raise ValueError("the measured nodes do not determine the leaves")
+    return [float(value) for value in matrix @ leaves]
+
+
+def two_pass(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list[float]:
+    """The variance form at the end of 8.4, by recursion, for any tree and finite variances.
+
+    Upwards, z[v] averages the node's own value and the sum of its children's z with inverse
+    variances as weights, and var[v] becomes 1/(1/var[v] + 1/sum of the children's var).
+    Downwards, what the parent's value exceeds the sum of z by is shared in proportion to the
+    children's var.
+    """
+    family = families(leaf_count(noisy, k), k)
+    z = list(noisy)
+    var = list(variances)
+    consistent = [0.0] * len(noisy)
+
+    def up(position: int) -> None:
+        if not family[position]:
+            return
+        for child in family[position]:
+            up(child)
+        below = sum(z[child] for child in family[position])
+        spread = sum(var[child] for child in family[position])
+        own = 1 / variances[position]
+        z[position] = (own * noisy[position] + below / spread) / (own + 1 / spread)
+        var[position] = 1 / (own + 1 / spread)
+
+    def down(position: int, value: float) -> None:
+        consistent[position] = value
+        below = sum(z[child] for child in family[position])
+        spread = sum(var[child] for child in family[position])
+        for child in family[position]:
+            down(child, z[child] + (value - below) * var[child] / spread)
+
+    up(0)
+    down(0, z[0])
+    return consistent
+
+
+def nnls(
+    noisy: Sequence[float], k: int, variances: Sequence[float] | None = None
+) -> list[float]:
+    """The least squares of `ols` (of `weighted`, given variances) over leaves >= 0."""
+    matrix = design(leaf_count(noisy, k), k)
+    scale = np.ones(len(noisy))
+    if variances is not None:
+        scale = 1 / np.sqrt(np.asarray(variances, dtype=float))
+    leaves, _ = scipy.optimize.nnls(matrix * scale[:, None], np.asarray(noisy) * scale)
+    return [float(value) for value in matrix @ leaves]
+
+
+def zeroed(h: Sequence[float], k: int) -> list[float]:
+    """From the root down: a node with h <= 0 becomes 0 with its whole subtree (8.6). Nodes above
+    and beside keep their values: the tree is no longer consistent, and stays so.
+    """
+    family = families(leaf_count(h, k), k)
+    kept = list(h)
+
+    def clear(position: int) -> None:
+        kept[position] = 0
+        for child in family[position]:
+            clear(child)
+
+    def visit(position: int) -> None:
+        if h[position] <= 0:
+            clear(position)
+            return
+        for child in family[position]:
+            visit(child)
+
+    visit(0)
+    return kept
+
+
+def rounded(h: Sequence[float]) -> list[int]:
+    """Each value's nearest non-negative integer, halves to even (8.6 has no rule for them)."""
+    return [max(0, round(value)) for value in h]
+
+
+def cover(lo: int, hi: int, n: int, k: int) -> list[int]:
+    """Positions of the fewest subtrees whose union is [lo, hi), left to right.
+
+    From the root down: a node whose leaves all lie in [lo, hi) is taken, a node with none of them
+    in it is left, any other gives way to its children. Padding does not count.
+    """
+    if not 0 <= lo <= hi <= n:
+        raise ValueError("need 0 <= lo <= hi <= n")
+    every = nodes(n, k)
+    where = {node: position for position, node in enumerate(every)}
+    taken = []
+
+    def visit(node: Node) -> None:
+        if node not in where:
+            return
+        start, stop = interval(node, n, k)
+        if max(start, lo) >= min(stop, hi):
+            return
+        if lo <= start and stop <= hi:
+            taken.append(where[node])
+            return
+        for child in range(k):
+            visit((node[0] + 1, k * node[1] + child))
+
+    visit((0, 0))
+    return taken
+
+
+def answer_cover(h: Sequence[float], lo: int, hi: int, k: int) -> float:
+    """The sum of the cover's counts: how H~ answers a range."""
+    total = 0
+    for position in cover(lo, hi, leaf_count(h, k), k):
+        total += h[position]
+    return total
+
+
+def answer_leaves(h: Sequence[float], lo: int, hi: int, k: int) -> float:
+    """The sum of the leaves: how H-bar, being consistent, and L~ answer a range."""
+    n = leaf_count(h, k)
+    if not 0 <= lo <= hi <= n:
+        raise ValueError("need 0 <= lo <= hi <= n")
+    total = 0
+    for leaf in range(lo, hi):
+        total += h[len(h) - n + leaf]
+    return total
+
+
+def node_variance(n: int, k: int, epsilon: float) -> float:
+    """2 l^2/epsilon^2: Laplace(l/epsilon) on every node, the same epsilon/l at each level (8.8)."""
+    return 2 * (levels(n, k) / epsilon) ** 2
+
+
+def consistent_factor(lo: int, hi: int, n: int, k: int) -> float:
+    """Variance of the least-squares answer to [lo, hi) when every node has variance 1: q' C q, C
+    the inverse of (design' design).
+    """
+    matrix = design(n, k)
+    query = np.zeros(n)
+    query[lo:hi] = 1
+    return float(query @ np.linalg.solve(matrix.T @ matrix, query))
+
+
+def variance_cover(lo: int, hi: int, n: int, k: int, epsilon: float) -> float:
+    """error(H~_q): the number of subtrees times a node's variance."""
+    return len(cover(lo, hi, n, k)) * node_variance(n, k, epsilon)
+
+
+def variance_consistent(lo: int, hi: int, n: int, k: int, epsilon: float) -> float:
+    """error(H-bar_q), by the covariance of least squares."""
+    return consistent_factor(lo, hi, n, k) * node_variance(n, k, epsilon)
+
+
+def variance_leaves(lo: int, hi: int, epsilon: float) -> float:
+    """error(L~_q) = 2 (hi - lo)/epsilon^2: the leaves alone, of sensitivity 1."""
+    return 2 * (hi - lo) / epsilon**2
+
+
+def theorem4_query(n: int) -> tuple[int, int]:
+    """All leaves but the first and the last."""
+    return 1, n - 1
+
+
+def theorem4_factor(k: int, height: int) -> float:
+    """(2(l-1)(k-1) - k)/3, which error(H~_q)/error(H-bar_q) is at least for that query (8.5)."""
+    return (2 * (height - 1) * (k - 1) - k) / 3
+
+
+def hb_branching(n: int) -> int:
+    """The b from 2 to n that minimises (b-1) h^3 - 2(b+1) h^2/3, h = ceil(log_b n) (8.8).
+
+    Three times that in whole numbers; the smallest b of equals.
+    """
+    if n < 2:
+        raise ValueError("need at least two leaves")
+    best, least = 0, math.inf
+    for b in range(2, n + 1):
+        h = 0
+        while b**h < n:
+            h += 1
+        cost = 3 * (b - 1) * h**3 - 2 * (b + 1) * h**2
+        if cost < least:
+            best, least = b, cost
+    return best
