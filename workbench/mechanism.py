@@ -114,6 +114,22 @@ def looks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
     return blocks
 
 
+def noise_law() -> Any:
+    """The field of a mechanism that adds one of two kinds of noise."""
+    return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
+
+
+def dense_counts(mechanism: Any, table: SparseTable) -> np.ndarray:
+    """Every count of the domain, int64[cells]; a ValueError if that takes more than `memory`."""
+    need = 32 * table.domain.size  # counts, noisy counts, and what is made of them
+    if need > mechanism.memory:
+        raise ValueError(
+            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: {table.domain.size} "
+            f"cells need some {need} bytes"
+        )
+    return table.dense().ravel()
+
+
 def transformed() -> Any:
     """The field of a mechanism that can work in another basis."""
     return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")

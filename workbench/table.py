@@ -219,6 +219,17 @@ class SparseTable:
             truth_public=self.truth_public,
         )
 
+    def ranked(self) -> SparseTable:
+        """The counts of all cells in ascending order, over ranks: whose they are is forgotten.
+
+        A unit that moves the counts by l1 in all moves the sorted ones by no more, but perhaps in other
+        places: moving one count past its equals moves the last of them.
+        """
+        m, n = self.domain.size, len(self)
+        keys, counts = np.arange(m - n, m), np.sort(self.counts)
+        domain = Domain(("rank",), (m,))
+        return SparseTable(domain, sealed(keys), sealed(counts), self.bound, self.truth_public)
+
     def dense(self) -> Int[np.ndarray, "..."]:
         """The full array, of the domain's shape; only for small domains."""
         array = np.zeros(self.domain.size, np.int64)

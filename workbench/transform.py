@@ -349,6 +349,19 @@ class Wavelet:
         values.append(counts[:1])
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
+    def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
+        """The cells of all coefficients, in node order."""
+        sums = np.asarray(values[:1], float)
+        for depth in range(self.axis.height):
+            pairs = self.axis.nodes[depth + 1] // 2
+            halves = np.empty(self.axis.nodes[depth + 1])
+            halves[-1] = sums[-1]  # where it is odd: a right half that is padding
+            d = values[self.starts[depth] : self.starts[depth] + pairs]
+            halves[: 2 * pairs : 2] = (sums[:pairs] + d) / 2
+            halves[1 : 2 * pairs : 2] = (sums[:pairs] - d) / 2
+            sums = halves
+        return sums
+
     def pieces(self, workload):
         """Ranges of keys."""
         return workload.intervals(self.domain)

@@ -6,6 +6,7 @@ system and the laws are exact: fit to publish. With a numpy Generator the same s
 bits and the receipt says `simulated`. Not constant-time: timing a release tells more than it says.
 
 `geometric`, `laplace`   noise on a vector of values
+`added`                  either, by name, with its variance
 `survivors`, `top`       non-empty cells with noise, and the empty cells that pass, in one look
 `stable`                 non-empty cells alone, with noise, cut so high that δ covers the rest
 `unary`                  counts written in unary at hashed places of a bit array, with flipped bits
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, inf, isfinite
+from math import ceil, expm1, floor, inf, isfinite, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -109,6 +110,37 @@ def laplace(
     units = np.rint(units).astype(np.int64)
     _two_sided(decay(steps, epsilon)).add(units, _words(rng))
     return units * grid, _receipt("laplace", epsilon, rng)
+
+
+def added(
+    values: Int[np.ndarray, " n"],
+    *,
+    l1: float,
+    epsilon: float,
+    law: str,
+    rng: np.random.Generator | None = None,
+) -> tuple[Num[np.ndarray, " n"], float, Receipt]:
+    """Noise of the named law on whole numbers, its variance, and a receipt: ε-DP at sensitivity `l1`.
+
+    "geometric", or "laplace" on a grid of a thousandth of its scale: whole numbers lie on it.
+    """
+    if law == "geometric":
+        noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, rng=rng)
+    else:
+        grid = _grid(l1, epsilon)
+        noisy, receipt = laplace(values, l1=l1, epsilon=epsilon, grid=grid, rng=rng)
+    return noisy, variance(l1, epsilon, law), receipt
+
+
+def variance(l1: float, epsilon: float, law: str) -> float:
+    """Of the noise that `added` draws: 2α/(1−α)², times its grid squared."""
+    grid = 1.0 if law == "geometric" else _grid(l1, epsilon)
+    gone = -expm1(-float(decay(Fraction(l1) / Fraction(grid), epsilon)))  # 1 − α, not cancelled
+    return grid**2 * 2 * (1 - gone) / gone**2
+
+
+def _grid(l1: float, epsilon: float) -> float:
+    return 2.0 ** max(-20, min(0, floor(log2(float(l1) / epsilon)) - 10))
 
 
 def survivors(

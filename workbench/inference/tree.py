@@ -1,0 +1,238 @@
+"""Least squares over a k-ary tree of noisy sums: the consistent tree with the least variance.
+
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3 and section 4.2; the inverse-variance form
+           for other variances than one is the same recursion (Honaker, 2015).
+Differs    trees need not be complete, and variances not be equal; the non-negative solution is exact.
+Cost       two passes over the tree, and one copy of it.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+from jaxtyping import Bool, Float, Num
+from scipy.optimize import minimize
+
+from workbench.compiled import njit
+from workbench.inference.isotonic import finite
+
+
+def shape(leaves: int, branching: int) -> list[int]:
+    """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
+
+    A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
+    """
+    if branching < 2 or branching != int(branching):
+        raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
+    if leaves < 1:
+        raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
+    sizes = [int(leaves)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // branching))
+    return sizes[::-1]
+
+
+def levels(nodes: int, branching: int) -> list[int]:
+    """The level sizes of the tree with so many nodes; a ValueError with the nearest, if there is none."""
+    low, high = 1, max(1, nodes)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (
+            (low, middle) if sum(shape(middle, branching)) >= nodes else (middle + 1, high)
+        )
+    sizes = shape(low, branching)
+    if sum(sizes) != nodes:
+        near = [sum(shape(n, branching)) for n in (max(1, low - 1), low)]
+        raise ValueError(
+            f"noisy has {nodes} nodes, which no {branching}-ary tree has: the nearest have "
+            f"{near[0]} and {near[1]}, from the root down, level by level"
+        )
+    return sizes
+
+
+def tree(
+    noisy: Num[np.ndarray, " nodes"],
+    branching: int = 2,
+    variances: Num[np.ndarray, "..."] | None = None,
+) -> Float[np.ndarray, " nodes"]:
+    """The tree nearest to `noisy` in which every node is the sum of its children.
+
+    Nodes stand level by level from the root down. `variances` are those of the nodes' noise: none for
+    equal ones, one a level, or one a node; the distance is weighted by their inverses. The result is
+    linear in `noisy`, unbiased, and of the least variance among such (Theorem 4).
+
+    >>> tree([13, 3, 11, 4, 1, 12, 1])
+    array([14.,  3., 11.,  3.,  0., 11.,  0.])
+    """
+    noisy = finite("noisy", noisy)
+    sizes = levels(noisy.size, branching)
+    starts = list(accumulate(sizes, initial=0))
+    spread = _spread(variances, sizes, noisy.size)
+    out = noisy.copy()
+    if len(spread) == len(noisy) != len(sizes):
+        below = spread.copy()
+        _up_each(out, below, starts, branching)
+        _down_each(out, below, starts, branching)
+        return out
+    # all nodes of a level but the last have a full subtree, hence one variance
+    full, last = [spread[-1]], [spread[-1]]
+    for depth in range(len(sizes) - 2, -1, -1):
+        children = sizes[depth + 1] - branching * (sizes[depth] - 1)
+        sums = branching * full[-1], (children - 1) * full[-1] + last[-1]
+        own, (one, end) = spread[depth], (s * spread[depth] / (s + spread[depth]) for s in sums)
+        _up(
+            out[starts[depth] : starts[depth + 1]],
+            out[starts[depth + 1] : starts[depth + 2]],
+            branching,
+            one / own,
+            end / own,
+        )
+        full.append(one)
+        last.append(end)
+    for depth in range(len(sizes) - 1):
+        children = sizes[depth + 1] - branching * (sizes[depth] - 1)
+        one, end = full[-2 - depth], last[-2 - depth]
+        _down(
+            out[starts[depth] : starts[depth + 1]],
+            out[starts[depth + 1] : starts[depth + 2]],
+            branching,
+            one / ((children - 1) * one + end),
+            end / ((children - 1) * one + end),
+        )
+    return out
+
+
+def nonnegative(
+    consistent: Num[np.ndarray, " nodes"], branching: int = 2
+) -> Float[np.ndarray, " nodes"]:
+    """The paper's heuristic: where a node is not positive, it and all below it become 0.
+
+    Nodes that remain are left as they are, so that parents of zeroed nodes exceed their children's sum.
+    """
+    out = finite("consistent", consistent).copy()
+    starts = list(accumulate(levels(out.size, branching), initial=0))
+    for depth in range(len(starts) - 1):
+        own = out[starts[depth] : starts[depth + 1]]
+        np.maximum(own, 0, out=own)
+        if depth:
+            above = out[starts[depth - 1] : starts[depth]]
+            own[np.repeat(above == 0, branching)[: own.size]] = 0
+    return out
+
+
+def nonnegative_least_squares(
+    noisy: Num[np.ndarray, " nodes"], branching: int = 2
+) -> Float[np.ndarray, " nodes"]:
+    """The nearest tree in which every node is the sum of its children and no leaf is negative.
+
+    By L-BFGS-B over the leaves (scipy), whose gradient costs two passes over the tree.
+    """
+    noisy = finite("noisy", noisy)
+    sizes = levels(noisy.size, branching)
+    start = np.maximum(tree(noisy, branching)[-sizes[-1] :], 0)
+
+    def distance(leaves):
+        off = sums(leaves, branching) - noisy
+        return float(off @ off) / 2, _totals(off, sizes, branching)
+
+    scale = max(1.0, np.abs(noisy).max())
+    found = minimize(
+        lambda x: tuple(y / scale for y in distance(x)),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(start),
+        options=dict(maxiter=2000, maxfun=4000, ftol=1e-14, gtol=1e-9, maxcor=20),
+    )
+    return sums(found.x, branching)
+
+
+def sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
+    """The whole tree over some leaves, level by level from the root down."""
+    found = [np.asarray(leaves, float)]
+    while found[-1].size > 1:
+        found.append(np.add.reduceat(found[-1], np.arange(0, found[-1].size, branching)))
+    return np.concatenate(found[::-1])
+
+
+def _totals(nodes, sizes: list[int], branching: int):
+    """For every leaf, the sum of its ancestors and itself."""
+    total, start = nodes[:1], 1
+    for size in sizes[1:]:
+        total = np.repeat(total, branching)[:size] + nodes[start : start + size]
+        start += size
+    return total
+
+
+def _spread(variances, sizes: list[int], nodes: int) -> Float[np.ndarray, "..."]:
+    if variances is None:
+        return np.ones(len(sizes))
+    spread = finite("variances", variances)
+    if spread.shape not in ((len(sizes),), (nodes,)):
+        raise ValueError(
+            f"variances of shape {spread.shape} are not allowed: need {len(sizes)}, one a level, or "
+            f"{nodes}, one a node"
+        )
+    if (bad := spread <= 0).any():
+        at = int(bad.argmax())
+        raise ValueError(f"variances[{at}] = {spread[at]} is not allowed: need numbers > 0")
+    return spread
+
+
+@njit(cache=True, nogil=True)
+def _up(own, children, branching, weight, weight_last):
+    """own = weight · own + (1 − weight) · Σ children: the better of two estimates of one sum."""
+    for i in range(own.size):
+        w = weight_last if i == own.size - 1 else weight
+        total = 0.0
+        for j in range(branching * i, min(branching * (i + 1), children.size)):
+            total += children[j]
+        own[i] = w * own[i] + (1 - w) * total
+
+
+@njit(cache=True, nogil=True)
+def _down(own, children, branching, share, share_last):
+    """Children get what is missing to their parent, each by its share of their variance."""
+    for i in range(own.size):
+        first, end = branching * i, min(branching * (i + 1), children.size)
+        total = 0.0
+        for j in range(first, end):
+            total += children[j]
+        each = (own[i] - total) * (share if end == children.size else 1.0 / branching)
+        for j in range(first, end):
+            children[j] += each
+        if end == children.size:
+            children[end - 1] += (own[i] - total) * (share_last - share)
+
+
+@njit(cache=True, nogil=True)
+def _up_each(out, below, starts, branching):
+    """`_up` with a variance a node; `below` becomes that of each subtree's estimate."""
+    for depth in range(len(starts) - 3, -1, -1):
+        start, end = starts[depth], starts[depth + 1]
+        for i in range(start, end):
+            first = end + branching * (i - start)
+            total = spread = 0.0
+            for j in range(first, min(first + branching, starts[depth + 2])):
+                total += out[j]
+                spread += below[j]
+            w = spread / (spread + below[i])
+            out[i] = w * out[i] + (1 - w) * total
+            below[i] *= w
+
+
+@njit(cache=True, nogil=True)
+def _down_each(out, below, starts, branching):
+    """`_down` with a variance a node."""
+    for depth in range(len(starts) - 2):
+        start, end = starts[depth], starts[depth + 1]
+        for i in range(start, end):
+            first = end + branching * (i - start)
+            last = min(first + branching, starts[depth + 2])
+            missing, spread = out[i], 0.0
+            for j in range(first, last):
+                missing -= out[j]
+                spread += below[j]
+            for j in range(first, last):
+                out[j] += missing * below[j] / spread

@@ -1,0 +1,133 @@
+"""Hierarchical histogram: noise on the sums of a k-ary tree, then the consistent tree nearest to them.
+
+Guarantee  ε-DP per unit; a count that moves by one moves one node a level, so that every level has
+           ε/ℓ for ℓ levels; inference is post-processing.
+Assumes    the table's bound; a domain that fits in memory.
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
+           Qardaji, Yang & Li, PVLDB 2013.
+Differs    domains that are no power of k end at their last cell, in place of noisy padding; the result
+           is not rounded (see `inference.rounded`); noise as in LaplaceHistogram.
+Cost       time and memory O(domain size).
+"""
+
+from fractions import Fraction
+from math import ceil, log
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from workbench import noise
+from workbench.domain import Domain
+from workbench.estimates import Intervals, Sequence
+from workbench.inference import nonnegative, tree
+from workbench.inference.tree import shape, sums
+from workbench.mechanism import (
+    Release,
+    dense_counts,
+    noise_law,
+    parameter,
+    pure_budget,
+    sensitivity,
+)
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import sealed, value
+from workbench.workload import Workload
+
+_MOST = 2**20
+
+
+def _branching(x) -> str | None:
+    good = isinstance(x, int) and not isinstance(x, bool) and 2 <= x <= _MOST
+    return (
+        None
+        if good or x == "optimal"
+        else f'need a whole number from 2 to {_MOST}, or "optimal"'
+    )
+
+
+@value
+class HierarchicalHistogram:
+    """Release a consistent histogram (H̄), or the noisy tree itself (H̃, `consistent` = False)."""
+
+    budget: DP = pure_budget()
+    branching: int | str = parameter(
+        2, check=_branching, doc="k, or the one that suits ranges best"
+    )
+    consistent: bool = parameter(True, choices=(True, False), doc="least squares over the tree")
+    nonnegative: bool = parameter(
+        True, choices=(True, False), doc="zero what is below 0, with it all below"
+    )
+    noise: str = noise_law()
+    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "hay2010"
+
+    def children(self, m: int) -> int:
+        """k over m cells: as given, or the one with the least average variance of a range.
+
+        That is (k − 1)·h³ − 2(k + 1)·h²/3 over k, where h = ⌈log_k m⌉ (Qardaji et al., equation 3).
+        """
+        if self.branching != "optimal":
+            return self.branching
+
+        def cost(k: int) -> float:
+            h = len(shape(m, k)) - 1
+            return (k - 1) * h**3 - 2 * (k + 1) * h**2 / 3
+
+        return min(range(2, max(2, min(m, _MOST, 2 + ceil(log(max(m, 2)) ** 3))) + 1), key=cost)
+
+    def variance(
+        self, domain: Domain, workload: Workload, l1: float
+    ) -> Float[np.ndarray, " queries"]:
+        """The exact variance of consistent answers to ranges, over a complete tree and before zeroing.
+
+        The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j: on functions that are
+        constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1). A range w has there the
+        squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ over blocks of (cells of w in it)²/k^j.
+        """
+        k, ranges = self.children(domain.size), workload.on(domain)
+        height = len(shape(domain.size, k)) - 1
+        if k**height != domain.size:
+            raise ValueError(f"a {k}-ary tree over {domain.size} cells is not complete")
+        lo, hi = ranges.lo, ranges.hi
+
+        def norm(width: int):
+            first, last = lo // width, (hi - 1) // width
+            head = np.minimum(hi, (first + 1) * width) - lo
+            tail = np.where(first == last, 0, hi - last * width)
+            between = np.maximum(last - first - 1, 0) * float(width) ** 2
+            return (head.astype(float) ** 2 + tail.astype(float) ** 2 + between) / width
+
+        norms = [norm(k**j) for j in range(height + 1)] + [np.zeros(len(lo))]
+        total = sum(
+            (norms[j] - norms[j + 1]) / sum(k**i for i in range(j + 1))
+            for j in range(height + 1)
+        )
+        return np.where(lo < hi, total, 0) * noise.variance(
+            l1 * (height + 1), self.budget.epsilon, self.noise
+        )
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release a count for every cell, or every node."""
+        k, counts = self.children(table.domain.size), dense_counts(self, table)
+        nodes = sums(counts, k).astype(np.int64)
+        l1 = Fraction(sensitivity(table)) * len(shape(table.domain.size, k))
+        noisy, variance, receipt = noise.added(
+            nodes, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
+        )
+        noisy = noisy.astype(float)
+        if not self.consistent:
+            held = Intervals(table.domain, k, sealed(noisy), variance)
+        else:
+            nearest = tree(noisy, k)
+            if self.nonnegative:
+                nearest = nonnegative(nearest, k)
+            held = Sequence(table.domain, sealed(nearest[-table.domain.size :].copy()))
+        return Release(held, (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """The binary tree of the paper."""
+        return cls(budget)

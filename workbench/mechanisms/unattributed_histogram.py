@@ -1,0 +1,69 @@
+"""Unattributed histogram: the multiset of counts, in ascending order, with isotonic inference.
+
+Guarantee  ε-DP per unit; all of ε pays for the sorted counts, sorting and inference afterwards are
+           post-processing.
+Assumes    the table's bound, which holds for the sorted counts too; a domain that fits in memory.
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
+Differs    one edge of a graph moves two degrees, so that its table has l1 = 2 (the paper takes 1);
+           noise as in LaplaceHistogram.
+Cost       time and memory O(domain size), and sorting.
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Sequence
+from workbench.inference import isotonic, rounded
+from workbench.mechanism import (
+    Release,
+    dense_counts,
+    noise_law,
+    parameter,
+    pure_budget,
+    sensitivity,
+)
+from workbench.privacy import DP
+from workbench.table import SparseTable
+from workbench.value import sealed, value
+
+
+@value
+class UnattributedHistogram:
+    """Release the counts in ascending order: S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded), S̃ ("noisy")."""
+
+    budget: DP = pure_budget()
+    estimator: str = parameter(
+        "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
+    )
+    noise: str = noise_law()
+    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "hay2010"
+    ranked: ClassVar[bool] = True  # its domain is that of ranks
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release a count for every rank."""
+        l1, ranks = sensitivity(table), table.ranked()
+        noisy, variance, receipt = noise.added(
+            dense_counts(self, ranks),
+            l1=l1,
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
+        )
+        values = noisy.astype(float)
+        if self.estimator == "isotonic":
+            values = isotonic(values)
+        elif self.estimator == "sorted":
+            values = rounded(np.sort(values))
+        known = variance if self.estimator == "noisy" else None
+        return Release(
+            Sequence(ranks.domain, sealed(values), known), (receipt,), self, table.bound
+        )
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """As in the paper."""
+        return cls(budget)
