@@ -4,8 +4,28 @@ from workbench.datasets import published as published
 from workbench.datasets.adult import Adult as Adult
 from workbench.datasets.census_income import CensusIncome as CensusIncome
 from workbench.datasets.commuting_flows import CommutingFlows as CommutingFlows
+from workbench.datasets.event_series import EventSeries as EventSeries
+from workbench.datasets.event_series import RetailHours as RetailHours
 from workbench.datasets.gaussian_sparse import GaussianSparse as GaussianSparse
+from workbench.datasets.graph_degrees import GraphDegrees as GraphDegrees
+from workbench.datasets.graph_degrees import SnapDegrees as SnapDegrees
+from workbench.datasets.hay2010 import KeywordFrequencies as KeywordFrequencies
+from workbench.datasets.hay2010 import NetTrace as NetTrace
+from workbench.datasets.hay2010 import SearchLogs as SearchLogs
+from workbench.datasets.hay2010 import SocialNetwork as SocialNetwork
+from workbench.datasets.hay2010_twins import KeywordFrequenciesTwin as KeywordFrequenciesTwin
+from workbench.datasets.hay2010_twins import NetTraceTwin as NetTraceTwin
+from workbench.datasets.hay2010_twins import SearchLogsTwin as SearchLogsTwin
+from workbench.datasets.hay2010_twins import SocialNetworkTwin as SocialNetworkTwin
+from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
 from workbench.datasets.onthemap import OnTheMap as OnTheMap
 from workbench.datasets.onthemap_twin import OnTheMapTwin as OnTheMapTwin
+from workbench.datasets.surnames import Surnames as Surnames
 
-ALL = (Adult, CensusIncome, CommutingFlows, GaussianSparse, OnTheMap, OnTheMapTwin)
+ALL = (
+    Adult, CensusIncome, CommutingFlows, GaussianSparse, KeywordFrequencies,
+    KeywordFrequenciesTwin, NetTrace, NetTraceTwin, OnTheMap, OnTheMapTwin, RetailHours,
+    SearchLogs, SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
+)  # fmt: skip
+
+OWN = (EventSeries, GraphDegrees, NumpyHistogram)  # of files of your own, which take a path

@@ -29,8 +29,8 @@ _QUOTED = re.compile(rb'((^|,)("([^"]|"")*"|[^",]*))*$')  # a line whose quotes 
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The decompressed bytes of a file, and the file itself, whose position tells the progress.
 
-    The suffix decides: .gz, .xz, .zip (its member of the same name, or its only one), else
-    plain. A file that ends early, or is not what its suffix says, is a ValueError.
+    The suffix decides: .gz, .xz, .zip (its member of the same name, its only one, or its only
+    .csv), else plain. A file that ends early, or is not what its suffix says, is a ValueError.
     """
     with ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
@@ -44,6 +44,8 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                     archive = stack.enter_context(zipfile.ZipFile(raw))
                     names = archive.namelist()
                     names = [n for n in names if Path(n).name == path.stem] or names
+                    if len(names) > 1:
+                        names = [n for n in names if n.endswith(".csv")] or names
                     if len(names) != 1:
                         raise ValueError(f"{path} holds {names}: need one file, {path.stem}")
                     stream = archive.open(names[0])
@@ -116,13 +118,15 @@ def read(
     notes: str = "",
     missing: Sequence[str] = (),
     strip: str = " ",
+    separator: str = ",",
 ) -> Iterator[Block]:
     """The `wanted` fields of a file in blocks, with a progress bar where someone watches.
 
     Without `names` the first line has them. Blank rows are passed over, and so are rows whose
     first field matches the pattern `notes` (comments, footnotes). A field in `missing`, or
     empty, is null. `strip` is taken off both ends of every field. A row with too few or too
-    many fields, or with quotes out of order, is a ValueError that names file and line.
+    many fields, or with quotes out of order, is a ValueError that names file and line. Another
+    `separator` than the comma goes with `names`, and without quotes.
     """
     from tqdm import tqdm
 
@@ -137,14 +141,21 @@ def read(
         while chunk := stream.read(_SIZE) or rest and b"\n":  # the last line may lack its end
             text, cut, rest = (rest + chunk).rpartition(b"\n")
             if cut:
-                block = _parse(path, line, text, wanted, names, notes, missing, strip)
+                block = _parse(
+                    path, line, text, wanted, names, notes, missing, strip, separator
+                )
                 line += text.count(b"\n") + 1
                 if len(block.lines):
                     yield block
             bar.update(raw.tell() - bar.n)
 
 
-def _parse(path, line, text, wanted, names, notes, missing, strip) -> Block:
+def lines(path: Path, *, notes: str = "") -> Iterator[Block]:
+    """The lines of a file, each as the one field `line`, as `read` reads them."""
+    return read(path, ("line",), ("line",), notes=notes, strip=" \t\r", separator="\0")
+
+
+def _parse(path, line, text, wanted, names, notes, missing, strip, separator) -> Block:
     import polars as pl
 
     # Columns are called by their place; the one after the last shows rows with too many fields.
@@ -153,10 +164,12 @@ def _parse(path, line, text, wanted, names, notes, missing, strip) -> Block:
     lines = np.arange(line, line + text.count(b"\n") + 1)
     try:
         frame = pl.read_csv(
-            b"%s\n%s\n" % (",".join(map(str, range(len(names) + 1))).encode(), text),
+            b"%s\n%s\n" % (separator.join(map(str, range(len(names) + 1))).encode(), text),
             columns=list(dict.fromkeys([first, *where.values(), last, over])),
             infer_schema=False,
             encoding="utf8-lossy",
+            separator=separator,
+            quote_char='"' if separator == "," else None,
         )
     except pl.exceptions.ComputeError:
         frame = None

@@ -29,25 +29,33 @@ class File:
 
     `sha256` lists what is accepted: hashes of the published file, or of what it decompresses
     to, so that a recompressed copy is still known; empty where nobody has recorded one. `also`
-    are other names that the same file goes by.
+    are other names that the same file goes by, and `renderings` hashes of other forms of the
+    same data: known, but not what `url` sends. `how` says what to do where `fetch` cannot help,
+    because nobody publishes the file, or not in a form that is read here.
+
+    Without a folder it is a file of the user's own, and `name` its path, looked for first as it
+    stands.
     """
 
     folder: str
     name: str
-    url: str
+    url: str = ""
     sha256: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    renderings: tuple[str, ...] = ()
+    how: str = ""
 
     def find(self) -> Path:
         """Where the file is; a FileNotFoundError that says where it was looked for."""
-        return find(self.folder, self.name, *self.also)
+        return find(self.folder, self.name, *self.also, how=self.how)
 
 
 class Row(NamedTuple):
     """One published file: where it is (or None), its size in bytes (or None), and its `state`.
 
     "ok" has a recorded sha256; "different" has another one, or cannot be read; "unknown" can be
-    read, but nobody has recorded a sha256; "missing" was not found.
+    read, but nobody has recorded a sha256; "missing" was not found; "by hand" neither, and
+    `fetch` cannot bring it.
     """
 
     dataset: str
@@ -63,25 +71,31 @@ def raw() -> Path:
     return (project if (project / "pyproject.toml").is_file() else Path.cwd()) / "data" / "raw"
 
 
-def find(folder: str, *names: str) -> Path:
+def find(folder: str, *names: str, how: str = "") -> Path:
     """The first of `names`, compressed or not, under WORKBENCH_DATA or `data/raw/`.
 
-    A missing file is a FileNotFoundError that says what was looked for, where, and what to run.
+    A missing file is a FileNotFoundError that says what was looked for, where, and what to do:
+    `how`, or else what to run.
     """
     roots = [raw()]
     if given := os.environ.get("WORKBENCH_DATA"):
         roots.insert(0, Path(given).expanduser())
-    places = [place for root in roots for place in (root / folder, root)]
+    if folder:
+        places = [place for root in roots for place in (root / folder, root)]
+    else:
+        places, names = [Path(), *roots], [str(Path(name).expanduser()) for name in names]
     for place in places:
         for name in names:
             for suffix in SUFFIXES:
                 if (path := place / (name + suffix)).is_file():
                     return path
     looked = (f"{place}{'' if place.is_dir() else ' (no such folder)'}" for place in places)
+    run = (
+        f"run `workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`)"
+    )
     raise FileNotFoundError(
-        f"no {' or '.join(names)} (plain, .gz, .xz or .zip) in {', '.join(looked)}; run "
-        f"`workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`), or "
-        "set WORKBENCH_DATA to the folder that holds it"
+        f"no {' or '.join(names)} (plain, .gz, .xz or .zip) in {', '.join(looked)}; "
+        f"{how or run}; WORKBENCH_DATA may name the folder that holds it"
     )
 
 
@@ -99,7 +113,7 @@ def status() -> list[Row]:
 def verify(what: Any = None) -> list[Row]:
     """Looks up and hashes the files of a dataset (its name, a value of it, a `File`), or of all."""
     wanted = _datasets() if what is None else [what]
-    return [_check(_look(file), file.sha256) for one in wanted for file in _files(one)]
+    return [_check(_look(file), file) for one in wanted for file in _files(one)]
 
 
 def fetch(what: Any, force: bool = False) -> list[Path]:
@@ -109,7 +123,7 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
     interrupted download (OSError) resumes at the next call if the publisher's file has not
     changed. A file is under its final name only when it is whole, can be read, and has a sha256
     that is recorded, where one is (else ValueError). `force` fetches again what is there
-    already.
+    already. What cannot be fetched is a FileNotFoundError that says how else to get it.
     """
     return [_fetch(file, force) for file in _files(what)]
 
@@ -124,25 +138,30 @@ def hashes(path: Path) -> Iterator[str]:
         yield hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _datasets() -> dict[str, Any]:
-    """The datasets that have published files, by the name of their folder."""
+def _datasets() -> dict[str, tuple[File, ...]]:
+    """The files of all datasets that have some, by their folder, which several may share."""
     from workbench.datasets import ALL
 
-    published = (dataset() for dataset in ALL if hasattr(dataset, "files"))
-    return {dataset.files()[0].folder: dataset for dataset in published}
+    known: dict[str, tuple[File, ...]] = {}
+    for dataset in ALL:
+        for file in dataset().files() if hasattr(dataset, "files") else ():
+            known[file.folder] = (*known.get(file.folder, ()), file)
+    return known
 
 
 def _files(what: Any) -> tuple[File, ...]:
     if isinstance(what, File):
         return (what,)
     if isinstance(what, str):
+        from workbench.datasets import ALL
+
         known = _datasets()
-        called = known | {type(dataset).__name__: dataset for dataset in known.values()}
+        called = {d.__name__: d().files() for d in ALL if hasattr(d, "files")} | known
         if what not in called:
             raise ValueError(
                 f"dataset {what!r} has no published files: need one of {list(known)}"
             )
-        what = called[what]
+        return called[what]
     return what.files()
 
 
@@ -150,25 +169,27 @@ def _look(file: File) -> Row:
     try:
         at = file.find()
     except FileNotFoundError:
-        return Row(file.folder, file.name, None, None, "missing")
+        return Row(file.folder, file.name, None, None, "by hand" if file.how else "missing")
     return Row(file.folder, file.name, at, at.stat().st_size, "unknown")
 
 
-def _check(row: Row, sha256: tuple[str, ...]) -> Row:
+def _check(row: Row, file: File) -> Row:
     if row.path is None:
         return row
     try:
         found = set(hashes(row.path))
     except ValueError:
         return row._replace(state="different")
-    if not sha256:
-        return row
-    return row._replace(state="ok" if found & set(sha256) else "different")
+    if found & {*file.sha256, *file.renderings}:
+        return row._replace(state="ok")
+    return row._replace(state="different") if file.sha256 else row
 
 
 def _fetch(file: File, force: bool) -> Path:
     if not force and (at := _look(file).path):
         return at
+    if file.how:
+        raise FileNotFoundError(f"{file.name} cannot be fetched: {file.how}")
     name = Path(urlparse(file.url).path).name
     part = raw() / file.folder / f"part-{name}"
     _download(file.url, part)

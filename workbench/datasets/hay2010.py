@@ -1,0 +1,162 @@
+"""NetTrace, SearchLogs, SocialNetwork, KeywordFrequencies: the data of Hay et al. 2010."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.datasets.delimited import lines
+from workbench.datasets.published import File
+from workbench.domain import Domain
+from workbench.table import Bound, SparseTable
+from workbench.value import value
+
+COUNTS = range(2**53 + 1)  # such as a table can hold
+
+
+@value
+class NetTrace:
+    """Internal hosts that each of 65,536 external hosts is connected to, in address order.
+
+    25,714 connections, seen at the gateway of a university; 96.6 % of the hosts have none, the
+    busiest 1,423. One unit is one connection, in one cell.
+
+    Nobody publishes the file: it goes from researcher to researcher, for experiments that
+    compare with the truth, and is public in this sense. `NetTraceTwin` stands in for it.
+
+    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    section 5 and Appendix C.
+    """
+
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+
+    @property
+    def domain(self) -> Domain:
+        """External hosts, in the order of their addresses."""
+        return Domain(("host",), (65_536,))
+
+    def files(self) -> tuple[File, ...]:
+        """One count a line."""
+        return (_file("nettrace.txt", 65_536, "connections of an external host (sum 25,714)"),)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another length, or a bad line, is a ValueError."""
+        return _load(self, Bound(1))
+
+
+@value
+class SearchLogs:
+    """Searches for "Obama" in 32,768 units of time: 16 a day for 2,048 days from January 2004.
+
+    335,889 searches, made by the authors out of published summaries and of true logs of a
+    shorter time; 52.1 % of the units have none, the busiest 496. One unit is one search, in one
+    cell: whoever searches often is many units.
+
+    Nobody publishes the file: it goes from researcher to researcher, for experiments that
+    compare with the truth, and is public in this sense. `SearchLogsTwin` stands in for it.
+
+    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    section 5.2 and Appendix C; the number of days is 32,768 / 16.
+    """
+
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+
+    @property
+    def domain(self) -> Domain:
+        """Sixteenths of a day since 1 January 2004."""
+        return Domain(("time",), (32_768,))
+
+    def files(self) -> tuple[File, ...]:
+        """One count a line."""
+        return (_file("search_logs.txt", 32_768, "searches in a 16th of a day (sum 335,889)"),)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another length, or a bad line, is a ValueError."""
+        return _load(self, Bound(1))
+
+
+@value
+class SocialNetwork:
+    """Friends of each of 11,342 students of one university in an online social network.
+
+    337,354 friendships, degrees that sum to 674,708, the largest 1,678. The number of students
+    is public. One unit is one friendship: it moves two degrees by one each. (The paper counts
+    one, and so protects a friendship at twice the ε that it states.)
+
+    Nobody publishes the file: it goes from researcher to researcher, for experiments that
+    compare with the truth, and is public in this sense. `SocialNetworkTwin` stands in for it.
+
+    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    section 5.1 and Appendix C.
+    """
+
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+
+    @property
+    def domain(self) -> Domain:
+        """Students."""
+        return Domain(("student",), (11_342,))
+
+    def files(self) -> tuple[File, ...]:
+        """One degree a line."""
+        return (_file("social_network.txt", 11_342, "friends of a student (sum 674,708)"),)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another length, or a bad line, is a ValueError."""
+        return _load(self, Bound(2, 1))
+
+
+@value
+class KeywordFrequencies:
+    """Searches for each of the 20,000 most frequent keywords over three months.
+
+    The paper's Search Logs as an unattributed histogram (its Figure 5): other data than
+    `SearchLogs`, of which no statistic but the length is printed. The list of keywords is taken
+    as public. One unit is one search, in one cell.
+
+    Nobody publishes the file. `KeywordFrequenciesTwin` stands in for it, and `Surnames` is real
+    data of the same kind.
+
+    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    section 5.1.
+    """
+
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+
+    @property
+    def domain(self) -> Domain:
+        """Keywords, in any public order."""
+        return Domain(("keyword",), (20_000,))
+
+    def files(self) -> tuple[File, ...]:
+        """One count a line."""
+        return (_file("keywords.txt", 20_000, "searches for a keyword"),)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another length, or a bad line, is a ValueError."""
+        return _load(self, Bound(1))
+
+
+def _file(name: str, size: int, what: str) -> File:
+    how = f"nobody publishes it: it should be {size:,} lines, each the number of {what}"
+    return File("hay2010", name, how=how)
+
+
+def _load(dataset: Any, bound: Bound) -> SparseTable:
+    (file,), domain = dataset.files(), dataset.domain
+    path, need, last = file.find(), f"need {domain.size:,} counts, one a line", 0
+    counts = [np.empty(0, np.int64)]
+    for block in lines(path):
+        counts.append(block.codes("line", COUNTS, "a whole number >= 0"))
+        last = block.lines[-1]
+        if (over := sum(map(len, counts)) - domain.size) > 0:
+            raise ValueError(f"{path}, line {block.lines[-over]}: {need}, and this is one more")
+    counts = np.concatenate(counts)
+    if len(counts) < domain.size:
+        raise ValueError(f"{path}, line {last}: ends after {len(counts):,} counts; {need}")
+    return SparseTable.from_dense(domain, counts, bound, truth_public=dataset.truth_public)

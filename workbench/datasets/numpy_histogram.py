@@ -1,0 +1,73 @@
+"""NumpyHistogram: an array of counts in numpy's own format, as benchmarks of the field have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.datasets.delimited import opened
+from workbench.datasets.published import File
+from workbench.domain import Domain
+from workbench.table import Bound, Public, SparseTable
+from workbench.value import parameter, value
+
+
+def _bound(bound: Any) -> str | None:
+    good = isinstance(bound, Bound | Public)
+    return None if good else "need Bound(l0, linf), how far one unit moves the array, or PUBLIC"
+
+
+@value
+class NumpyHistogram:
+    """The counts of a `.npy` file of your own, over a domain of the array's shape.
+
+    A dense array holds its empty cells as well, so that its shape says nothing about the
+    counts: whoever made it chose the domain, and it is taken as public. (An array cut to the
+    values that occur does not have a public shape.) Attributes are `axis0`, `axis1`, …
+
+    One unit is one count of one cell unless `bound` says otherwise; an array of totals cannot
+    be bounded here, so that whoever made it must have. The truth is not public unless you say
+    so.
+    """
+
+    path: str
+    bound: Bound | Public = parameter(Bound(1), check=_bound, doc="how far one unit moves it")
+    truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
+
+    @property
+    def domain(self) -> Domain:
+        """The array's shape; reads the file."""
+        shape = self._array().shape
+        return Domain(tuple(f"axis{i}" for i in range(len(shape))), shape)
+
+    def files(self) -> tuple[File, ...]:
+        """The array."""
+        return (File("", self.path, how="give its path"),)
+
+    def load(self) -> SparseTable:
+        """The table; what is not an array of whole numbers >= 0 is a ValueError."""
+        array = self._array()
+        domain = Domain(tuple(f"axis{i}" for i in range(array.ndim)), array.shape)
+        return SparseTable.from_dense(domain, array, self.bound, truth_public=self.truth_public)
+
+    def _array(self) -> np.ndarray:
+        path = self.files()[0].find()
+        with opened(path) as (stream, _):
+            try:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+            except (ValueError, EOFError, MemoryError) as e:
+                raise ValueError(f"{path} is not a whole .npy array of numbers: {e}") from None
+        if array.dtype.kind not in "iuf" or not array.size or not array.ndim:
+            raise ValueError(
+                f"{path} holds {array.dtype} of shape {array.shape}: need counts, at least one"
+            )
+        if array.dtype.kind == "f":
+            array = array.astype(float)  # half precision takes 2⁵³ for infinite
+        bad = ~((array >= 0) & (array <= 2**53) & (array == np.floor(array)))  # NaN is bad
+        if bad.any():
+            cell = tuple(map(int, np.argwhere(bad)[0]))
+            raise ValueError(
+                f"{path}, cell {cell}: found {array[cell]}, need a whole number >= 0"
+            )
+        return array
