@@ -139,7 +139,7 @@ def _error(rows, series: str, panel: str, metric: str = "MeanAbsoluteError") -> 
     return curve(rows, "query_size", metric=metric, series=series)
 
 
-def _crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
+def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
     """Where `one` falls below `other` for good, straight between points on log axes; NaN: never."""
     gap = (one["mean"] / other["mean"]).map(log)
     above = [x for x in gap.index if gap[x] >= 0]
@@ -175,7 +175,7 @@ def _who_is_best(rows) -> Finding:
         _error(rows, series, "ab") for series in ("priority", "filter, θ = 50")
     )
     last = better(priority.iloc[-1:], filtered.iloc[-1:])
-    where = f"{last.measured}; from {number(_crossing(priority, filtered))} cells"
+    where = f"{last.measured}; from {number(crossing(priority, filtered))} cells"
     return every(parts | {"priority below filter at 500,000": Finding(last.holds, where)})
 
 
@@ -206,8 +206,8 @@ def _wider_counts(rows) -> Finding:
 
 
 def _overtaken(rows) -> Finding:
-    crossing = _crossing(_error(rows, "priority", "c"), _error(rows, "filter, θ = 50", "c"))
-    return Finding(PAPER["c"].covers(crossing), f"from {number(crossing)} cells")
+    where = crossing(_error(rows, "priority", "c"), _error(rows, "filter, θ = 50", "c"))
+    return Finding(PAPER["c"].covers(where), f"from {number(where)} cells")
 
 
 def _twice_the_size(rows) -> Finding:

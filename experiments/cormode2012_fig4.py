@@ -69,24 +69,29 @@ def rows(profile: str, store) -> pd.DataFrame:
         row
         for m, repeat in REPEAT[profile].items()
         for density in DENSITIES
-        for row in _timed(GaussianSparse(m=m, density=density), repeat)
+        for row in _releases(GaussianSparse(m=m, density=density), repeat)
     ]
     told = named(pd.DataFrame(found))
     told["series"] = told.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
     return told
 
 
-def _timed(dataset, repeat: int) -> list[dict]:
+def _releases(dataset, repeat: int) -> list[dict]:
     table = dataset.load()
     ways = {m: partial(m, table) for m in mechanisms(len(table))}
     ways["numpy"] = lambda: usual(table.dense(), BUDGET.epsilon)
+    return timed(dataset, len(table), ways, repeat)
+
+
+def timed(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
+    """One row a way, a mechanism or a name: throughput on `dataset`, which has n non-empty cells."""
     about = {
         "panel": f"m = {power(dataset.m)}",
         "dataset": repr(dataset),
         "truth_public": dataset.truth_public,
         "m": dataset.m,
         "density": dataset.density,
-        "nonempty": len(table),
+        "nonempty": n,
         "epsilon": BUDGET.epsilon,
         "metric": "throughput",
         "repeated": repeat,
@@ -100,7 +105,7 @@ def _timed(dataset, repeat: int) -> list[dict]:
             "theta": getattr(way, "theta", None),
             "seconds": min(times),
             "median_seconds": median(times),
-            "value": len(table) / min(times),
+            "value": n / min(times),
             "trial": f"{way!r} on {dataset!r}",
         }
         for way, times in zip(ways, spent, strict=True)

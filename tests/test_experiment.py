@@ -10,7 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from workbench import DP, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
+from workbench import DP, Dyadic, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, Laborious, PrioritySampling
 
 DATA = datasets.GaussianSparse(m=2000, density=0.05)
@@ -65,6 +65,9 @@ def test_rows_say_everything(tmp_path):
     assert row.released == 50 and row.query_size == 100 and row.seconds > 0 and row.truth_public
     nested = run(sweep(Laborious(B)), tmp_path).iloc[0]
     assert nested.mechanism == "Laborious(PrioritySampling)" and nested.theta == 10
+    tree = PrioritySampling(DP(0.5), 50, theta=10, transform=Dyadic())
+    basis = run(sweep(B, tree), tmp_path)["transform"]
+    assert basis.tolist()[2:] == ["Dyadic()"] * 2 and basis.isna().sum() == 2
 
 
 def test_workers_change_nothing_but_the_time(tmp_path):

@@ -7,18 +7,28 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments import (
+    cormode2012_c6,
     cormode2012_fig2,
     cormode2012_fig3,
+    cormode2012_fig5,
     cormode2012_fig6a,
+    cormode2012_fig6b,
+    cormode2012_fig6c,
+    cormode2012_modern,
+    cormode2012_sec45,
     cormode2012_table1,
     verdicts,
 )
-from workbench import claims, figures
+from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
 from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
+from workbench.metrics import MeanAbsoluteError
+from workbench.table import Bound
 
 HERE = Path(__file__).parents[1] / "experiments"
 SPECS = [
@@ -28,7 +38,8 @@ SPECS = [
 ]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
-    "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-6a-1 c-th"
+    "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
+    "c-c6-1 c-th"
 ).split()
 each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
 
@@ -68,6 +79,7 @@ def rows(curves, along, seeds=6):
 
 
 ABSOLUTE, RELATIVE, SIGNED = "MeanAbsoluteError", "MedianRelativeError", "MeanSignedError"
+CUT = "ErrorCut"
 
 
 def fig2():
@@ -163,6 +175,68 @@ def fig6a():
     return rows(curves, lambda _: {"share": cormode2012_fig6a.SHARES})
 
 
+def fig5():
+    full, cells, filtered = "geometric, dyadic", "geometric", "filter, dyadic"
+    sampled, both = "priority, dyadic", "filter-priority, dyadic"
+    world = {
+        cells: lambda r: 11 * r**0.5,
+        full: lambda r: 900 * r**0.01,
+        filtered: lambda r: 800,
+        both: lambda r: 1000,
+        sampled: lambda r: 4000,
+    }
+    curves = {("a", series, ABSOLUTE): law for series, law in world.items()}
+    curves |= {("b", full, ABSOLUTE): lambda r: 900, ("b", filtered, ABSOLUTE): lambda r: 500}
+    curves |= {("c", s, CUT): lambda r: 0.7 - 0.05 * len(str(r)) for s in (filtered, both)}
+    curves |= {("uniform", s, CUT): lambda r: 0.1 for s in (filtered, both)}
+    made = rows(curves, lambda _: {"query_size": cormode2012_fig5.RANGES})
+    times = {full: 1, filtered: 4, sampled: 2, both: 3, "numpy, dyadic": 0.2}
+    times |= {"our sums, dyadic": 10, "dense sums, dyadic": 1}
+    timed = [
+        {"panel": "sums" if "sums" in s else "throughput", "series": s, "metric": "throughput"}
+        | {"density": d, "value": x, "seconds": 1 / x}
+        for s, x in times.items()
+        for d in cormode2012_fig5.DENSITIES
+    ]
+    return pd.concat([made, pd.DataFrame(timed)], ignore_index=True)
+
+
+def fig6b():
+    panel = cormode2012_fig6b.JUDGED
+    world = {
+        "geometric": lambda x: 5e4 * x**0.5,
+        "geometric, dyadic": lambda x: 1500,
+        "filter, dyadic": lambda x: 1000,
+    }
+    curves = {(panel, series, ABSOLUTE): law for series, law in world.items()}
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+
+
+def fig6c():
+    curves = {
+        (cormode2012_fig6c.JUDGED, series, CUT): lambda x: 0.1
+        for series in ("filter, dyadic", "filter-priority, dyadic")
+    }
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+
+
+def sec45():
+    panel = cormode2012_sec45.JUDGED
+    world = {cormode2012_sec45.GEOMETRIC: 1e4, cormode2012_sec45.SYNTHESIS: 4e4}
+    curves = {(panel, name, ABSOLUTE): lambda x, n=n: n * x**0.5 for name, n in world.items()}
+    return rows(curves, lambda _: {"share": cormode2012_sec45.SHARES}).assign(epsilon=1.0)
+
+
+def c6():
+    sketch, depths = "count sketch, mean", {"depth": cormode2012_c6.DEPTHS}
+    world = {sketch: 70, "priority": 18, "filter": 1.5, "filter-priority": 3}
+    curves = {("range", s, ABSOLUTE): lambda r, x=x: x * r**0.5 for s, x in world.items()}
+    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+        curves[panel, sketch, ABSOLUTE] = lambda d: 70 + 5 * d
+    ranges = {"query_size": cormode2012_c6.RANGES}
+    return rows(curves, lambda panel: ranges if panel == "range" else depths)
+
+
 def table1():
     printed = {"Census Income (UCI), age/5": (0.03, 20), "Adult, seven attributes": (0.0014, 9)}
     printed["OnTheMap twin, 4001 places"] = 0.051, 150
@@ -178,7 +252,12 @@ def table1():
 WORLDS = {
     cormode2012_fig2: fig2,
     cormode2012_fig3: fig3,
+    cormode2012_fig5: fig5,
     cormode2012_fig6a: fig6a,
+    cormode2012_fig6b: fig6b,
+    cormode2012_fig6c: fig6c,
+    cormode2012_sec45: sec45,
+    cormode2012_c6: c6,
     cormode2012_table1: table1,
 }
 BROKEN = {  # claim: what makes it false, as (panel, series, metric, factor, added)
@@ -198,7 +277,15 @@ BROKEN = {  # claim: what makes it false, as (panel, series, metric, factor, add
     "c-3c-1": ("c", "filter-priority, θ = 20", ABSOLUTE, 5, 0),
     "c-3c-2": ("c", "filter-priority, θ = 20, s = 2·10⁵", ABSOLUTE, 2, 0),
     "c-3d-1": ("d", "filter-priority, θ = 50", ABSOLUTE, 3, 0),
+    "c-5a-1": ("a", "geometric, dyadic", ABSOLUTE, 2, 0),
+    "c-5a-2": ("throughput", "filter, dyadic", "throughput", 3, 0),
+    "c-5b-1": ("b", "filter, dyadic", ABSOLUTE, 2, 0),
+    "c-5c-1": ("uniform", "filter-priority, dyadic", CUT, 3, 0),
     "c-6a-1": (cormode2012_fig6a.JUDGED, "filter", RELATIVE, 100, 0),
+    "c-6b-1": (cormode2012_fig6b.JUDGED, "filter, dyadic", ABSOLUTE, 2, 0),
+    "c-6c-1": (cormode2012_fig6c.JUDGED, "filter, dyadic", CUT, 1, -0.2),
+    "c-45-1": (cormode2012_sec45.JUDGED, cormode2012_sec45.SYNTHESIS, ABSOLUTE, 0.7, 0),
+    "c-c6-1": ("range", "priority", ABSOLUTE, 2, 0),
 }
 CHECKS = [
     (spec, claim)
@@ -250,6 +337,211 @@ def test_tables_run_without_any_file(monkeypatch, tmp_path):
     found = cormode2012_table1.rows("quick", tmp_path)
     assert list(found.name.unique()) == ["OnTheMap twin, 4001 places"]
     assert len(cormode2012_table1.absent(found)) == len(cormode2012_table1.DATASETS) - 1
+
+
+@pytest.mark.parametrize(
+    "panel, series, factor, added, says",
+    [
+        ("a", "priority, dyadic", 0.15, 0, "priority worse than the filter: no"),
+        ("a", "filter-priority, dyadic", 0.7, 0, "filter better than filter-priority: no"),
+        ("a", "geometric", 0.3, 0, "better than the table of cells from 10⁴: no"),
+        ("c", "filter, dyadic", 1, 0.5, "filter, dyadic, skewed: by 30 % to 60 %: no"),
+        ("throughput", "priority, dyadic", 0.4, 0, "always faster: no"),
+    ],
+)
+def test_each_part_of_a_claim_is_checked(panel, series, factor, added, says):
+    world = fig5()
+    there = (world.panel == panel) & (world.series == series)
+    world.loc[there, "value"] = world.value[there] * factor + added
+    told = claims.judge(cormode2012_fig5.CLAIMS, world, "quick")
+    assert sum(v.outcome == DIFFERS and says in v.measured for v in told) == 1
+
+
+def test_an_error_that_follows_the_range_is_not_flat():
+    world = fig5()
+    there = (world.panel == "a") & (world.series == "priority, dyadic")
+    world.loc[there, "value"] *= 1 + (world.query_size[there] / 1e5)
+    found = cormode2012_fig5.CLAIMS[0].judge(world, "quick")
+    assert (
+        found.outcome == DIFFERS and "priority, dyadic: error nearly flat: no" in found.measured
+    )
+
+
+def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(60, 6, (2000, 40)), rng.normal(100, 10, (2000, 40))
+    made = [
+        {"panel": "c", "series": series, "consistent": kept, "query_size": x, "seed": seed}
+        | {"metric": ABSOLUTE, "value": values[x, seed]}
+        for series, kept, values in (("filter, dyadic", False, b),)
+        + (("filter, dyadic, consistent", True, a),)
+        for x in range(2000)
+        for seed in rng.permutation(40)
+    ]
+    found = cormode2012_fig5.cut(pd.DataFrame(made), "query_size")
+    assert set(found.metric) == {CUT} and set(found.series) == {"filter, dyadic"}
+    told = claims.intervals(found, "query_size")
+    np.testing.assert_allclose(told["mean"], 1 - a.mean(axis=1) / b.mean(axis=1))
+    covered = ((told.low < 0.4) & (0.4 < told.high)).mean()
+    assert 0.93 < covered < 0.97
+
+
+def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
+    told = cormode2012_fig5._same_cost(fig5())
+    assert told.measured == f"{5 / 1.4:.3g}–{5 / 1.15:.3g}×" and told.holds
+
+
+def test_the_plain_way_sums_the_same_tree():
+    table = cormode2012_fig5.GaussianSparse(m=1000).load()
+    nodes, sums = cormode2012_fig5.DYADIC.on(table.domain).forward(table.keys, table.counts)
+    dense = cormode2012_fig5._dense(table)
+    assert len(dense) == 2 * 1024 - 1
+    assert sorted(dense[dense > 0]) == sorted(sums)
+
+
+def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
+    domain = cormode2012_fig5.UNIFORM.domain
+    filtered, both = cormode2012_fig5.filters(domain, cormode2012_fig5.SIZE)
+    assert (filtered.theta, filtered.cut(domain, 1), both.theta) == (None, 630, 504)
+    assert cormode2012_fig5.DYADIC.on(domain).parts[0].touched == cormode2012_fig5.TOUCHED
+    twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
+    filtered, both = cormode2012_fig5.filters(twin, cormode2012_fig6b.SIZE)
+    assert (filtered.cut(twin, 1), both.theta) == (1041, 833)
+
+
+@pytest.mark.parametrize("spec", [cormode2012_fig6a, cormode2012_fig6b])
+def test_commuting_data_is_in_the_order_of_work_places(spec):
+    for dataset in spec.DATASETS.values():
+        try:
+            assert dataset.domain.attributes == ("work", "home")
+        except FileNotFoundError:
+            continue
+
+
+def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
+    from workbench.datasets import GaussianSparse, published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    small = {cormode2012_fig6b.JUDGED: GaussianSparse(m=40_000)}
+    small["Rhode Island, tracts"] = cormode2012_fig6b.DATASETS["Rhode Island, tracts"]
+    monkeypatch.setattr(cormode2012_fig6b, "DATASETS", small)
+    monkeypatch.setattr(cormode2012_fig6b, "SIZE", 4000)
+    for spec, series in ((cormode2012_fig6b, 5), (cormode2012_fig6c, 4)):
+        found = spec.rows("quick", tmp_path)
+        assert (
+            set(found.panel) == {cormode2012_fig6b.JUDGED} and found.series.nunique() == series
+        )
+        assert spec.absent(found) == ["Rhode Island, tracts: not at hand"]
+        assert len(spec.beside(found)) and claims.judge(spec.CLAIMS, found, "quick")
+        assert spec.panels(found)
+
+
+def test_the_best_number_of_rows_is_told_at_either_size():
+    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+        world = c6()
+        world.loc[(world.panel == panel) & (world.depth == 1), "value"] *= 2
+        (found,) = claims.judge(cormode2012_c6.CLAIMS, world, "quick")
+        assert found.outcome == DIFFERS and found.measured.count(": no") == 1
+
+
+@pytest.mark.parametrize("size", [cormode2012_c6.SIZE, cormode2012_c6.LARGE])
+def test_the_line_of_theory_is_the_variance_of_every_sketch(size):
+    squares = float(np.square(cormode2012_c6.DATA.load().counts).sum())
+    told = cormode2012_c6.theory(size)[1](np.array(cormode2012_c6.DEPTHS))
+    each = [cormode2012_c6.sketch(size, d).variance(squares, 1) for d in cormode2012_c6.DEPTHS]
+    np.testing.assert_allclose(told, each)
+
+
+def test_totals_of_published_tables_are_as_stated():
+    for name, dataset in cormode2012_sec45.DATASETS.items():
+        try:
+            assert dataset.load().total == cormode2012_sec45.TOTALS[name]
+        except FileNotFoundError:
+            continue
+    assert cormode2012_modern.DATA.load().total == cormode2012_modern.TOTAL
+    assert cormode2012_modern.DATA.load().counts.max() <= cormode2012_modern.LARGEST
+
+
+def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(300, 30, (2000, 40)), rng.normal(100, 10, (2000, 40))
+    made = [
+        {"series": series, "epsilon": 1.0, "share": x, "seed": seed, "value": values[x, seed]}
+        for series, values in ((cormode2012_sec45.SYNTHESIS, a), ("geometric", b))
+        for x in range(2000)
+        for seed in rng.permutation(40)
+    ]
+    found = cormode2012_sec45.ratio(pd.DataFrame(made), "geometric")
+    assert set(found.metric) == {"ErrorRatio"} and len(found) == a.size
+    told = claims.intervals(found, "share")
+    np.testing.assert_allclose(told["mean"], a.mean(axis=1) / b.mean(axis=1))
+    assert 0.93 < ((told.low < 3) & (told.high > 3)).mean() < 0.97
+
+
+def test_synthesis_by_work_place_keeps_every_place_in_its_total():
+    table = SparseTable(
+        Domain(("work", "home"), (3, 4)),
+        np.array([0, 3, 9, 10]),
+        np.array([5, 1, 7, 2]),
+        Bound(1, 1),
+        truth_public=True,
+    )
+    parts = dict(cormode2012_sec45._rows(table))
+    assert [(start, part.total) for start, part in parts.items()] == [(0, 6), (8, 9)]
+    assert list(parts[8].keys) == [1, 2] and parts[8].domain.shape == (4,)
+    data = SimpleNamespace(load=lambda: table, truth_public=True)
+    metrics = [MeanAbsoluteError(RandomRanges(12, 1)), MeanAbsoluteError(RandomRanges(1, 50))]
+    found = cormode2012_sec45._places(data, metrics, seeds=5)
+    assert (found[found.query_size == 12].value == 0).all(), "all jobs are there"
+    assert (found[found.query_size == 1].value > 0).any()
+
+
+def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
+    from workbench.datasets import GaussianSparse, published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    spec, data = cormode2012_sec45, GaussianSparse(m=10_000)
+    monkeypatch.setattr(spec, "DATASETS", {**spec.DATASETS, spec.JUDGED: data})
+    monkeypatch.setattr(spec, "TOTALS", {**spec.TOTALS, spec.JUDGED: int(data.load().total)})
+    found = spec.rows("quick", tmp_path)
+    assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.absent(found)) == 2
+    assert found.series.nunique() == 6 and len(spec.panels(found)) == 2
+    assert len(spec.beside(found)) == 4 and claims.judge(spec.CLAIMS, found, "quick")
+    replaced = found[found.series == spec.REPLACED]
+    assert set(replaced.relation) == {"replace-one-unit"} and set(replaced.epsilon) == {1.0}
+    assert replaced.trial.str.contains("epsilon=0.5").all()
+
+
+def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_path):
+    spec = cormode2012_modern
+    told = [*spec.full(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
+    told += spec.others(1.0, 10, 10)
+    made = pd.DataFrame(
+        {"mechanism": type(m).__name__, "panel": panel, "query_size": n, "seed": seed}
+        | {"transform": repr(m.transform) if getattr(m, "transform", None) else None}
+        | {"consistent": getattr(m, "consistent", None), "theta": getattr(m, "theta", None)}
+        | {"delta": m.budget.delta, "epsilon": 1.0, "bytes": 8, "target": 10}
+        | {"metric": ABSOLUTE, "value": 1.0}
+        for m in told
+        for panel in ("ε", "size")
+        for n in spec.QUERIES
+        for seed in range(2)
+    )
+    named = spec.named_apart(made)
+    assert named.series.nunique() == len(told)
+    fig = plots.grid(spec.drawn(named), spec.PANELS, columns=3)
+    lines = [line for ax in fig.axes for line in ax.lines]
+    looks = {
+        (line.get_color(), line.get_marker(), str(line._dash_pattern), line.get_label())
+        for line in lines
+    }
+    assert len({look[:3] for look in looks}) == len({look[3] for look in looks}) == len(looks)
+    hollow = {line.get_label() for line in lines if line.get_markerfacecolor() == "white"}
+    assert hollow == {"stability histogram", "Dirichlet synthesis"}
+    assert spec.best(named).shape == (2, 3)
+    plt.close(fig)
 
 
 # --- the words of claims, as numbers

@@ -68,6 +68,20 @@ def test_mechanisms_are_named_in_words():
     assert "series" not in kinds, "the rows that came in are as they were"
 
 
+def test_a_basis_is_named_and_told_apart():
+    kinds = rows(*[("HighPassFilter", 5.0, 2.0)] * 4)
+    bases = (None, "Dyadic()", "Dyadic()", "Haar()")
+    each = len(kinds) // len(bases)
+    kinds["transform"] = [basis for basis in bases for _ in range(each)]
+    kinds["consistent"] = [i == 2 for i in range(len(bases)) for _ in range(each)]
+    names = ["filter", "filter, dyadic", "filter, dyadic, consistent", "filter, Haar"]
+    assert list(plots.named(kinds).series.unique()) == names
+    _, [ax] = plots.panels()
+    plots.curves(plots.named(kinds), "query_size", "series", ax)
+    assert len({str(line._dash_pattern) for line in drawn(ax).values()}) == 4
+    assert {line.get_color() for line in drawn(ax).values()} == {plots.LOOKS["filter"][0]}
+
+
 def test_curves_are_means_over_seeds_with_labels_and_units():
     fig, [ax] = plots.panels()
     plots.curves(plots.named(BOTH), "query_size", "series", ax)
@@ -125,6 +139,13 @@ def test_wide_intervals_and_single_seeds_do_not_spoil_a_logarithmic_axis():
         plots.curves(plots.named(frame), "query_size", "series", ax)
         fig.canvas.draw()
         assert ax.get_ylim()[0] > 1
+
+
+def test_a_band_is_drawn_whole_where_it_can_be():
+    wide = plots.named(rows(("HighPassFilter", 5.0, 2.0), seeds=3, spread=1.9))
+    _, [ax] = plots.panels()
+    plots.curves(wide, "query_size", "series", ax, log="x")
+    assert ax.get_ylim()[0] < plots.intervals(wide, "query_size").low.min() < 0
 
 
 def test_mixed_metrics_and_no_rows_are_refused():

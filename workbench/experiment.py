@@ -17,7 +17,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from itertools import product
@@ -162,7 +162,7 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
 
 
 def _parameters(x: Any) -> dict:
-    """The plain fields of a mechanism, and of one that it wraps, as columns."""
+    """The fields of a mechanism, and of one that it wraps, as columns: plain ones, or their text."""
     told: dict = {}
     for f in fields(x):
         v = getattr(x, f.name)
@@ -170,6 +170,8 @@ def _parameters(x: Any) -> dict:
             told |= _parameters(v)
         elif isinstance(v, int | float | str | bool):
             told[f.name] = v
+        elif is_dataclass(v) and f.name != "budget":  # told by epsilon and delta
+            told[f.name] = repr(v)
     return told
 
 

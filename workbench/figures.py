@@ -117,7 +117,8 @@ def load(folder: str | Path) -> Figure:
                 f"{manifest['command']} --force"
             )
     read = pd.read_csv(into / "verdicts.csv", dtype=str, keep_default_na=False)
-    return Figure(into, manifest, pd.read_csv(into / "rows.csv"), read)
+    rows = pd.read_csv(into / "rows.csv", low_memory=False)  # a column's kind, from all of it
+    return Figure(into, manifest, rows, read)
 
 
 def write(path: Path, put: Callable[[Path], Any]) -> str:

@@ -3,7 +3,7 @@
 The same mechanism looks the same in every figure: colour and marker follow from its name in words
 (`named` puts it into a column `series`). Colours are Okabe and Ito's, which the colour-blind tell
 apart; markers differ too, for print without colour. A mark is a mean over seeds, its band the 95 %
-interval of that mean; grey is what the paper prints, dashes are theory.
+interval of that mean, hollow where δ > 0 is promised; grey is what the paper prints, dashes theory.
 """
 
 from __future__ import annotations
@@ -50,9 +50,15 @@ LOOKS = {  # series in words: colour, marker
     "priority": ("#D55E00", "v"),
     "filter-priority": ("#009E73", "P"),
     "uniform": ("#CC79A7", "X"),
+    "count sketch": ("#999933", "d"),
+    "ALP": ("#882255", "*"),
+    "stability histogram": ("#332288", "p"),
+    "Dirichlet synthesis": ("#AA4499", "h"),
+    "lean synthesis": ("#661100", "H"),
 }
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
-_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)))  # of one look drawn repeatedly
+# of one look drawn repeatedly
+_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
 
 WORDS = {  # mechanisms in words
     "GeometricHistogram": "geometric",
@@ -60,6 +66,12 @@ WORDS = {  # mechanisms in words
     "ThresholdSampling": "threshold",
     "PrioritySampling": "priority",
     "UniformSampling": "uniform",
+    "CountSketch": "count sketch",
+    "StabilityHistogram": "stability histogram",
+    "DirichletSynthesis": "Dirichlet synthesis",
+    "Dyadic()": "dyadic",
+    "Dyadic(split='geometric')": "weighted dyadic",
+    "Haar()": "Haar",
 }
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 LABELS = {  # columns and metrics, as axes call them
@@ -78,14 +90,27 @@ LABELS = {  # columns and metrics, as axes call them
     "MeanSignedError": "estimate − truth (counts)",
     "MedianRelativeError": "median relative error",
     "HeldCells": "true cells released",
+    "ErrorRatio": "error (geometric = 1)",
+    "MeanSquaredError": "squared error (counts²)",
+    "PriorShare": "share of the prior",
+    "depth": "rows of the sketch, d",
+    "bytes": "size (bytes)",
+    "ErrorCut": "error cut by\nconsistency",
 }
-FRACTIONS = {"share", "density", "MedianRelativeError", "HeldCells"}  # shown in per cent
+FRACTIONS = {
+    "share",
+    "density",
+    "MedianRelativeError",
+    "HeldCells",
+    "ErrorCut",
+    "PriorShare",
+}  # shown in per cent
 
 styled = mpl.rc_context(STYLE)
 
 
 def named(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
-    """The rows with a column `series`: each mechanism in words, then the parameters `told`.
+    """The rows with a column `series`: each mechanism in words, its basis, the parameters `told`.
 
     >>> rows = pd.DataFrame({"mechanism": ["PrioritySampling"], "theta": [40.0], "size": [1e5]})
     >>> named(rows, "theta", "size").series[0]
@@ -101,10 +126,13 @@ def named(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
             name = f"filter-{name}"
         if row.get("sides", 2) == 1:
             name = f"one-sided {name}"
-        said = [f"{SYMBOLS.get(p, p)} = {row[p]:,g}" for p in told if row.get(p, 0) > 0]
-        return ", ".join([inner + name, *said])
+        basis = row.get("transform") or ""
+        said = [WORDS.get(basis, basis), "consistent" * bool(row.get("consistent"))]
+        said += [f"{SYMBOLS.get(p, p)} = {row[p]:,g}" for p in told if row.get(p, 0) > 0]
+        return ", ".join([inner + name, *filter(None, said)])
 
-    kinds = [c for c in ("mechanism", "theta", "sides", *told) if c in rows]
+    known = ("mechanism", "theta", "sides", "transform", "consistent")
+    kinds = [c for c in (*known, *told) if c in rows]
     kinds = list(dict.fromkeys(kinds))
     names = {key: words(dict(zip(kinds, key, strict=True))) for key in _keys(rows[kinds])}
     return rows.assign(series=[names[key] for key in _keys(rows[kinds])])
@@ -200,7 +228,7 @@ def curves(
         raise ValueError("there are no rows to draw")
     what = _measured(rows, value)
     for name, group in rows.groupby(series, sort=False):
-        _curve(group, x, at or x, value, name, ax)
+        _curve(group, x, at or x, value, name, ax, "y" in log)
     _label(ax, "x", x, "x" in log, xlabel)
     _label(ax, "y", what, "y" in log, ylabel)
     return ax
@@ -216,17 +244,20 @@ def _measured(rows: pd.DataFrame, value: str) -> str:
     return metrics[0]
 
 
-def _curve(group: pd.DataFrame, x: str, at: str, value: str, name: str, ax: Axes) -> None:
+def _curve(
+    group: pd.DataFrame, x: str, at: str, value: str, name: str, ax: Axes, log: bool
+) -> None:
     points = intervals(group.assign(value=group[value].astype(float)), at)
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
     color, marker, dashes = _look(name, ax)
+    approximate = "delta" in group and group.delta.max() > 0
     ax.plot(
         points.x,
         points["mean"],
         color=color,
         marker=marker,
         linestyle=dashes,
-        markerfacecolor=color if dashes == "-" else "white",
+        markerfacecolor="white" if approximate else color,
         label=name,
     )
     bounded = points[np.isfinite(points.low)]
@@ -234,9 +265,10 @@ def _curve(group: pd.DataFrame, x: str, at: str, value: str, name: str, ax: Axes
         ax.fill_between(
             bounded.x, bounded.low, bounded.high, color=color, alpha=0.2, linewidth=0, zorder=1
         )
-    ax.update_datalim(
-        bounded[["x", "high"]]
-    )  # low may be 0 or less, which has no place on a log
+    for end in (
+        ("high",) if log else ("low", "high")
+    ):  # low may be <= 0, and has no place on a log
+        ax.update_datalim(bounded[["x", end]])
 
 
 @contextmanager
@@ -405,7 +437,7 @@ def _roomy(ax: Axes, which: str) -> bool:
 
 
 def _percent(x: float, _=None) -> str:
-    return f"{100 * x:.3g} %"
+    return f"{100 * x:.3g} %".replace("-", "−")
 
 
 def _number(x: float, _=None) -> str:
