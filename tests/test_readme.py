@@ -46,6 +46,6 @@ def test_every_room_is_on_the_map():
     shown = " ".join(re.findall(r"^\| (`.*?) \|", README, re.M))
     for path in (ROOT / "workbench").iterdir():
         room = path.stem
-        if room.startswith("_") or path.suffix not in ("", ".py") or room == "value":
+        if room.startswith("_") or path.suffix not in ("", ".py") or room in ("value", "compiled"):
             continue
         assert f"`{room}" in shown, room
