@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "workbench"
 FLOORS = (
     "value compiled privacy domain hierarchy workload transform table records interactions estimates "
-    "noise mechanism inference metrics datasets claims mechanisms experiment session audit plots "
-    "figures reproduce report widgets cli"
+    "noise mechanism inference metrics datasets claims mechanisms advice experiment session audit "
+    "plots figures reproduce report widgets cli"
 ).split()
 PRIVATE = {"table", "records", "interactions", "datasets", "noise", "mechanism", "mechanisms"}
 

@@ -8,8 +8,8 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 
 _ROOMS = (
-    "claims cli compiled datasets domain estimates experiment figures inference mechanism mechanisms "
-    "metrics noise plots privacy report reproduce table transform value workload"
+    "advice claims cli compiled datasets domain estimates experiment figures inference mechanism "
+    "mechanisms metrics noise plots privacy report reproduce table transform value workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
@@ -19,6 +19,7 @@ _NAMES = {
     "table": "PUBLIC Bound SparseTable",
     "mechanism": "Mechanism Release",
     "claims": "Claim Verdict",
+    "advice": "Advice advise",
     "experiment": "Sweep Trial run",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}

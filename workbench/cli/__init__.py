@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from workbench.cli import bench, data, lab, release, reproduce, screen, show
+from workbench.cli import advise, bench, data, lab, release, reproduce, screen, show
 
 
 class _Commands(TyperGroup):
@@ -38,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(reproduce.reproduce)
+app.command()(advise.advise)
 app.command(cls=release.Command)(release.release)
 app.command()(show.show)
 app.add_typer(data.app, name="data")
