@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_not_recommended():
     advice = advise(Domain(("x",), (10**10,)), 1, 10**5, density=1e-6, mean=50, spread=5)
     unfit = {(o.summary, o.transform) for o in advice.options if not o.fits}
     assert {("full table", t) for t in ("", "Dyadic", "Haar")} <= unfit
-    assert ("count sketch", "") in unfit, "its ranges are unknown"
+    assert ("count sketch", "") in unfit, "its answers visit every cell"
     assert "*" in repr(advice) and "not recommended" in repr(advice)
     single = advise(Domain(("x",), (2**13,)), 1, 2**13, queries=[1], **MODEL)
     assert all(o.fits for o in single.options)
@@ -255,7 +255,6 @@ def test_extremes(m, epsilon, model):
     for size in {1, min(m, 2**28)}:
         advice = advise(Domain(("x",), (m,)), epsilon, size, delta=1e-6, queries={1, m}, **told)
         frame = advice.to_frame()
-        frame = frame[frame.error.notna() | (frame.summary != "count sketch")]
         numbers = frame[["error", "rmse", "noise", "bias", "sampling", "cells"]].to_numpy()
         assert np.isfinite(numbers).all() and (numbers >= 0).all()
         assert (frame.error <= 1.03 * frame.rmse + 1e-3).all()

@@ -16,7 +16,7 @@ from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
 from workbench.noise.laws import two_sided
 
-getcontext().prec = 60
+getcontext().prec = 90
 BOUNDS = [
     Bound(),
     Bound(3, 1),

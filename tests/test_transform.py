@@ -395,3 +395,57 @@ def test_a_released_tree_is_the_same_after_saving(transform, tmp_path):
     np.testing.assert_array_equal(again.answer(asked), release.answer(asked))
     assert again.estimate.transform == transform and again.privacy == release.privacy
     assert list(again.to_frame().columns)[-2:] == ["count", "noisy"]
+
+
+def test_boxes_that_cover_rows_in_full_are_one_range():
+    domain, full = (
+        Domain(("x", "y", "z"), (8, 4, 5)),
+        Boxes([[1, 0, 0], [3, 0, 0]], [[4, 4, 5]] * 2),
+    )
+    which, ranges = full.intervals(domain)
+    assert which.tolist() == [0, 1]
+    assert (ranges.lo.tolist(), ranges.hi.tolist()) == ([20, 60], [80, 80])
+    with pytest.raises(ValueError, match="ranges of keys: need at most"):
+        Boxes([[0, 0]], [[2**30, 1]]).intervals(Domain(("x", "y"), (2**30, 2**30)))
+
+
+@pytest.mark.parametrize("sets", [[[], []], [], [[], [3], []]])
+def test_empty_subsets_are_no_ranges(sets):
+    tree, some = exact(filled((9,)), Dyadic()), Subsets.of(sets)
+    np.testing.assert_allclose(tree.answer(some), filled((9,)).answer(some))
+
+
+def test_a_consistent_tree_gives_no_standard_errors():
+    release = HighPassFilter(B, 1, transform=Dyadic(), consistent=True)(filled((9,)))
+    assert release.estimate.consistent
+    assert np.isnan(release.answer(Ranges([3], [4]), error=True)[1]).all()
+
+
+def test_coefficients_have_places_in_the_largest_domain():
+    places = Haar().on(Domain(("x",), (2**63 - 1,))).places(np.array([0, 1, 2, 3]))
+    assert places["lo"].tolist() == [0, 0, 0, 2**62]
+    assert places["hi"].tolist() == [2**63 - 1, 2**63 - 1, 2**62, 2**63 - 1]
+
+
+@pytest.mark.parametrize("wrong", [1, np.zeros(3), "True"])
+def test_choices_are_what_they_look_like(wrong):
+    with pytest.raises(ValueError, match="HighPassFilter.consistent = .*need one of"):
+        HighPassFilter(B, 5, transform=Dyadic(), consistent=wrong)
+    with pytest.raises(ValueError, match="Dyadic.dims = .*need one of"):
+        Dyadic(True)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: HighPassFilter(DP(1e-20), size=3)(filled((9,))),
+    lambda: HighPassFilter(B, 5, transform=Dyadic())(filled((9,), bound=Bound(1, 1e300))),
+    lambda: PrioritySampling(B, 5, transform=LINE[1])(filled((9,), bound=Bound(1, 1e299))),
+], ids=["tiny ε", "huge l1", "huge l1, split"])  # fmt: skip
+def test_a_price_out_of_reach_is_refused_in_words(make):
+    with pytest.raises(ValueError, match=r"epsilon = \S+ is too small where one unit moves"):
+        make()
+
+
+@pytest.mark.parametrize("wrong", [{"l0": 10**400}, {"linf": 10**400}, {"l1": 10**400}])
+def test_bounds_beyond_floats_are_refused(wrong):
+    with pytest.raises(ValueError, match="Bound.l.* is not allowed"):
+        Bound(**wrong)

@@ -23,8 +23,8 @@ sampling below τ²/4, since |v|·(τ − |v|) <= τ²/4. No θ can then be chos
 
 Differs  a priority sample's τ_s is taken where the expected size is `size`; of a range's places, where
          there are more than 200, a fixed 200 are looked at. Haar is there for the full table alone: of
-         nested coefficients what a filter loses is not independent. Of a sketch only single cells are
-         known: its hash functions are independent for two cells, not for four.
+         nested coefficients what a filter loses is not independent. A sketch's hash functions are
+         taken for independent, and its ranges for normal.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from scipy.special import ndtr, xlog1py, xlogy
 
 from workbench import noise
 from workbench.domain import Domain
+from workbench.estimates import hashes
 from workbench.mechanism import looks
 from workbench.mechanisms import (
     CountSketch,
@@ -342,12 +343,20 @@ def _wavelet(law: Law, domain: Domain, query: int) -> Off:
     return Off(query, error, rmse, rmse, 0.0, 0.0, rmse)
 
 
-def _sketch(law: Law, width: int, m: int, model: Declared | None) -> Off:
-    """Of a single cell of a sketch: each other shares its bucket with probability 1/width."""
+def _sketch(query: int, law: Law, width: int, m: int, model: Declared | None) -> Off:
+    """Of a sketch: each other cell shares a cell's bucket with probability 1/width.
+
+    Of r cells the variance is (r·Σ c² over the other cells + Σ (c + c')² over pairs of their own) /
+    width: a sum of so many that it is taken for normal.
+    """
     counts, weights = model.counts() if model else np.ones((2, 1))
-    hits = (m - 1) / width * (model.density if model else 0)
-    parts = law.variance, 0.0, hits * float(weights @ counts**2)
+    density = model.density if model else 0
+    hits, square = (m - 1) / width * density, float(weights @ counts**2)
+    pairs = query * (query - 1) / width * (density * float(weights @ counts)) ** 2
+    parts = query * law.variance, 0.0, query * hits * square + pairs
     rmse = sqrt(sum(parts))
+    if query > 1:
+        return Off(query, sqrt(2 / pi) * rmse, rmse, *map(sqrt, parts), inf)
     t = _times(rmse, counts.max() + 1 / law.decay)
     size = -np.log1p(2 * np.sin(t / 2) ** 2 * law.variance)
     size = size - 2 * hits * (weights @ np.sin(np.outer(counts, t) / 2) ** 2)
@@ -436,8 +445,10 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
         if model and model.density and not getattr(mechanism, "transform", None):
             counts, weights = model.counts()
             kept = float(weights @ law.moments(counts).chance)
-        fits = cells <= min(_SPARE * size, noise.MOST) and all(x.error >= 0 for x in off)
-        if isinstance(mechanism, GeometricHistogram):
+        fits = cells <= min(_SPARE * size, noise.MOST)
+        if isinstance(mechanism, CountSketch):  # an answer visits each cell
+            fits &= max(queries) <= hashes.MOST // 16
+        elif isinstance(mechanism, GeometricHistogram):
             fits &= cells * _BYTES <= mechanism.memory
         elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
             off = tuple(x._replace(worst=inf) for x in off)
@@ -481,8 +492,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
             sampled = _priority(replace(law, theta=float(theta)), nodes, size)
             take("filter-priority", made, sampled)
         if not transform:
-            single, unknown = _sketch(law, size, m, model), [nan] * 5 + [inf]
-            off = tuple(single if q == 1 else Off(q, *unknown) for q in queries)
+            off = tuple(_sketch(q, law, size, m, model) for q in queries)
             add("count sketch", CountSketch(pure, width=size), law, size, off)
             if budget.delta:
                 made = StabilityHistogram(budget)
@@ -491,7 +501,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
     if not all(o.fits for o in options):
         notes.append(
             f"* not recommended: more than {_SPARE} times the size asked for, or than fits in memory, "
-            "or errors that are not known (?)."
+            "or than answers can visit."
         )
     return tuple(options), tuple(notes)
 

@@ -98,7 +98,7 @@ def refuse_larger(mechanism: Any, m: int) -> None:
     if mechanism.size > m:
         name = type(mechanism).__name__
         raise ValueError(
-            f"{name}.size = {mechanism.size} is not allowed: need at most {m}, its domain"
+            f"{name}.size = {mechanism.size} is not allowed: need at most {m}, all that there are"
         )
 
 
@@ -124,8 +124,8 @@ def dense_counts(mechanism: Any, table: SparseTable) -> np.ndarray:
     need = 32 * table.domain.size  # counts, noisy counts, and what is made of them
     if need > mechanism.memory:
         raise ValueError(
-            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: {table.domain.size} "
-            f"cells need some {need} bytes"
+            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: "
+            f"{table.domain.size} cells need some {need} bytes"
         )
     return table.dense().ravel()
 
@@ -203,6 +203,8 @@ class Release:
         noise = (
             "simulated: replayable, not to be published"
             if self.simulated
+            else "drawn with floating point: idealised, not to be published"
+            if any(r.idealised for r in self.ledger)
             else "system randomness"
         )
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+_UNIT = 1e300  # no unit moves more
 _MOST = 2**53  # counts up to here, and their sums in float64, are exact
 
 
@@ -36,15 +37,13 @@ class Bound:
         for name in ("l0", "linf", "l1"):
             if hasattr(x := getattr(self, name), "item"):  # numpy's integers wrap
                 object.__setattr__(self, name, x.item())
-        whole = (
-            isinstance(self.l0, int | float) and isfinite(self.l0) and self.l0 == int(self.l0)
-        )
-        if isinstance(self.l0, bool) or not whole or self.l0 < 1:
+        whole = isinstance(self.l0, int | float) and 1 <= self.l0 <= _UNIT
+        if isinstance(self.l0, bool) or not whole or self.l0 != int(self.l0):
             raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
         if self.l1 is None:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
-            if not (isfinite(x := getattr(self, name)) and x > 0):
+            if not 0 < (x := getattr(self, name)) <= _UNIT:
                 raise ValueError(
                     f"Bound.{name} = {x!r} is not allowed: need a finite number > 0"
                 )

@@ -97,23 +97,23 @@ class Dyadic:
     dims: int = parameter(1, choices=(1, 2), doc="2: boxes over two attributes")
     split: str = parameter("uniform", choices=("uniform", "geometric"), doc="of ε by level")
 
-    def on(self, domain: Domain) -> Tree:
+    def on(self, domain: Domain) -> DyadicBasis:
         """The tree over the domain's keys, or the product of its two attributes' trees."""
         if self.dims > 1 and len(domain.shape) != self.dims:
             raise ValueError(
                 f"Dyadic.dims = {self.dims} is not allowed on {len(domain.shape)} attributes: need 1, "
                 f"or a domain of {self.dims} attributes"
             )
-        return Tree(self, domain)
+        return DyadicBasis(self, domain)
 
 
 @value
 class Haar:
     """Unnormalised Haar wavelet: the total, and left minus right half of every dyadic interval."""
 
-    def on(self, domain: Domain) -> Wavelet:
+    def on(self, domain: Domain) -> HaarBasis:
         """The wavelet over the domain's keys."""
-        return Wavelet(domain)
+        return HaarBasis(domain)
 
 
 BY_NAME = {cls.__name__: cls for cls in (Dyadic, Haar)}
@@ -149,7 +149,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Tree:
+class DyadicBasis:
     """Dyadic sums over a domain."""
 
     transform: Dyadic
@@ -310,7 +310,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Wavelet:
+class HaarBasis:
     """Unnormalised Haar coefficients over a domain: exactly as many as it has cells.
 
     Node 0 is the total. An interval whose right half is padding has no coefficient: it is the same as
@@ -400,8 +400,9 @@ class Wavelet:
         depth = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         width = self.axis.height - np.maximum(depth, 0)
         lo = np.where(depth < 0, 0, nodes - np.array(self.starts)[depth]) << width
-        hi = np.minimum(lo + (np.int64(1) << width), self.domain.size)
-        return {"level": depth + 1, "lo": lo, "hi": hi}
+        left = (self.domain.size - lo).astype(np.uint64)  # mixed signs would be floats
+        wide = np.minimum(np.uint64(1) << width.astype(np.uint64), left)
+        return {"level": depth + 1, "lo": lo, "hi": lo + wide.astype(np.int64)}
 
 
 def _summed(keys, counts):

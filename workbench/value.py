@@ -99,7 +99,8 @@ def _is_default(self, f) -> bool:
 def _wrong(x, low, high, unit, doc, integer, strict, choices, check) -> str | None:
     """What is wrong with `x`, in words; None if nothing is."""
     if choices:
-        return None if x in choices else f"need one of {', '.join(map(repr, choices))}"
+        same = any(type(x) is type(c) and x == c for c in choices)
+        return None if same else f"need one of {', '.join(map(repr, choices))}"
     if check:
         return check(x)
     kind = int if integer else (int, float)

@@ -183,7 +183,7 @@ class Subsets:
         which = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(which, prepend=-1) != 0)
         starts = np.flatnonzero(new)
-        ends = np.append(starts[1:], len(which)) - 1
+        ends = np.append(starts[1:], len(which))[: len(starts)] - 1
         return which[starts], Ranges(self.members[starts], self.members[ends] + 1)
 
 
@@ -236,19 +236,29 @@ class Boxes:
         return out
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """A range for each combination of codes of all attributes but the last."""
-        outer = self.hi[:, :-1] - self.lo[:, :-1]
+        """A range for each combination of codes of all attributes but the last, or the last few."""
+        shape, last = np.array(domain.shape), len(domain.shape) - 1
+        while last and ((self.lo[:, last] == 0) & (self.hi[:, last] == shape[last])).all():
+            last -= 1  # attributes that every box covers in full make longer ranges
+        outer = self.hi[:, :last] - self.lo[:, :last]
+        if (total := outer.astype(float).prod(axis=1).sum()) > _ROWS:
+            raise ValueError(
+                f"these boxes make {total:.3g} ranges of keys: need at most {_ROWS}; Dyadic(dims=2) "
+                "answers boxes over two attributes as they are"
+            )
         rows = outer.prod(axis=1)
         which = np.repeat(np.arange(len(self)), rows)
         rest = np.arange(len(which)) - np.repeat(np.cumsum(rows) - rows, rows)
         start = np.zeros(len(which), np.int64)
-        for axis in range(outer.shape[1] - 1, -1, -1):
+        for axis in range(last - 1, -1, -1):
             n = outer[which, axis]
             start += (self.lo[which, axis] + rest % n) * domain.strides[axis]
             rest //= n
-        return which, Ranges(start + self.lo[which, -1], start + self.hi[which, -1])
+        lo, hi = (ends[which, last] * domain.strides[last] for ends in (self.lo, self.hi))
+        return which, Ranges(start + lo, start + hi)
 
 
+_ROWS = 2**26  # ranges that boxes may make: some 2 GiB
 _BLOCK = 2**15  # keys that are shuffled at a time
 
 
@@ -410,7 +420,7 @@ class RandomBoxes:
     shape: tuple = parameter(
         check=lambda x: (
             None
-            if isinstance(x, tuple) and x and all(isinstance(n, int) and n > 0 for n in x)
+            if isinstance(x, tuple) and x and all(type(n) is int and n > 0 for n in x)
             else "need a tuple of whole numbers > 0, one an attribute"
         ),
         unit="cells",

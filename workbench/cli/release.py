@@ -53,7 +53,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Set the mechanisms' options aside, wherever they stand; the rest is the command's."""
-        theirs = {_option(f) for cls in mechanisms().values() for f in _options(cls)}
+        theirs = {_option(f) for cls in mechanisms(True).values() for f in _options(cls)}
         ctx.meta[__name__], mine, words = (aside := []), [], iter(args)
         for word in words:
             option, equals, text = word.partition("=")
@@ -153,14 +153,17 @@ def release(
         typer.secho(f"  {warning}", fg="red")
 
 
-def mechanisms() -> dict[str, type]:
-    """The mechanisms that can be asked for by name: they take a table and plain parameters."""
+def mechanisms(idealised: bool = False) -> dict[str, type]:
+    """The mechanisms that can be asked for by name: they take a table and plain parameters.
+
+    Without those that are `idealised`, whose releases are never saved.
+    """
     from workbench.mechanisms import ALL
     from workbench.table import SparseTable
 
     def plain(cls: type) -> bool:
-        if getattr(cls, "idealised", False):
-            return False  # what it releases is never saved
+        if getattr(cls, "idealised", False) and not idealised:
+            return False
         return cls.takes is SparseTable and all("doc" in f.metadata for f in fields(cls))
 
     return {cls.__name__: cls for cls in ALL if plain(cls)}
@@ -192,13 +195,15 @@ def _allowed(f: Field) -> str:
 
 def _word(choice: Any) -> str:
     """A choice as it is typed: `dyadic` for Dyadic()."""
-    return str(choice).lower().removesuffix("()")
+    return str(choice).lower().removesuffix("()").replace(" ", "")
 
 
 def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
     """The mechanism with its own options."""
     known = mechanisms()
-    name = {n.lower(): n for n in known}.get(name.lower(), name)
+    name = {n.lower(): n for n in mechanisms(True)}.get(name.lower(), name)
+    if name not in known and name in mechanisms(True):
+        raise ValueError(f"{name} is drawn with floating point: idealised, and never saved")
     if name not in known:
         raise ValueError(f"no mechanism {name!r}; there are: {', '.join(known)}")
     cls, given = known[name], {}
@@ -208,9 +213,10 @@ def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
             raise ValueError(f"{name} has no option {option}; it has {', '.join(options)}")
         f = options[option]
         words = {_word(c): c for c in f.metadata["choices"]}
-        given[f.name] = words.get(text.lower(), text)
+        given[f.name] = words.get(text.lower().replace(" ", ""), text)
         if not words:
-            given[f.name] = _number(f"{name}.{f.name}", text)
+            number = f.metadata["check"] is None or text.strip("0123456789.+-e") == ""
+            given[f.name] = _number(f"{name}.{f.name}", text) if number else text
     for option, f in options.items():
         if f.default is MISSING and f.name not in given:
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({_allowed(f)})")

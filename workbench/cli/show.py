@@ -141,9 +141,7 @@ def from_nothing(release: Release) -> str:
     e = release.estimate
     if not isinstance(e, Summary) or e.decay is None or e.scale != 1:
         return ""  # nothing is known, or as many whatever the table holds
-    if (e.theta == 0 and e.tau == 0 and e.sides == 2) or "consistent=True" in str(
-        release.mechanism
-    ):
+    if (e.theta == 0 and e.tau == 0 and e.sides == 2) or getattr(e, "consistent", False):
         return ""
     expected = 0.0
     for part in basis(getattr(e, "transform", None), e.domain).parts:

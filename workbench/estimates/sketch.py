@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ class Sketch:
     """
 
     domain: Domain
-    words: UInt64[np.ndarray, "depth 6"]
+    words: UInt64[np.ndarray, "depth 8"]
     values: Int[np.ndarray, "depth width"]
     decay: float
     estimate: str = "mean"
@@ -49,10 +49,11 @@ class Sketch:
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated counts of Ranges or Subsets, float64[queries]; with `error` standard errors too.
 
-        Every cell of a query is visited. The standard error of a single cell's mean is
-        sqrt((F₂/width + 2α/(1−α)²)/depth): the other cells in its buckets, and the noise. F₂, the sum
-        of all squared counts, is estimated from the buckets themselves: Σ bucket² over a row has
-        expectation F₂ + width·2α/(1−α)². It is NaN for medians and for other than single cells.
+        Every cell of a query is visited. The standard error of a mean over r cells that hold S in all
+        is at most sqrt((r·F₂/width + S²/width + r·2α/(1−α)²)/depth): what shares a bucket, and the
+        noise. F₂, the sum of all squared counts, is estimated from the buckets: Σ bucket² over a row
+        has expectation F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out,
+        which is then exact. It is NaN for medians.
         """
         hashes.accepted(weights)
         workload = workload.on(self.domain)
@@ -63,15 +64,15 @@ class Sketch:
         answers = (np.mean if self.estimate == "mean" else np.median)(rows, axis=0)
         if not error:
             return answers
-        single = workload.cells(self.domain) == 1
-        known = single & (self.estimate == "mean")
-        return answers, np.where(known, self._standard_error(), np.nan)
-
-    def _standard_error(self) -> float:
+        if self.estimate != "mean":
+            return answers, np.full(len(answers), np.nan)
         (depth, width), alpha = self.values.shape, exp(-self.decay)
         noise = 2 * alpha / (1 - alpha) ** 2
         squares = np.square(self.values, dtype=float).sum() / depth - width * noise
-        return sqrt((max(squares, 0) / width + noise) / depth)
+        cells = workload.cells(self.domain)
+        each = cells * (max(squares, 0) / width + noise) / depth
+        whole = np.maximum(answers**2 - each, 0) * (cells > 1) / width / depth
+        return answers, np.sqrt(each + whole)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a bucket: its row and place, and its `noisy` value."""
@@ -94,7 +95,7 @@ class Sketch:
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A sketch from its file's table and record."""
-        words = hashes.read(about["words"], 6)
+        words = hashes.read(about["words"], 8)
         values = table["noisy"].to_numpy().reshape(len(words), -1)
         domain = Domain.from_dict(about["domain"])
         return cls(domain, words, values, about["decay"], about["estimate"])

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 class Tree(Summary):
     """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
 
-    `decay` is ε/l1 of the whole release; each part of the basis has its share of it.
+    `decay` is ε/l1 of the whole release; each part of the basis has its share of it. In a `consistent`
+    tree nodes below absent ones are absent.
     """
 
-    transform: Dyadic | Haar | None = None
+    transform: Dyadic | Haar = Dyadic()
+    consistent: bool = False
     kind: ClassVar[str] = "tree"
     holds: ClassVar[str] = "nodes"
 
@@ -63,8 +65,8 @@ class Tree(Summary):
         )
         if not error:
             return answers
-        closed = self.theta <= 1 and self.sides == 2 and not (weights == "raw" and self.tau > 1)
-        if not closed:
+        closed = self.theta <= 1 and self.sides == 2 and not self.consistent
+        if not closed or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
         if isinstance(self.transform, Haar):  # pieces share coefficients
             variance[several > 1] = np.nan
@@ -105,7 +107,7 @@ class Tree(Summary):
     def about(self) -> dict:
         """What `from_arrow` needs beside the table."""
         transform = {"name": type(self.transform).__name__, **asdict(self.transform)}
-        return super().about() | {"transform": transform}
+        return super().about() | {"transform": transform, "consistent": self.consistent}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:

@@ -31,4 +31,4 @@ def consistent(tree: Tree) -> Tree:
         for node in parents:
             at = np.minimum(np.searchsorted(tree.keys, node), max(len(tree) - 1, 0))
             kept[own] &= kept[at] & (tree.keys[at] == node)
-    return tree.where(kept)
+    return tree.where(kept, consistent=True)

@@ -18,6 +18,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
     What a filter at θ released is then, in law, what a filter at `theta` would have; drawing again
     until the size suits would cost twice the budget instead.
     """
+    if not isinstance(summary, Summary):
+        raise ValueError(f"{summary!r} has no cut to raise: need a Summary or a Tree")
     if not theta >= summary.theta:
         raise ValueError(
             f"theta = {theta!r} is not allowed: need at least the summary's own {summary.theta}"

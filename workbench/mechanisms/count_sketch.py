@@ -31,7 +31,7 @@ class CountSketch:
 
     budget: DP = pure_budget()
     width: int = parameter(low=1, high=2**28, integer=True, unit="buckets", doc="a row's size")
-    depth: int = parameter(1, 1, 2**20, integer=True, unit="rows", doc="hash functions")
+    depth: int = parameter(1, 1, 2**10, integer=True, unit="rows", doc="hash functions")
     estimate: str = parameter(
         "mean", choices=("mean", "median"), doc="joins the rows; the mean is unbiased"
     )
@@ -58,7 +58,7 @@ class CountSketch:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""
         l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
-        words = noise.public_words(6 * self.depth, rng=rng).reshape(self.depth, 6)
+        words = noise.public_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
         rows = np.zeros((self.depth, self.width), np.int64)
         for row, function in zip(rows, words, strict=True):
             hashes.add(table.keys, table.counts, function, row)

@@ -48,6 +48,7 @@ class DirichletSynthesis:
     alpha: float = parameter(
         None,
         0,
+        2**64,
         strict=True,
         unit="records",
         doc="prior weight α of a cell; chosen if not given",
@@ -61,6 +62,13 @@ class DirichletSynthesis:
     spends_delta: ClassVar[bool] = True
     idealised: ClassVar[bool] = True
     relation: ClassVar[str] = REPLACE
+
+    def __post_init__(self):
+        if not self.pure <= 2**64:
+            raise ValueError(
+                f"DirichletSynthesis.budget = {self.budget!r} is not allowed: so small an epsilon "
+                f"needs a prior of {self.pure:.3g} records a cell; at most 2^64 are possible"
+            )
 
     @property
     def pure(self) -> float:

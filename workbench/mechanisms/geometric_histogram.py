@@ -1,7 +1,7 @@
 """Geometric histogram: two-sided geometric noise on every cell of the domain, empty ones too.
 
-Guarantee  ε-DP per unit; all of ε pays for the counts. A count that moves by one moves log₂m + 1 nodes
-           of a `transform`, which share ε.
+Guarantee  ε-DP per unit; all of ε pays for the counts. A count that moves by one moves ⌈log₂m⌉ + 1
+           nodes of a `transform`, which share ε.
 Assumes    the table's bound; a domain that fits in `memory`.
 Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al.,
            ICDT 2012, section 2.1.

@@ -1,7 +1,7 @@
 """High-pass filter: noise on every cell, of which only those that reach θ are released.
 
 Guarantee  ε-DP per unit; all of ε pays for the counts, the filter is post-processing.
-           A count that moves by one moves log₂m + 1 nodes of a `transform`, which share ε.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
 Assumes    the table's bound; θ, or the size it is chosen from, is stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
            transforms: section 3, Theorem 4; consistency: section 4.3.
@@ -82,7 +82,7 @@ class HighPassFilter:
             return self.theta
         blocks = looks(self, domain, l1)
         refuse_larger(self, sum(b.size for b in blocks))
-        alphas = [exp(-b.epsilon / float(b.l1)) for b in blocks]
+        alphas = [exp(-noise.decay(b.l1, b.epsilon)) for b in blocks]
 
         def passing(theta: int) -> float:
             return sum(

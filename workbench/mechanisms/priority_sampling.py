@@ -1,7 +1,7 @@
 """Priority sampling: noise on every cell, of which the `size` with the largest |v|/r are released.
 
 Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
-           A count that moves by one moves log₂m + 1 nodes of a `transform`, which share ε.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
 Assumes    the table's bound; `size` and θ are stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3;
            with θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3;

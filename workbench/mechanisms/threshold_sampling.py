@@ -1,7 +1,7 @@
 """Threshold sampling: noise on every cell, each then kept with probability min(|v|/τ, 1).
 
 Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
-           A count that moves by one moves log₂m + 1 nodes of a `transform`, which share ε.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
 Assumes    the table's bound; τ, or the size it is chosen from, is stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2,
            and C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling
@@ -91,7 +91,7 @@ class ThresholdSampling:
 
         low = max(1.0, self.theta)
         if not over(low):
-            return low if over(1e-9) else 0.0
+            return 0.0
         high = 2 * low
         while over(high):
             low, high = high, 2 * high

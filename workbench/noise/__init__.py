@@ -57,13 +57,15 @@ class Block(NamedTuple):
 def decay(l1: float, epsilon: float) -> Fraction:
     """ε/Δ as the exact ratio of the two floats; a ValueError outside what 64-bit counts can hold."""
     for name, x in (("epsilon", epsilon), ("l1", l1)):
-        if not (isfinite(x) and x > 0):
+        whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
+        if not ((whole or isfinite(x)) and x > 0):
             raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
     exact = l1 if isinstance(l1, int | Fraction) else float(l1)  # numpy integers would wrap
     ratio = Fraction(float(epsilon)) / Fraction(exact)
     if ratio < _SMALLEST:
         raise ValueError(
-            f"epsilon/l1 = {epsilon}/{l1} is too small: need at least 2^-36 for 64-bit counts"
+            f"epsilon = {epsilon:.3g} is too small where one unit moves "
+            f"{float(min(exact, 10**300)):.3g} in all: their ratio must be at least 2^-36 for 64-bit counts"
         )
     return ratio
 
@@ -380,7 +382,7 @@ def public_words(
     return sealed(_words(rng)(count))
 
 
-@lru_cache(64)
+@lru_cache(256)
 def empty_cell(decay: Fraction, theta: float, sides: int, tau: float = 0.0) -> EmptyCell:
     """The law of one empty cell under noise of decay ε/Δ; public, since it holds no data."""
     return EmptyCell(_two_sided(decay).alpha, theta, sides, tau)

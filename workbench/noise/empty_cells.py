@@ -172,16 +172,16 @@ class Rising:
         return x
 
 
-@lru_cache(64)
+@lru_cache(256)
 def _geometric(ratio: Real) -> Geometric:
     """Tables of a geometric law, made once for each ratio."""
     return Geometric(ratio)
 
 
-_rising = lru_cache(64)(Rising)
+_rising = lru_cache(256)(Rising)
 
 
-@lru_cache(64)
+@lru_cache(256)
 def _gaps(p: Real) -> Geometric:
     """The law of how many empty cells stay empty before the next survivor."""
     return Geometric(cache(lambda bits: Interval.of(1, bits) - p(bits)))

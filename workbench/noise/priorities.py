@@ -154,7 +154,7 @@ def guess(
     return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
 
 
-_empty_cell = lru_cache(64)(EmptyCell)
+_empty_cell = lru_cache(256)(EmptyCell)
 
 
 def empty_cells(
