@@ -192,7 +192,8 @@ def _about_metric(metric: Metric) -> dict:
 def _place(trial: Trial, sweep: Sweep, store: Path) -> Path | None:
     """Where a trial's rows are kept; None if code outside the package decides them."""
     actors = [trial.dataset, trial.mechanism, *sweep.metrics, *sweep.estimators]
-    actors += [inner for actor in actors if (inner := getattr(actor, "mechanism", None))]
+    for name in ("mechanism", "dataset"):  # what a value wraps
+        actors += [inner for actor in actors if (inner := getattr(actor, name, None))]
     actors += [asked for m in sweep.metrics if (asked := getattr(m, "workload", None))]
     modules = {
         a.__module__ if hasattr(a, "__qualname__") else type(a).__module__ for a in actors
@@ -262,13 +263,20 @@ def _reached(modules: frozenset[str]) -> tuple[Path, ...]:
         if spec is None or spec.origin is None or name == "workbench":
             continue
         seen[name] = Path(spec.origin)
-        for node in ast.walk(ast.parse(seen[name].read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                todo += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
-            elif isinstance(node, ast.Import):
-                todo += [a.name for a in node.names]
-        todo = [m for m in todo if _is_module(m)]
+        todo += _imports(seen[name])
     return tuple(seen[k] for k in sorted(seen))
+
+
+@cache
+def _imports(path: Path) -> list[str]:
+    """The workbench modules that a source file names."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
+        elif isinstance(node, ast.Import):
+            found += [a.name for a in node.names]
+    return [m for m in found if _is_module(m)]
 
 
 @cache

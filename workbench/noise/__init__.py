@@ -65,7 +65,7 @@ def decay(l1: float, epsilon: float) -> Fraction:
     if ratio < _SMALLEST:
         raise ValueError(
             f"epsilon = {epsilon:.3g} is too small where one unit moves "
-            f"{float(min(exact, 10**300)):.3g} in all: their ratio must be at least 2^-36 for 64-bit counts"
+            f"{float(min(exact, 10**300)):.3g} in all: their ratio must be at least 2^-36"
         )
     return ratio
 
@@ -311,20 +311,27 @@ def dirichlet(
 
     Keys (sorted) and counts of the cells that got any; `cost` is what the caller proves of `alpha`,
     about the replacement of a record. The empty cells are one class of the Dirichlet law until it is
-    known how many records they get; those then take cells one by one, as in a Pólya urn (Blackwell &
-    MacQueen, Annals of Statistics 1973). Drawn with floats: the receipt says `idealised`.
+    known how many records they get; if few, those then take cells one by one, as in a Pólya urn
+    (Blackwell & MacQueen, Annals of Statistics 1973). Drawn with floats: the receipt says `idealised`.
     """
     _check(counts, 0, 2, 0)
     source, empty = _generator(rng), size - len(keys)
     shares = source.standard_gamma(np.append(empty * alpha, counts + alpha))
     shares /= shares.sum() or 1  # a lone class may underflow; the last takes what rounding left
     drawn = source.multinomial(records, shares)
-    fresh, drawn = np.empty(drawn[0], np.int64), drawn[1:]
-    kernels.urn(empty, empty * alpha, source, fresh)
-    fresh.sort()
-    first = np.flatnonzero(np.append(True, fresh[1:] != fresh[:-1])[: len(fresh)])
-    values = np.diff(first, append=len(fresh))
-    keys, counts = _merged(keys, drawn, drawn > 0, fresh[first], values)
+    fresh, drawn = int(drawn[0]), drawn[1:]
+    if fresh > empty and alpha > 0.01:  # all at once is faster, and what underflows weighs nothing
+        shares = source.standard_gamma(alpha, empty)
+        values = source.multinomial(fresh, shares / (shares.sum() or 1))
+        places = np.flatnonzero(values)
+        values = values[places]
+    else:
+        ball = np.empty(fresh, np.int64)
+        kernels.urn(empty, empty * alpha, source, ball)
+        ball.sort()
+        first = np.flatnonzero(np.append(True, ball[1:] != ball[:-1])[:fresh])
+        places, values = ball[first], np.diff(first, append=fresh)
+    keys, counts = _merged(keys, drawn, drawn > 0, places, values)
     receipt = _receipt(
         "dirichlet", cost.epsilon, rng, cost.delta, relation=REPLACE, idealised=True
     )
