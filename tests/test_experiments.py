@@ -39,7 +39,7 @@ SPECS = [
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
     "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
-    "c-c6-1 c-th"
+    "c-c6-1 c-th h-ex h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4"
 ).split()
 each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
 
@@ -504,6 +504,7 @@ def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     spec, data = cormode2012_sec45, GaussianSparse(m=10_000)
     monkeypatch.setattr(spec, "DATASETS", {**spec.DATASETS, spec.JUDGED: data})
+    monkeypatch.setattr(spec, "SIZE", 2000)
     monkeypatch.setattr(spec, "TOTALS", {**spec.TOTALS, spec.JUDGED: int(data.load().total)})
     found = spec.rows("quick", tmp_path)
     assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.absent(found)) == 2

@@ -82,6 +82,19 @@ def test_a_basis_is_named_and_told_apart():
     assert {line.get_color() for line in drawn(ax).values()} == {plots.LOOKS["filter"][0]}
 
 
+def test_hollow_marks_promise_less():
+    kinds = rows(*((n, np.nan, np.nan) for n in ("StabilityHistogram", "CountSketch", "ALP")))
+    kinds["delta"] = (kinds.mechanism == "StabilityHistogram") * 1e-6
+    _, [ax] = plots.panels()
+    plots.curves(plots.named(kinds), "query_size", "series", ax)
+    faces = {name: line.get_markerfacecolor() for name, line in drawn(ax).items()}
+    assert faces == {
+        "stability histogram": "white",
+        "count sketch": plots.LOOKS["count sketch"][0],
+        "ALP": plots.LOOKS["ALP"][0],
+    }
+
+
 def test_curves_are_means_over_seeds_with_labels_and_units():
     fig, [ax] = plots.panels()
     plots.curves(plots.named(BOTH), "query_size", "series", ax)
@@ -102,9 +115,8 @@ def test_a_mechanism_looks_the_same_in_every_figure():
     a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
     assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
     assert a.get_color() == plots.LOOKS["filter"][0]
-    assert len({look for looks in plots.LOOKS.values() for look in looks}) == 2 * len(
-        plots.LOOKS
-    )
+    for family in (plots.SUMMARIES, plots.HISTOGRAMS):
+        assert len({look for looks in family.values() for look in looks}) == 2 * len(family)
 
 
 def test_one_look_twice_in_a_panel_differs_in_its_dashes():
@@ -122,6 +134,22 @@ def test_one_look_twice_in_a_panel_differs_in_its_dashes():
     plots.curves(new, "query_size", "series", ax)
     a, b = drawn(ax).values()
     assert a.get_color() != b.get_color() and a.get_marker() != b.get_marker()
+
+
+def test_later_years_are_dotted_and_crowds_have_no_marks():
+    long = pd.DataFrame(
+        {"position": i, "value": float(i), "metric": "Count", "series": s, "seed": 0}
+        for s in ("Privelet", "H̄")
+        for i in range(1, 101)
+    )
+    _, (many, few) = plots.panels(1, 2)
+    plots.curves(long, "position", "series", many, log="")
+    plots.curves(long[long.position <= 10], "position", "series", few, log="")
+    assert {line.get_marker() for line in drawn(many).values()} == {""}
+    assert {line.get_marker() for line in drawn(few).values()} == {"P", "s"}
+    assert [line.get_linestyle() for line in drawn(few).values()] == [":", "-"]
+    few.set_xlim(1, 3)
+    assert all(tick == int(tick) for tick in few.get_xticks())
 
 
 def test_x_may_vary_with_the_seed():

@@ -42,7 +42,7 @@ STYLE = {
     "pdf.fonttype": 42,
 }
 
-LOOKS = {  # series in words: colour, marker
+SUMMARIES = {  # series in words: colour, marker
     "geometric": ("#000000", "o"),
     "filter": ("#0072B2", "s"),
     "one-sided filter": ("#56B4E9", "D"),
@@ -56,6 +56,23 @@ LOOKS = {  # series in words: colour, marker
     "Dirichlet synthesis": ("#AA4499", "h"),
     "lean synthesis": ("#661100", "H"),
 }
+HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again
+    "truth": ("#999999", "."),
+    "S̃": ("#999933", "H"),
+    "S̃ᵣ": ("#56B4E9", "d"),
+    "S̄": ("#332288", "p"),
+    "L̃": ("#000000", "o"),
+    "H̃": ("#E69F00", "^"),
+    "H̄": ("#0072B2", "s"),
+    "H̄ by nodes": ("#D55E00", "v"),
+    "H̄ not zeroed": ("#CC79A7", "D"),
+    "HB": ("#882255", "X"),
+    "Privelet": ("#009E73", "P"),
+    "equi-depth": ("#AA4499", "h"),
+}
+LOOKS = SUMMARIES | HISTOGRAMS
+_DOTTED = {"HB", "Privelet"}  # beside what a paper draws, of later years
+_CROWDED = 60  # points of a curve, from which marks would hide it
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
 # of one look drawn repeatedly
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
@@ -96,6 +113,16 @@ LABELS = {  # columns and metrics, as axes call them
     "depth": "rows of the sketch, d",
     "bytes": "size (bytes)",
     "ErrorCut": "error cut by\nconsistency",
+    "SquaredError": "squared error (counts²)",
+    "Count": "count",
+    "position": "position in the sequence",
+    "records": "records, N",
+    "distinct": "distinct counts, d",
+    "cells": "cells, n",
+    "levels": "levels of the tree, ℓ",
+    "VarianceRatio": "error(H̃) / error(H̄)",
+    "WorstError": "worst error of a range (counts)",
+    "Usefulness": "worst error over N",
 }
 FRACTIONS = {
     "share",
@@ -104,6 +131,7 @@ FRACTIONS = {
     "HeldCells",
     "ErrorCut",
     "PriorShare",
+    "Usefulness",
 }  # shown in per cent
 
 styled = mpl.rc_context(STYLE)
@@ -184,7 +212,7 @@ class Panel:
     at: str | None = None
     log: str = "xy"
     printed: Printed | Iterable[Printed] = ()
-    theory: tuple[str, Callable] | None = None
+    theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
 
 
 @styled
@@ -198,8 +226,8 @@ def grid(
         chosen = rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
         curves(chosen, panel.x, panel.series, ax, at=panel.at, log=panel.log)
         printed(panel.printed, ax)
-        if panel.theory:
-            words, law = panel.theory
+        one = panel.theory and callable(panel.theory[-1])
+        for words, law in [panel.theory] if one else panel.theory or ():
             theory(law, ax, words)
     for ax in axes[len(wanted) :]:
         ax.remove()
@@ -231,6 +259,8 @@ def curves(
         _curve(group, x, at or x, value, name, ax, "y" in log)
     _label(ax, "x", x, "x" in log, xlabel)
     _label(ax, "y", what, "y" in log, ylabel)
+    if "x" not in log:  # no ticks between whole numbers
+        ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
 
 
@@ -255,7 +285,7 @@ def _curve(
         points.x,
         points["mean"],
         color=color,
-        marker=marker,
+        marker=marker if len(points) < _CROWDED else "",
         linestyle=dashes,
         markerfacecolor="white" if approximate else color,
         label=name,
@@ -289,7 +319,8 @@ def _look(name: str, ax: Axes):
         color, marker = _SPARE[place % len(_SPARE)]
     else:
         color, marker = LOOKS[words]
-    return color, marker, _DASHES[drawn.count(words) % len(_DASHES)]
+    dashes = ":" if words in _DOTTED else _DASHES[drawn.count(words) % len(_DASHES)]
+    return color, marker, dashes
 
 
 @styled
