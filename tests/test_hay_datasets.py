@@ -553,3 +553,30 @@ def test_real_retail_hours():
     assert (RetailHours(seed=1).load().dense() != table.dense()).any()
     by_hour = everything.dense().reshape(-1, 24).sum(axis=0)
     assert by_hour[:6].sum() == 0 and by_hour.argmax() == 12
+
+
+def test_ranked_is_the_sorted_counts_of_any_dataset():
+    ranked = datasets.Ranked(datasets.NetTraceTwin())
+    assert repr(ranked) == "Ranked(dataset=NetTraceTwin())" and ranked.truth_public
+    table, own = ranked.load(), datasets.NetTraceTwin().load()
+    assert table.domain == ranked.domain == own.ranked().domain
+    assert (table.dense() == np.sort(own.dense())).all() and table.bound == own.bound
+    assert table.truth_public and ranked.files() == ()
+    files = datasets.Ranked(datasets.NetTrace()).files()
+    assert [f.name for f in files] == [f.name for f in datasets.NetTrace().files()]
+    with pytest.raises(ValueError, match="need a dataset"):
+        datasets.Ranked(3)
+
+
+def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, monkeypatch):
+    from workbench import DP, Sweep, experiment
+    from workbench.mechanisms import UnattributedHistogram
+    from workbench.metrics import SquaredError
+
+    asked = []
+    monkeypatch.setattr(experiment, "_sources", lambda modules: asked.append(modules) or "")
+    monkeypatch.setattr(experiment, "_edited", lambda modules: "")
+    data = datasets.Ranked(datasets.NetTraceTwin())
+    sweep = Sweep([data], [UnattributedHistogram(DP(1.0))], [SquaredError()], 1)
+    assert len(experiment.run(sweep, tmp_path)) == 1
+    assert "workbench.datasets.hay2010_twins" in asked[0]

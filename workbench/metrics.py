@@ -13,7 +13,7 @@ import numpy as np
 from workbench.estimates import Summary
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import parameter, value
-from workbench.workload import Workload
+from workbench.workload import Ranges, Workload
 
 
 def _refuse_private(truth: SparseTable) -> None:
@@ -69,6 +69,35 @@ class MeanSignedError:
         """The mean deviation, in counts."""
         exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
         return float((answers - exact).mean())
+
+
+@value
+class MeanSquaredError:
+    """Mean over queries of (estimate − truth)², in counts²."""
+
+    workload: Workload
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """The error, in counts²."""
+        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
+        return float(((answers - exact) ** 2).mean())
+
+
+@value
+class SquaredError:
+    """Sum over all cells of (estimate − truth)², in counts²: the error of a whole histogram."""
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """The error, in counts²; an estimate over another domain is a ValueError."""
+        if estimate.domain != truth.domain:
+            names = (" × ".join(x.domain.attributes) for x in (estimate, truth))
+            raise ValueError(
+                "an estimate over {} has no error against a truth over {}".format(*names)
+            )
+        cells = np.arange(truth.domain.size)
+        exact, answers = _answers(truth, estimate, Ranges(cells, cells + 1), {})
+        return float(((answers - exact) ** 2).sum())
 
 
 @value

@@ -20,6 +20,7 @@ from workbench.datasets.hay2010_twins import SocialNetworkTwin as SocialNetworkT
 from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
 from workbench.datasets.onthemap import OnTheMap as OnTheMap
 from workbench.datasets.onthemap_twin import OnTheMapTwin as OnTheMapTwin
+from workbench.datasets.ranked import Ranked as Ranked
 from workbench.datasets.surnames import Surnames as Surnames
 
 ALL = (

@@ -1,7 +1,7 @@
 """Least squares over a k-ary tree of noisy sums: the consistent tree with the least variance.
 
-Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3 and section 4.2; the inverse-variance form
-           for other variances than one is the same recursion (Honaker, 2015).
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3 and section 4.2; with
+           other variances the same recursion, weighted by their inverses (Honaker, 2015).
 Differs    trees need not be complete, and variances not be equal; the non-negative solution is exact.
 Cost       two passes over the tree, and one copy of it.
 """
@@ -11,11 +11,13 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Bool, Float, Num
+from jaxtyping import Float, Num
 from scipy.optimize import minimize
 
 from workbench.compiled import njit
+from workbench.estimates import Intervals
 from workbench.inference.isotonic import finite
+from workbench.value import sealed, value
 
 
 def shape(leaves: int, branching: int) -> list[int]:
@@ -34,7 +36,7 @@ def shape(leaves: int, branching: int) -> list[int]:
 
 
 def levels(nodes: int, branching: int) -> list[int]:
-    """The level sizes of the tree with so many nodes; a ValueError with the nearest, if there is none."""
+    """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
     low, high = 1, max(1, nodes)
     while low < high:
         middle = (low + high) // 2
@@ -62,7 +64,7 @@ def tree(
     equal ones, one a level, or one a node; the distance is weighted by their inverses. The result is
     linear in `noisy`, unbiased, and of the least variance among such (Theorem 4).
 
-    >>> tree([13, 3, 11, 4, 1, 12, 1])
+    >>> tree([13, 3, 11, 4, 1, 12, 1]).round(9) + 0  # no minus before zero
     array([14.,  3., 11.,  3.,  0., 11.,  0.])
     """
     noisy = finite("noisy", noisy)
@@ -72,8 +74,8 @@ def tree(
     out = noisy.copy()
     if len(spread) == len(noisy) != len(sizes):
         below = spread.copy()
-        _up_each(out, below, starts, branching)
-        _down_each(out, below, starts, branching)
+        _up_each(out, below, np.array(starts), branching)
+        _down_each(out, below, np.array(starts), branching)
         return out
     # all nodes of a level but the last have a full subtree, hence one variance
     full, last = [spread[-1]], [spread[-1]]
@@ -146,6 +148,21 @@ def nonnegative_least_squares(
         options=dict(maxiter=2000, maxfun=4000, ftol=1e-14, gtol=1e-9, maxcor=20),
     )
     return sums(found.x, branching)
+
+
+@value
+class Zeroed:
+    """Least squares on a released tree, then `nonnegative`; ranges are answered from the fewest nodes.
+
+    Zeroing leaves parents above the sum of their children, so that a range's nodes and its leaves give
+    different answers: the nodes had their errors cancel, the leaves have lost the negative ones.
+    """
+
+    def __call__(self, released: Intervals) -> Intervals:
+        """A tree whose nodes are not independent any more, and so of no known variance."""
+        k = released.branching
+        values = sealed(nonnegative(tree(released.values, k), k))
+        return Intervals(released.domain, k, values, np.nan)
 
 
 def sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
