@@ -11,7 +11,14 @@ from reference import tree_inference as literal
 
 from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, Subsets
 from workbench.estimates import Intervals, Sequence
-from workbench.inference import isotonic, nonnegative, nonnegative_least_squares, rounded, tree
+from workbench.inference import (
+    NonnegativeLeastSquares,
+    isotonic,
+    nonnegative,
+    nonnegative_least_squares,
+    rounded,
+    tree,
+)
 from workbench.inference.tree import levels, shape, sums
 from workbench.mechanisms import (
     HierarchicalHistogram,
@@ -138,8 +145,15 @@ def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
     rng, counts = seeded(2), [0, 0, 9, 1, 0, 30, 2, 0, 0, 0, 4, 0, 0][:n]
     asked, epsilon = Ranges([0, 2, 5], [n, 5, 6]), 1.0
     scale = len(shape(n, 2)) / epsilon
-    for consistent, zeroed in ((True, True), (True, False), (False, True)):
-        mechanism = HierarchicalHistogram(DP(epsilon), 2, consistent, zeroed)
+    leaves, nodes = literal.answer_leaves, literal.answer_cover
+    for consistent, zeroed, ask in (
+        (True, True, nodes),
+        (True, True, leaves),
+        (True, False, leaves),
+        (False, True, nodes),
+    ):
+        ranges = "nodes" if ask is nodes else "leaves"
+        mechanism = HierarchicalHistogram(DP(epsilon), 2, consistent, zeroed, ranges)
         ours = np.array([mechanism(table(counts), rng).answer(asked) for _ in range(800)])
         theirs = []
         for _ in range(800):
@@ -147,7 +161,6 @@ def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
             if consistent:
                 h = list(tree(h))
                 h = literal.zeroed(h, 2) if zeroed else h
-            ask = literal.answer_leaves if consistent else literal.answer_cover
             theirs.append([ask(h, a, b, 2) for a, b in zip(asked.lo, asked.hi, strict=True)])
         for column in range(3):
             assert same_law(ours[:, column], np.array(theirs)[:, column]) > 1e-5
@@ -269,3 +282,23 @@ def test_ranges_outside_are_refused_and_domains_too_large():
             mechanism(DP(1.0))(large)
     with pytest.raises(ValueError, match="do not fit"):
         Sequence(Domain(("x",), (3,)), np.zeros(2))
+
+
+@pytest.mark.parametrize("n, k", [(64, 2), (100, 4), (33, 2), (27, 3)])
+def test_the_non_negative_solution_is_the_nearest(n, k):
+    for seed in range(6):
+        noisy = seeded(seed).normal(0, 10, literal.size(n, k))
+        found = nonnegative_least_squares(noisy, k)
+        np.testing.assert_allclose(found, literal.nnls(noisy.tolist(), k), atol=1e-7)
+        held = NonnegativeLeastSquares()(Intervals(Domain(("x",), (n,)), k, noisy, 1.0))
+        np.testing.assert_allclose(held.values, found[-n:])
+    assert not nonnegative_least_squares(-np.ones(7)).any()
+
+
+def test_the_non_negative_solution_beats_zeroing_on_sparse_data():
+    counts = np.zeros(4096)
+    counts[100:110] = 50
+    noisy = sums(counts) + seeded(6).laplace(0, 13, 8191)
+    zeroed = nonnegative(tree(noisy))[-4096:]
+    nearest = nonnegative_least_squares(noisy)[-4096:]
+    assert 5 * ((nearest - counts) ** 2).sum() < ((zeroed - counts) ** 2).sum()

@@ -66,12 +66,13 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
     "H̄": ("#0072B2", "s"),
     "H̄ by nodes": ("#D55E00", "v"),
     "H̄ not zeroed": ("#CC79A7", "D"),
+    "non-negative H̄": ("#117733", "*"),
     "HB": ("#882255", "X"),
     "Privelet": ("#009E73", "P"),
     "equi-depth": ("#AA4499", "h"),
 }
 LOOKS = SUMMARIES | HISTOGRAMS
-_DOTTED = {"HB", "Privelet"}  # beside what a paper draws, of later years
+_DOTTED = {"non-negative H̄", "HB", "Privelet"}  # beside what a paper draws, of later years
 _CROWDED = 60  # points of a curve, from which marks would hide it
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
 # of one look drawn repeatedly

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class Intervals:
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
 
-    `variance` is that of the independent noise on every node.
+    `variance` is that of the independent noise on every node; None where they are not independent.
     """
 
     domain: Domain
     branching: int
     values: Float[np.ndarray, " nodes"]
-    variance: float
+    variance: float | None
     kind: ClassVar[str] = "intervals"
     holds: ClassVar[str] = "nodes"
 
@@ -68,7 +68,8 @@ class Intervals:
         answers = np.bincount(which, found, len(workload))
         if not error:
             return answers
-        return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * self.variance)
+        known = np.nan if self.variance is None else self.variance
+        return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * known)
 
     def _cover(self, lo, hi):
         """The sums of each range's minimal cover, and how many nodes it has."""

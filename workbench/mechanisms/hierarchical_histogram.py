@@ -5,7 +5,10 @@ Guarantee  ε-DP per unit; a count that moves by one moves one node a level, so 
 Assumes    the table's bound; a domain that fits in memory.
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
            Qardaji, Yang & Li, PVLDB 2013.
-Differs    domains that are no power of k end at their last cell, in place of noisy padding; the result
+Differs    zeroing makes the tree inconsistent again, and the paper does not say what answers a range
+           then: its fewest nodes, which gives the printed errors, or its leaves, whose sum is biased
+           upwards by half a noise each (`inference.NonnegativeLeastSquares` is better than either);
+           domains that are no power of k end at their last cell, in place of noisy padding; the result
            is not rounded (see `inference.rounded`); noise as in LaplaceHistogram.
 Cost       time and memory O(domain size).
 """
@@ -58,6 +61,11 @@ class HierarchicalHistogram:
     consistent: bool = parameter(True, choices=(True, False), doc="least squares over the tree")
     nonnegative: bool = parameter(
         True, choices=(True, False), doc="zero what is below 0, with it all below"
+    )
+    ranges: str = parameter(
+        "nodes",
+        choices=("nodes", "leaves"),
+        doc="what answers ranges once zeroing has made them differ",
     )
     noise: str = noise_law()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
@@ -124,7 +132,9 @@ class HierarchicalHistogram:
             nearest = tree(noisy, k)
             if self.nonnegative:
                 nearest = nonnegative(nearest, k)
-            held = Sequence(table.domain, sealed(nearest[-table.domain.size :].copy()))
+            held = Intervals(table.domain, k, sealed(nearest), None)
+            if not self.nonnegative or self.ranges == "leaves":
+                held = Sequence(table.domain, sealed(nearest[-table.domain.size :].copy()))
         return Release(held, (receipt,), self, table.bound)
 
     @classmethod

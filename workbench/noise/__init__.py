@@ -320,7 +320,9 @@ def dirichlet(
     shares /= shares.sum() or 1  # a lone class may underflow; the last takes what rounding left
     drawn = source.multinomial(records, shares)
     fresh, drawn = int(drawn[0]), drawn[1:]
-    if fresh > empty and alpha > 0.01:  # all at once is faster, and what underflows weighs nothing
+    if (
+        fresh > empty and alpha > 0.01
+    ):  # all at once is faster, and what underflows weighs nothing
         shares = source.standard_gamma(alpha, empty)
         values = source.multinomial(fresh, shares / (shares.sum() or 1))
         places = np.flatnonzero(values)
