@@ -62,7 +62,7 @@ TITLE = "What its parameter does to each summary"
 PAGE = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2; Theorems 1–4"
 SEEDS = {"quick": 5, "paper": 50}
 QUERIES = {"quick": 200, "paper": 1000}
-RUNS = {"quick": 150, "paper": 2000}  # of either way, for the tests of Theorems 1–3
+RUNS = {"quick": 150, "paper": 2000}  # of either way, for the tests of Theorems 1–4
 
 BUDGET = DP(0.1)
 DATA = GaussianSparse()

@@ -51,7 +51,7 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.mechanisms.geometric_histogram import _BYTES
+from workbench.mechanisms.geometric_histogram import BYTES
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
@@ -449,7 +449,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
         if isinstance(mechanism, CountSketch):  # an answer visits each cell
             fits &= max(queries) <= hashes.MOST // 16
         elif isinstance(mechanism, GeometricHistogram):
-            fits &= cells * _BYTES <= mechanism.memory
+            fits &= cells * BYTES <= mechanism.memory
         elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
             off = tuple(x._replace(worst=inf) for x in off)
         options.append(Option(summary, mechanism, law.theta, law.tau, cells, kept, off, fits))

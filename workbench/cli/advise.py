@@ -50,13 +50,13 @@ def advise(
     from workbench.advice import advise
     from workbench.domain import Domain
 
-    sizes = queries and [release._number("--queries", x.strip()) for x in queries.split(",")]
+    sizes = queries and [release.number("--queries", x.strip()) for x in queries.split(",")]
     advice = advise(
         Domain.read(domain),
         epsilon,
         size,
         delta=delta,
-        bound=release._bound(bound),
+        bound=release.stated_bound(bound),
         density=density,
         mean=mean,
         spread=spread,

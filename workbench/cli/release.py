@@ -125,7 +125,7 @@ def release(
             "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
             "--simulated to save a release that says so"
         )
-    limits = _bound(bound)
+    limits = stated_bound(bound)
     chosen = _mechanism(mechanism, DP(epsilon, delta), ctx.meta[__name__])
     if not table.is_file():
         raise FileNotFoundError(f"{table}: no such file")
@@ -215,15 +215,16 @@ def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
         words = {_word(c): c for c in f.metadata["choices"]}
         given[f.name] = words.get(text.lower().replace(" ", ""), text)
         if not words:
-            number = f.metadata["check"] is None or text.strip("0123456789.+-e") == ""
-            given[f.name] = _number(f"{name}.{f.name}", text) if number else text
+            plain = f.metadata["check"] is None or text.strip("0123456789.+-e") == ""
+            given[f.name] = number(f"{name}.{f.name}", text) if plain else text
     for option, f in options.items():
         if f.default is MISSING and f.name not in given:
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({_allowed(f)})")
     return cls(budget, **given)
 
 
-def _number(what: str, text: str) -> int | float:
+def number(what: str, text: str) -> int | float:
+    """A number as it is typed."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -232,7 +233,8 @@ def _number(what: str, text: str) -> int | float:
     raise ValueError(f"{what} = {text!r} is not allowed: need a number")
 
 
-def _bound(text: str | None) -> Bound:
+def stated_bound(text: str | None) -> Bound:
+    """A bound as it is typed: L0,LINF or L0,LINF,L1."""
     from workbench.table import Bound
 
     if text is None:
@@ -240,7 +242,7 @@ def _bound(text: str | None) -> Bound:
     parts = text.split(",")
     if len(parts) not in (2, 3):
         raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1\n\n{_BOUND}")
-    return Bound(*(_number("--bound", part.strip()) for part in parts))
+    return Bound(*(number("--bound", part.strip()) for part in parts))
 
 
 def _read(

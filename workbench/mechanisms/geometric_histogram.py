@@ -29,7 +29,7 @@ from workbench.transform import Dyadic, Haar
 from workbench.transform import basis as on
 from workbench.value import sealed, value
 
-_BYTES = 24  # a key, a count and its noisy value
+BYTES = 24  # a key, a count and its noisy value
 
 
 @value
@@ -47,10 +47,10 @@ class GeometricHistogram:
         basis, l1 = on(self.transform, table.domain), sensitivity(table)
         blocks = looks(self, table.domain, l1)
         size = sum(b.size for b in blocks)
-        if size * _BYTES > self.memory:
+        if size * BYTES > self.memory:
             raise ValueError(
                 f"GeometricHistogram.memory = {self.memory} is too little: every one of {size} cells "
-                f"needs {_BYTES} bytes; a filter or a sample costs only what it releases"
+                f"needs {BYTES} bytes; a filter or a sample costs only what it releases"
             )
         nodes, values = basis.forward(table.keys, table.counts)
         dense, noisy, ledger = np.zeros(size, np.int64), [], []
