@@ -13,6 +13,7 @@ from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, Subsets
 from workbench.estimates import Intervals, Sequence
 from workbench.inference import (
     NonnegativeLeastSquares,
+    Zeroed,
     isotonic,
     nonnegative,
     nonnegative_least_squares,
@@ -302,3 +303,58 @@ def test_the_non_negative_solution_beats_zeroing_on_sparse_data():
     zeroed = nonnegative(tree(noisy))[-4096:]
     nearest = nonnegative_least_squares(noisy)[-4096:]
     assert 5 * ((nearest - counts) ** 2).sum() < ((zeroed - counts) ** 2).sum()
+
+
+@pytest.mark.parametrize("count, epsilon", [(10**13, 1.0), (10**10, 1e4), (2**50, 1.0)])
+def test_large_counts_are_not_cut(count, epsilon):
+    for mechanism in (LaplaceHistogram, UnattributedHistogram, HierarchicalHistogram, Privelet):
+        release = mechanism(DP(epsilon))(table([0, 0, 5, count]), seeded())
+        assert release.answer(Ranges([3], [4]))[0] == pytest.approx(
+            count, abs=200 / epsilon + 1
+        )
+
+
+def test_the_non_negative_solution_does_not_depend_on_what_is_large_elsewhere():
+    counts = np.zeros(256)
+    noise = seeded(7).laplace(0, 9, 511)
+    told = []
+    for big in (1e6, 1e11):
+        counts[5] = big
+        found = nonnegative_least_squares(sums(counts) + noise)[-256:]
+        told.append(np.delete(found, 5))
+    np.testing.assert_allclose(told[0], told[1], atol=0.01)
+
+
+def test_sorted_counts_may_move_in_more_places_than_one():
+    data = table([1, 2, 3, 4, 5], Bound(1, 5))
+    assert data.ranked().bound == Bound(5, 5, 5) and table([1, 2]).ranked().bound == Bound()
+
+
+@pytest.mark.parametrize("bound, epsilon", [(Bound(1, 1e-9), 1e300), (Bound(1, 1e-300), 1e100)])
+def test_the_largest_prices_leave_the_counts_alone(bound, epsilon):
+    for law in ("laplace", "geometric"):
+        release = HierarchicalHistogram(DP(epsilon), noise=law)(
+            table([3, 0, 5], bound), seeded()
+        )
+        assert release.answer(Ranges([0], [3]))[0] == 8
+    with pytest.raises(ValueError, match="too small"):
+        LaplaceHistogram(DP(1e-300))(table([3], Bound(1, 1e300)))
+
+
+@pytest.mark.parametrize("call, why", [
+    (lambda: tree([]), "no nodes"), (lambda: tree(np.zeros((1, 7))), "plain sequence"),
+    (lambda: tree(np.zeros(7), 2.0), "branching = 2.0"), (lambda: isotonic(5.0), "plain sequence"),
+    (lambda: Zeroed()(Sequence(Domain(("x",), (3,)), np.zeros(3))), "Intervals"),
+    (lambda: Intervals(Domain(("x",), (64,)), 2, np.zeros(5), None), "5 nodes"),
+    (lambda: Intervals(Domain(("x",), (3,)), 1, np.zeros(5), None), "1-ary"),
+])  # fmt: skip
+def test_what_is_no_tree_is_refused(call, why):
+    with pytest.raises(ValueError, match=why):
+        call()
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_variances_of_any_scale_weigh_the_same(scale):
+    noisy = seeded(8).normal(size=15)
+    np.testing.assert_allclose(tree(noisy, 2, np.full(4, scale)), tree(noisy))
+    np.testing.assert_allclose(tree(noisy, 2, np.full(15, scale)), tree(noisy))

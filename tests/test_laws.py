@@ -17,6 +17,7 @@ from workbench import (
     Domain,
     Dyadic,
     Haar,
+    RandomRanges,
     Ranges,
     SparseTable,
     mechanisms,
@@ -168,6 +169,15 @@ def test_a_domain_of_one_cell_is_a_domain(count):
         mechanisms.UniformSampling(b, 1),
     ):
         assert np.isfinite(mechanism(one, seeded()).answer(Ranges([0], [1]))).all()
+
+
+@in_every_basis
+def test_recipes_are_answered_as_what_they_draw(cls):
+    release, recipe = (
+        fitted(cls, table([9, 1, 4]))(table([9, 1, 4]), seeded()),
+        RandomRanges(4, 5),
+    )
+    assert (release.answer(recipe) == release.answer(recipe.on(release.estimate.domain))).all()
 
 
 @in_every_basis

@@ -119,9 +119,9 @@ def noise_law() -> Any:
     return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
 
 
-def dense_counts(mechanism: Any, table: SparseTable) -> np.ndarray:
-    """Every count of the domain, int64[cells]; a ValueError if that takes more than `memory`."""
-    need = 32 * table.domain.size  # counts, noisy counts, and what is made of them
+def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
+    """Every count of the domain, int64[cells]; a ValueError if `each` bytes a cell exceed `memory`."""
+    need = each * table.domain.size  # counts, noisy counts, and what is made of them
     if need > mechanism.memory:
         raise ValueError(
             f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: "

@@ -26,6 +26,11 @@ def _refuse_private(truth: SparseTable) -> None:
 
 def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dict):
     _refuse_private(truth)
+    if getattr(estimate, "domain", truth.domain) != truth.domain:
+        names = (" × ".join(x.domain.attributes) for x in (estimate, truth))
+        raise ValueError(
+            "an estimate over {} has no error against a truth over {}".format(*names)
+        )
     workload = workload.on(truth.domain)
     return truth.answer(workload), estimate.answer(workload, **options)
 
@@ -90,11 +95,6 @@ class SquaredError:
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """The error, in counts²; an estimate over another domain is a ValueError."""
-        if estimate.domain != truth.domain:
-            names = (" × ".join(x.domain.attributes) for x in (estimate, truth))
-            raise ValueError(
-                "an estimate over {} has no error against a truth over {}".format(*names)
-            )
         cells = np.arange(truth.domain.size)
         exact, answers = _answers(truth, estimate, Ranges(cells, cells + 1), {})
         return float(((answers - exact) ** 2).sum())

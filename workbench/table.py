@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -226,8 +226,10 @@ class SparseTable:
         """
         m, n = self.domain.size, len(self)
         keys, counts = np.arange(m - n, m), np.sort(self.counts)
-        domain = Domain(("rank",), (m,))
-        return SparseTable(domain, sealed(keys), sealed(counts), self.bound, self.truth_public)
+        domain, bound = Domain(("rank",), (m,)), self.bound
+        if isinstance(bound, Bound) and bound.linf > 1:
+            bound = Bound(min(m, ceil(bound.l1)), min(bound.linf, bound.l1), bound.l1)
+        return SparseTable(domain, sealed(keys), sealed(counts), bound, self.truth_public)
 
     def dense(self) -> Int[np.ndarray, "..."]:
         """The full array, of the domain's shape; only for small domains."""

@@ -182,6 +182,8 @@ def _allowed(f: Field) -> str:
     told = f.metadata
     if told["choices"]:
         words = " or ".join(map(_word, told["choices"]))
+    elif told["check"]:
+        words = (told["check"]("") or "").removeprefix("need a ")
     else:
         words = "whole number" if told["integer"] else "number"
         words += (

@@ -67,11 +67,8 @@ def guarantee(release: Release) -> str:
         privacy.REPLACE: "one unit's records are replaced by any others",
         privacy.LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
-    factor = exp(min(paid.epsilon, 700))
-    words = (
-        f"{paid}: if {moves}, no outcome becomes more than e^{paid.epsilon:g} = "
-        f"{factor:.3g} times as likely"
-    )
+    factor = f" = {exp(paid.epsilon):.3g}" if paid.epsilon < 700 else ""
+    words = f"{paid}: if {moves}, no outcome becomes more than e^{paid.epsilon:g}{factor} times as likely"
     return words + (f", but for a chance of {paid.delta:g}." if paid.delta else ".")
 
 

@@ -34,6 +34,11 @@ class Intervals:
     holds: ClassVar[str] = "nodes"
 
     def __post_init__(self):
+        if self.branching < 2 or len(self.values) != sum(size for _, size in self._levels):
+            raise ValueError(
+                f"{len(self.values)} nodes are not those of a {self.branching}-ary tree over "
+                f"{self.domain.size} cells"
+            )
         object.__setattr__(self, "values", read_only(self.values))
 
     def __len__(self) -> int:
@@ -63,7 +68,8 @@ class Intervals:
         """
         if weights not in ("unbiased", "raw"):
             raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
-        which, ranges = workload.on(self.domain).intervals(self.domain)
+        workload = workload.on(self.domain)
+        which, ranges = workload.intervals(self.domain)
         found, nodes = self._cover(ranges.lo, ranges.hi)
         answers = np.bincount(which, found, len(workload))
         if not error:

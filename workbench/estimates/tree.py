@@ -49,7 +49,8 @@ class Tree(Summary):
         nothing. The standard error is that of `Summary.answer`, over the nodes that the query needs;
         NaN where there is no closed form, and for wavelet queries of several ranges.
         """
-        which, pieces = self.basis.pieces(workload.on(self.domain))
+        workload = workload.on(self.domain)
+        which, pieces = self.basis.pieces(workload)
         weight, (answers, variance) = self.weights(weights), np.zeros((2, len(pieces)))
         lost = np.maximum(self.tau - np.abs(self.values), 0) * self.tau if error else None
         for term in self.basis.terms(pieces):

@@ -18,7 +18,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     >>> isotonic([14, 9, 10, 15])
     array([11., 11., 11., 15.])
     """
-    noisy = finite("noisy", noisy)
+    noisy = finite("noisy", noisy, 1)
     return isotonic_regression(noisy).x if len(noisy) else noisy
 
 
@@ -27,12 +27,18 @@ def rounded(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     return np.maximum(np.rint(finite("values", values)), 0)
 
 
-def finite(name: str, values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def finite(
+    name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
+) -> Float[np.ndarray, "..."]:
     """The values as floats, or a ValueError that names the first that is none."""
     try:
         values = np.asarray(values, float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers, got {np.asarray(values).dtype}") from None
+    if dimensions is not None and values.ndim != dimensions:
+        raise ValueError(
+            f"{name} of shape {values.shape} is not allowed: need a plain sequence"
+        )
     if (bad := ~np.isfinite(values)).any():
         at = int(np.flatnonzero(bad.ravel())[0])
         raise ValueError(

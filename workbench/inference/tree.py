@@ -24,7 +24,7 @@ def shape(leaves: int, branching: int) -> list[int]:
 
     A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
     """
-    if branching < 2 or branching != int(branching):
+    if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
     if leaves < 1:
         raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
@@ -36,7 +36,9 @@ def shape(leaves: int, branching: int) -> list[int]:
 
 def levels(nodes: int, branching: int) -> list[int]:
     """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
-    low, high = 1, max(1, nodes)
+    if nodes < 1:
+        raise ValueError("noisy has no nodes: need at least one, the root")
+    low, high = 1, nodes
     while low < high:
         middle = (low + high) // 2
         low, high = (
@@ -66,7 +68,7 @@ def tree(
     >>> tree([13, 3, 11, 4, 1, 12, 1]).round(9) + 0  # no minus before zero
     array([14.,  3., 11.,  3.,  0., 11.,  0.])
     """
-    noisy = finite("noisy", noisy)
+    noisy = finite("noisy", noisy, 1)
     sizes = levels(noisy.size, branching)
     starts = list(accumulate(sizes, initial=0))
     spread = _spread(variances, sizes, noisy.size)
@@ -111,7 +113,7 @@ def nonnegative(
 
     Nodes that remain are left as they are, so that parents of zeroed nodes exceed their children's sum.
     """
-    out = finite("consistent", consistent).copy()
+    out = finite("consistent", consistent, 1).copy()
     starts = list(accumulate(levels(out.size, branching), initial=0))
     for depth in range(len(starts) - 1):
         own = out[starts[depth] : starts[depth + 1]]
@@ -131,11 +133,11 @@ def nonnegative_least_squares(
     all that turn out wrong change sides, one at a time where that goes in circles. A guess costs two
     passes over the tree, and there are some ten.
     """
-    noisy = finite("noisy", noisy)
+    noisy = finite("noisy", noisy, 1)
     sizes = levels(noisy.size, branching)
     starts, leaves = np.array(list(accumulate(sizes, initial=0))), slice(-sizes[-1], None)
     zero, least, patience = np.zeros(sizes[-1], bool), noisy.size + 1, 3
-    slack = 1e-9 * max(1.0, np.abs(noisy).max())
+    slack = 1e-13 * np.abs(noisy).max()  # near rounding
     while True:
         out, below = noisy.copy(), np.ones(noisy.size)
         out[leaves][zero] = below[leaves][zero] = 0
@@ -147,8 +149,9 @@ def nonnegative_least_squares(
             return sums(np.maximum(out[leaves], 0), branching)
         patience = 3 if n < least else patience - 1
         least = min(n, least)
-        if patience < 0:  # Murty's rule, which ends
+        if patience < 0:  # Murty's rule, which ends but for rounding
             wrong[: np.flatnonzero(wrong)[-1]] = False
+            slack *= 1.01
         zero ^= wrong
 
 
@@ -162,7 +165,7 @@ class Zeroed:
 
     def __call__(self, released: Intervals) -> Intervals:
         """A tree whose nodes are not independent any more, and so of no known variance."""
-        k = released.branching
+        k = _noisy(released).branching
         values = sealed(nonnegative(tree(released.values, k), k))
         return Intervals(released.domain, k, values, None)
 
@@ -173,9 +176,15 @@ class NonnegativeLeastSquares:
 
     def __call__(self, released: Intervals) -> Sequence:
         """Its leaves, which are consistent, so that a range is their sum."""
-        k, n = released.branching, released.domain.size
+        k, n = _noisy(released).branching, released.domain.size
         leaves = nonnegative_least_squares(released.values, k)[-n:]
         return Sequence(released.domain, sealed(leaves.copy()))
+
+
+def _noisy(released: Intervals) -> Intervals:
+    if not isinstance(released, Intervals):
+        raise ValueError(f"{released!r} is no tree of noisy sums: need Intervals")
+    return released
 
 
 def sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
@@ -207,7 +216,7 @@ def _spread(variances, sizes: list[int], nodes: int) -> Float[np.ndarray, "..."]
     if (bad := spread <= 0).any():
         at = int(bad.argmax())
         raise ValueError(f"variances[{at}] = {spread[at]} is not allowed: need numbers > 0")
-    return spread
+    return spread / spread.max()
 
 
 @njit(cache=True, nogil=True)

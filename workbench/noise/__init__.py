@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, expm1, floor, inf, isfinite, log2
+from math import ceil, expm1, inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,7 @@ from workbench.value import sealed
 
 MOST = 2**28  # cells that a summary may be expected to hold: some 4 GiB
 
+_LARGEST = Fraction(2**60)
 _SMALLEST = Fraction(1, 2**36)  # ε/Δ below this would need more than 64-bit counts
 
 
@@ -55,7 +56,10 @@ class Block(NamedTuple):
 
 
 def decay(l1: float, epsilon: float) -> Fraction:
-    """ε/Δ as the exact ratio of the two floats; a ValueError outside what 64-bit counts can hold."""
+    """ε/Δ as the exact ratio of the two floats; a ValueError outside what 64-bit counts can hold.
+
+    Above 2^60, where noise is 0 whatever happens, no more is spent.
+    """
     for name, x in (("epsilon", epsilon), ("l1", l1)):
         whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
         if not ((whole or isfinite(x)) and x > 0):
@@ -67,7 +71,7 @@ def decay(l1: float, epsilon: float) -> Fraction:
             f"epsilon = {epsilon:.3g} is too small where one unit moves "
             f"{float(min(exact, 10**300)):.3g} in all: their ratio must be at least 2^-36"
         )
-    return ratio
+    return min(ratio, _LARGEST)
 
 
 def geometric(
@@ -108,8 +112,13 @@ def laplace(
     whole = values.dtype.kind in "iub" and grid <= 1
     moved = 0 if whole else (values.size if l0 is None else l0)
     steps = Fraction(l1) / Fraction(grid) + moved
-    units = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)  # never a refusal that tells
-    units = np.rint(units).astype(np.int64)
+    if whole:
+        steps_each = round(1 / grid)
+        most = 2**62 // steps_each
+        units = np.clip(values.astype(np.int64), -most, most) * steps_each
+    else:  # never a refusal that tells
+        units = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
+        units = np.rint(units).astype(np.int64)
     _two_sided(decay(steps, epsilon)).add(units, _words(rng))
     return units * grid, _receipt("laplace", epsilon, rng)
 
@@ -124,7 +133,7 @@ def added(
 ) -> tuple[Num[np.ndarray, " n"], float, Receipt]:
     """Noise of the named law on whole numbers, its variance, and a receipt: ε-DP at sensitivity `l1`.
 
-    "geometric", or "laplace" on a grid of a thousandth of its scale: whole numbers lie on it.
+    "geometric", or "laplace" on a grid of a thousandth of its scale, or 1/512: whole numbers lie on it.
     """
     if law == "geometric":
         noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, rng=rng)
@@ -137,12 +146,17 @@ def added(
 def variance(l1: float, epsilon: float, law: str) -> float:
     """Of the noise that `added` draws: 2α/(1−α)², times its grid squared."""
     grid = 1.0 if law == "geometric" else _grid(l1, epsilon)
-    gone = -expm1(-float(decay(Fraction(l1) / Fraction(grid), epsilon)))  # 1 − α, not cancelled
+    ratio = decay(Fraction(l1) / Fraction(grid), epsilon)
+    gone = -expm1(-float(ratio))  # 1 − α, not cancelled
     return grid**2 * 2 * (1 - gone) / gone**2
 
 
 def _grid(l1: float, epsilon: float) -> float:
-    return 2.0 ** max(-20, min(0, floor(log2(float(l1) / epsilon)) - 10))
+    ratio = decay(l1, epsilon)
+    scale = (
+        ratio.denominator.bit_length() - ratio.numerator.bit_length()
+    )  # its logarithm, about
+    return 2.0 ** max(-9, min(0, scale - 10))
 
 
 def survivors(
