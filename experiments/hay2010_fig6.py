@@ -363,7 +363,7 @@ CLAIMS = (
         "H̄ reduces the error of larger ranges by 45–98 %.",
         _reduced,
         "Summed over zeroed leaves it has the bias of h-6-2. By nodes it cuts the error of H̃ by "
-        "83–94 %, not zeroed by 77–79 %, both as printed.",
+        "83–94 %, not zeroed by 77–83 %, both as printed.",
     ),
     Claim(
         "h-6-5",

@@ -68,7 +68,8 @@ def guarantee(release: Release) -> str:
         privacy.LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
     factor = f" = {exp(paid.epsilon):.3g}" if paid.epsilon < 700 else ""
-    words = f"{paid}: if {moves}, no outcome becomes more than e^{paid.epsilon:g}{factor} times as likely"
+    factor = f"e^{paid.epsilon:g}{factor}"
+    words = f"{paid}: if {moves}, no outcome becomes more than {factor} times as likely"
     return words + (f", but for a chance of {paid.delta:g}." if paid.delta else ".")
 
 
