@@ -12,7 +12,7 @@ from test_cli import TABLE, complaint, run  # noqa: F401
 
 import workbench
 from workbench import DP, Bound, Domain, RandomRanges, Release, advise
-from workbench.advice import Cover, Declared, Law, Nodes, _absolute, _errors, _times
+from workbench.advice.errors import Cover, Declared, Law, Nodes, _absolute, _errors, _times
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import CountSketch, HighPassFilter, PrioritySampling
 

@@ -8,6 +8,7 @@ from math import comb, exp, expm1, log, prod
 import numpy as np
 import pytest
 from agreement import same_counts, same_law
+from reference import dirichlet
 from scipy import stats
 from scipy.special import gammaln
 
@@ -299,3 +300,31 @@ def test_the_weaker_notion_needs_less_prior():
     assert priors[0] == pytest.approx(12.2, abs=0.2) and priors[1] == pytest.approx(
         18.6, abs=0.2
     )
+
+
+@pytest.mark.parametrize("k, n, m", [(2, 3, 5), (5, 40, 60), (50, 200, 200)])
+@pytest.mark.parametrize("epsilon, alpha", [(0.5, 20.0), (1.0, 6.3), (2.0, 2.5), (4.0, 0.6)])
+def test_the_bound_is_the_literal_one_of_someone_else(k, n, m, epsilon, alpha):
+    ours = DirichletSynthesis(DP(epsilon, 0.5), m, n).failure(k, alpha)
+    literal = 0.0
+    if alpha < dirichlet.pure_alpha(m, epsilon):
+        literal = min(1.0, dirichlet.delta_bound(alpha, k, n, m, epsilon))
+    assert literal * (1 - 1e-6) <= ours <= literal * (1 + 1e-4) + 1e-12
+    assert DirichletSynthesis(DP(epsilon), m, n).prior(k) == pytest.approx(
+        dirichlet.pure_alpha(m, epsilon)
+    )
+
+
+def test_synthetic_counts_have_the_law_of_the_literal_ones():
+    rng, counts = np.random.default_rng(11), [0, 9, 0, 2, 0, 0, 5]
+    mechanism = DirichletSynthesis(DP(3.0), 30, 16, alpha=2.0)
+    ours = [
+        mechanism(table(counts), rng).answer(Ranges([0, 1, 3], [1, 2, 7])) * 30 / 16
+        for _ in range(1500)
+    ]
+    theirs = []
+    for _ in range(1500):
+        z = dirichlet.synthesise(counts, 2.0, 30, rng)
+        theirs.append([z[0], z[1], sum(z[3:])])
+    for a, b in zip(np.array(ours).T, np.array(theirs).T, strict=True):
+        assert same_law(np.rint(a), b) > 1e-5

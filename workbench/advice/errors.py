@@ -1,4 +1,4 @@
-"""Advice: how far off each summary would be, from public numbers alone, before any budget is spent.
+"""Errors of a range query in closed form, for each kind of summary.
 
 A query is a range of r consecutive cells at a random place: a sum of nodes, its cells or those of a
 transform. A node that holds c, with noise v = c + X, X geometric, is released with the weight
@@ -31,40 +31,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from math import ceil, exp, expm1, inf, log, nan, pi, sqrt
+from functools import cache
+from math import ceil, exp, expm1, inf, log, pi, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Complex, Float, Int, Num
 from scipy.special import ndtr, xlog1py, xlogy
 
-from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import hashes
-from workbench.mechanism import looks
-from workbench.mechanisms import (
-    CountSketch,
-    GeometricHistogram,
-    HighPassFilter,
-    PrioritySampling,
-    StabilityHistogram,
-    ThresholdSampling,
-)
-from workbench.mechanisms.geometric_histogram import BYTES
-from workbench.privacy import DP
-from workbench.table import Bound
-from workbench.transform import Dyadic, Haar
+from workbench.transform import Haar
 from workbench.value import parameter, value
 from workbench.workload import RandomRanges, Ranges
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _PLACES = 200  # of a range, where a domain has more
 _STEPS = 6  # of the integral over t, for each factor e
-_SPARE = 2  # a summary does not fit if it releases more than so many times `size`
-_ALIKE = 0.01  # errors that differ by less than so many counts are the same
+ALIKE = 0.01  # errors that differ by less than so many counts are the same
 
 
 @value
@@ -283,7 +268,7 @@ def _placed(domain: Domain, query: int) -> Ranges:
     return Ranges(np.arange(places), np.arange(places) + query)
 
 
-def _cover(tree: Any, query: int) -> Cover:
+def node_cover(tree: Any, query: int) -> Cover:
     """Of its minimal cover by the tree's nodes."""
     ranges = _placed(tree.domain, query)
     needs = np.zeros((len(ranges), len(tree.levels)))
@@ -317,7 +302,7 @@ def _errors(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> list[float]:
     return found
 
 
-def _off(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> tuple[Off, ...]:
+def offs(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> tuple[Off, ...]:
     """How far off queries are, by the formulas above."""
     any_ = law.moments(np.unique(np.rint(np.linspace(0, law.ends[1] + 30 / law.decay, 999))))
     errors, squares, found = _errors(law, nodes, covers), _squares(law, nodes, covers), []
@@ -329,7 +314,7 @@ def _off(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> tuple[Off, ...]:
     return tuple(found)
 
 
-def _wavelet(law: Law, domain: Domain, query: int) -> Off:
+def wavelet_off(law: Law, domain: Domain, query: int) -> Off:
     """Of the full table of Haar coefficients: noise, times the factors that a range needs."""
     ranges = _placed(domain, query)
     terms = list(Haar().on(domain).terms(ranges))
@@ -343,7 +328,7 @@ def _wavelet(law: Law, domain: Domain, query: int) -> Off:
     return Off(query, error, rmse, rmse, 0.0, 0.0, rmse)
 
 
-def _sketch(query: int, law: Law, width: int, m: int, model: Declared | None) -> Off:
+def sketch_off(query: int, law: Law, width: int, m: int, model: Declared | None) -> Off:
     """Of a sketch: each other cell shares a cell's bucket with probability 1/width.
 
     Of r cells the variance is (r·Σ c² over the other cells + Σ (c + c')² over pairs of their own) /
@@ -364,32 +349,34 @@ def _sketch(query: int, law: Law, width: int, m: int, model: Declared | None) ->
     return Off(1, error, rmse, *map(sqrt, parts), inf)
 
 
-def _released(law: Law, nodes: Nodes) -> float:
+def released(law: Law, nodes: Nodes) -> float:
     """How many nodes are expected in the summary."""
     return float(nodes.sizes @ nodes.mean(law.moments(nodes.counts).chance))
 
 
-def _priority(law: Law, nodes: Nodes, size: int) -> Law:
+def priority_law(law: Law, nodes: Nodes, size: int) -> Law:
     """With the τ at which `size` nodes are expected; with none where no more pass θ."""
-    if _released(law, nodes) <= size:
+    if released(law, nodes) <= size:
         return law
     low, high = max(law.theta, 1.0), 2 * max(law.theta, 1.0)
-    while _released(replace(law, tau=high), nodes) > size:
+    while released(replace(law, tau=high), nodes) > size:
         low, high = high, 2 * high
     while high > low * (1 + 1e-4):
         tau = sqrt(low * high)
-        over = _released(replace(law, tau=tau), nodes) > size
+        over = released(replace(law, tau=tau), nodes) > size
         low, high = (tau, high) if over else (low, tau)
     return replace(law, tau=high)
 
 
-def _best_cut(law: Law, nodes: Nodes, covers: dict, size: int, most: int) -> int:
+def best_cut(law: Law, nodes: Nodes, covers: dict, size: int, most: int) -> int:
     """The whole θ up to `most` whose filter-priority sample is least off, searched ever closer."""
     covers = {q: Cover(share[None] @ needs, np.ones(1)) for q, (needs, share) in covers.items()}
 
     @cache
     def off(theta: float) -> float:
-        return _score(_errors(_priority(replace(law, theta=theta), nodes, size), nodes, covers))
+        return score(
+            _errors(priority_law(replace(law, theta=theta), nodes, size), nodes, covers)
+        )
 
     thetas = np.unique(np.rint(np.linspace(1, most, 8))).tolist()
     while True:
@@ -400,280 +387,6 @@ def _best_cut(law: Law, nodes: Nodes, covers: dict, size: int, most: int) -> int
         thetas = np.unique(np.rint(np.linspace(low, high, 5))).tolist()
 
 
-def _score(errors: Sequence[float]) -> float:
+def score(errors: Sequence[float]) -> float:
     """How bad errors are at different queries: the logarithm of their geometric mean."""
-    return float(np.log(np.add(errors, _ALIKE)).mean())
-
-
-@dataclass(frozen=True)
-class Option:
-    """One summary: its thresholds, what it is expected to release, and how far off queries are.
-
-    `kept` is the fraction of non-empty cells in it (NaN of nodes, and without a model). One that does
-    not fit is not recommended.
-    """
-
-    summary: str
-    mechanism: Any
-    theta: float
-    tau: float
-    cells: float
-    kept: float
-    off: tuple[Off, ...]
-    fits: bool
-
-    @property
-    def transform(self) -> str:
-        """The name of its transform; nothing where there is none."""
-        used = getattr(self.mechanism, "transform", None)
-        return type(used).__name__ if used else ""
-
-    def __str__(self) -> str:
-        at = [f"{k} = {_say(x)}" for k, x in (("θ", self.theta), ("τ", self.tau)) if x]
-        of = f" of {self.transform} nodes" * bool(self.transform)
-        name = self.summary.replace("filter-priority", "filter-priority sampling")
-        a = "a " * ("sampling" not in name)
-        return f"{a}{name}{of}" + f" at {', '.join(at)}" * bool(at)
-
-
-def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries):
-    """Every summary that there is advice about; and what is to be said of those left out."""
-    options, notes, pure, m = [], [], DP(budget.epsilon), domain.size
-
-    def add(summary, mechanism, law, cells, off):
-        kept = nan
-        if model and model.density and not getattr(mechanism, "transform", None):
-            counts, weights = model.counts()
-            kept = float(weights @ law.moments(counts).chance)
-        fits = cells <= min(_SPARE * size, noise.MOST)
-        if isinstance(mechanism, CountSketch):  # an answer visits each cell
-            fits &= max(queries) <= hashes.MOST // 16
-        elif isinstance(mechanism, GeometricHistogram):
-            fits &= cells * BYTES <= mechanism.memory
-        elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
-            off = tuple(x._replace(worst=inf) for x in off)
-        options.append(Option(summary, mechanism, law.theta, law.tau, cells, kept, off, fits))
-
-    for transform in (None, Dyadic()):
-        full, more = GeometricHistogram(pure, transform=transform), dict(transform=transform)
-        try:
-            (block,) = looks(full, domain, bound.l1)
-            law = Law(float(noise.decay(block.l1, block.epsilon)))
-        except ValueError as e:
-            notes.append(f"Nothing is said of dyadic sums: {e}.")
-            continue
-        levels = [(m, 1)]
-        covers = {q: Cover(np.full((1, 1), float(q)), np.ones(1)) for q in queries}
-        if transform:
-            tree = transform.on(domain)
-            (axis,), covers = tree.axes, {q: _cover(tree, q) for q in queries}
-            levels = [(n, min(1 << axis.height - d, m)) for d, n in enumerate(axis.nodes)]
-        nodes = Nodes.of(model, levels)
-
-        def take(summary, mechanism, law, cells=None, nodes=nodes, covers=covers):
-            cells = _released(law, nodes) if cells is None else cells
-            add(summary, mechanism, law, cells, _off(law, nodes, covers))
-
-        take("full table", full, law, block.size)
-        if transform:
-            haar = GeometricHistogram(pure, transform=Haar())
-            add("full table", haar, law, m, tuple(_wavelet(law, domain, q) for q in queries))
-        made = HighPassFilter(pure, size=size, **more)
-        take("filter", made, replace(law, theta=float(made.cut(domain, bound.l1))))
-        made = ThresholdSampling(pure, size=size, **more)
-        tau = max(made.threshold(domain, bound.l1), 1.0)
-        take("threshold sampling", made, replace(law, tau=tau))
-        made = PrioritySampling(pure, size=size, **more)
-        take("priority sampling", made, _priority(law, nodes, size))
-        if model:
-            most = HighPassFilter(pure, size=1, **more).cut(domain, bound.l1)
-            theta = _best_cut(law, nodes, covers, size, most)
-            made = PrioritySampling(pure, size=size, theta=theta, **more)
-            sampled = _priority(replace(law, theta=float(theta)), nodes, size)
-            take("filter-priority", made, sampled)
-        if not transform:
-            off = tuple(_sketch(q, law, size, m, model) for q in queries)
-            add("count sketch", CountSketch(pure, width=size), law, size, off)
-            if budget.delta:
-                made = StabilityHistogram(budget)
-                cut = float(made.threshold(bound))
-                take("stability histogram", made, replace(law, theta=cut, sides=1, silent=True))
-    if not all(o.fits for o in options):
-        notes.append(
-            f"* not recommended: more than {_SPARE} times the size asked for, or than fits in memory, "
-            "or than answers can visit."
-        )
-    return tuple(options), tuple(notes)
-
-
-@dataclass(frozen=True, repr=False)
-class Advice:
-    """What to expect of each summary, and which to take; `queries` are sizes of ranges, in cells."""
-
-    domain: Domain
-    budget: DP
-    size: int
-    bound: Bound
-    model: Declared | None
-    queries: tuple[int, ...]
-    options: tuple[Option, ...]
-    notes: tuple[str, ...]
-
-    @cached_property
-    def ranked(self) -> tuple[Option, ...]:
-        """Those that fit, by the geometric mean of their errors at the queries.
-
-        The error is the expected one or, without a model, the worst that there can be.
-        """
-        fit = [o for o in self.options if o.fits]
-        score = [round(_score([self._of(off) for off in o.off]), 3) for o in fit]
-        return tuple(fit[i] for i in np.lexsort([[o.cells for o in fit], score]))
-
-    def _of(self, off: Off) -> float:
-        """The error that decides."""
-        return off.error if self.model else off.worst
-
-    @property
-    def mechanism(self) -> Any:
-        """The best of those that fit, ready to be called on a table."""
-        return self.ranked[0].mechanism
-
-    @property
-    def reason(self) -> str:
-        """Why that one, in a sentence, at the size of query where it is furthest ahead of the next."""
-        best, *others = self.ranked
-        told = f"releases about {_say(best.cells)} {'nodes' if best.transform else 'cells'}"
-        if self.model and best.kept == best.kept:
-            empty = best.cells - best.kept * self.model.density * self.domain.size
-            empty = f"about {_say(empty)}" if empty > 0.5 else "no"
-            told = f"keeps {best.kept:.0%} of the non-empty cells and {empty} empty ones"
-        other = next((o for o in others if o.summary != best.summary), best)
-        errors = np.array([[self._of(off) for off in o.off] for o in (best, other)])
-        i = int(np.argmax((errors[1] + _ALIKE) / (errors[0] + _ALIKE)))
-        cells = f"{self.queries[i]:,} cell{'s' * (self.queries[i] > 1)}"
-        told = f"at ε = {self.budget.epsilon:g} {best} {told}; ranges of {cells} are off by "
-        told += f"{'about' if self.model else 'up to'} {_say(errors[0, i])} counts"
-        told += f", where {other} is off by {_say(errors[1, i])}" * (other is not best)
-        return (
-            told if self.model else f"no model is declared, so the worst case decides: {told}"
-        )
-
-    @property
-    def caption(self) -> str:
-        """What is asked, and of what."""
-        model = "if their cells are empty … at worst (root mean square)"
-        if self.model:
-            d, mean, spread = (f"{x:g}" for x in vars(self.model).values())
-            model = f"if a fraction {d} of the cells hold {mean} ± {spread} counts"
-        return (
-            f"{self.budget} for a unit of l1 = {self.bound.l1:g}, about {self.size:,} of "
-            f"{self.domain.size:,} cells: by how many counts ranges of so many cells are off, {model}"
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """A short table in words, the best first, those that are not recommended last."""
-        import pandas as pd
-
-        rows, place = [], {id(o): i for i, o in enumerate(self.ranked)}
-        for o in sorted(self.options, key=lambda o: place.get(id(o), len(place))):
-            name = o.summary + f", {o.transform}" * bool(o.transform) + "*" * (not o.fits)
-            limits = [_say(x) if x else "" for x in (o.theta, o.tau)]
-            off = [_say(x.error) + f" … {_say(x.worst)}" * (not self.model) for x in o.off]
-            rows.append([name, *limits, _say(o.cells), *off])
-        sizes = [f"{q:,}" if q < 1e6 else _say(q) for q in self.queries]
-        return pd.DataFrame(rows, columns=["summary", "θ", "τ", "cells", *sizes])
-
-    def __repr__(self) -> str:
-        table = self.shown().to_string(index=False, max_colwidth=None)
-        return "\n".join([self.caption, table, *self.notes, repr(self.mechanism), self.reason])
-
-    def _repr_html_(self) -> str:
-        """The same for a notebook."""
-        from html import escape
-
-        told = map(escape, (self.caption, *self.notes, repr(self.mechanism), self.reason))
-        caption, *rest = (f"<p>{words}</p>" for words in told)
-        return "".join([caption, self.shown().to_html(index=False), *rest])
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a summary and size of query; thresholds and errors in counts."""
-        import pandas as pd
-
-        told = ("summary", "transform", "theta", "tau", "cells", "kept", "fits")
-        return pd.DataFrame(
-            {k: getattr(o, k) for k in told} | off._asdict() | {"mechanism": repr(o.mechanism)}
-            for o in self.options
-            for off in o.off
-        )
-
-
-def advise(
-    domain: Domain,
-    epsilon: float,
-    size: int,
-    *,
-    delta: float = 0.0,
-    bound: Bound | None = None,
-    density: float | None = None,
-    mean: float | None = None,
-    spread: float | None = None,
-    queries: Sequence[int] | None = None,
-) -> Advice:
-    """Which summary of about `size` cells to release at ε. No data is read.
-
-    `density`, `mean` and `spread` declare what is believed of the table: the fraction of cells that are
-    not empty, and the mean and standard deviation of their counts. They are public, and must not be
-    read off private data. `queries` are sizes of ranges; without them those that hold 1, 100 and 10,000
-    non-empty cells, or so many cells where no model is declared. With a δ there is also the stability
-    histogram. The bound is Bound() unless it is given.
-
-    >>> advise(Domain(("x",), (10**6,)), 0.1, 10**5, density=0.1, mean=100, spread=20).mechanism
-    HighPassFilter(budget=DP(epsilon=0.1), size=100000)
-    """
-    budget, bound = DP(epsilon, delta), Bound() if bound is None else bound
-    for name, x, kind in (("domain", domain, Domain), ("bound", bound, Bound)):
-        if not isinstance(x, kind):
-            raise ValueError(f"{name} = {x!r} is not allowed: need a {kind.__name__}")
-    noise.decay(bound.l1, epsilon)
-    m, most = domain.size, min(domain.size, noise.MOST)
-    if not _whole(size, most):
-        raise ValueError(
-            f"size = {size!r} is not allowed: need a whole number from 1 to {most}, the cells there "
-            "are or that a summary can hold"
-        )
-    told = density, mean, spread
-    if None in told and told != (None,) * 3:
-        raise ValueError(
-            f"density, mean, spread = {told!r} is not allowed: need all three, or none of them"
-        )
-    model = None if density is None else Declared(*told)
-    if queries is None:
-        cells = 1 / density if density else 1
-        queries = [max(1, round(min(q * cells, m))) for q in (1, 100, 10_000)]
-    for q in (queries := list(queries)) or [None]:
-        if not _whole(q, m):
-            raise ValueError(
-                f"queries: {q!r} is not allowed: need sizes of ranges, whole numbers from 1 to {m}"
-            )
-    queries = tuple(sorted({int(q) for q in queries}))
-    options, notes = _options(domain, budget, int(size), bound, model, queries)
-    return Advice(domain, budget, int(size), bound, model, queries, options, notes)
-
-
-def _whole(x: Any, most: int) -> bool:
-    """Whether it is a whole number from 1 to `most`."""
-    kind = isinstance(x, int | np.integer) and not isinstance(x, bool)
-    return kind and 1 <= x <= most
-
-
-def _say(x: float) -> str:
-    """Three digits at most, read at a glance.
-
-    >>> _say(0.123), _say(12.34), _say(123_456), _say(1.5e12), _say(inf)
-    ('0.12', '12', '123,000', '1.5e12', '∞')
-    """
-    if x == inf or x != x:
-        return "?" if x != x else "∞"
-    if x < 10 or x >= 1e6:
-        return f"{x:.2g}".replace("e+", "e").replace("e0", "e")
-    return f"{float(f'{x:.3g}'):,.0f}"
+    return float(np.log(np.add(errors, ALIKE)).mean())
