@@ -131,7 +131,7 @@ def made(n: int, d: int, seed: int) -> pd.DataFrame:
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """A panel a dataset; then Theorem 2."""
     names = [name for name in rows.panel.unique() if not name.startswith("over")]
-    found = [Panel(name, {"panel": name}, "epsilon") for name in names]
+    found = [Panel(name, {"panel": name}, "epsilon", bars=True) for name in names]
     titles = {
         "over n": ("Theorem 2: d = 16", "cells"),
         "over d": ("Theorem 2: n = 2¹⁴", "distinct"),

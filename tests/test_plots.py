@@ -250,3 +250,24 @@ def test_styles_stay_inside():
     plots.curves(plots.named(BOTH), "query_size", "series", ax)
     plots.legend(fig)
     assert dict(plt.rcParams) == before
+
+
+def test_bars_in_groups_show_means_and_begin_below_the_least():
+    rows = pd.DataFrame(
+        [
+            {"series": name, "epsilon": epsilon, "seed": seed, "value": height / epsilon + seed}
+            for name, height in (("S̃", 90), ("S̄", 3))
+            for epsilon in (1.0, 0.1)
+            for seed in range(3)
+        ]
+    )
+    _, (ax,) = plots.panels()
+    plots.groups(rows, "epsilon", "series", ax)
+    tops = [round(p.get_y() + p.get_height(), 6) for p in ax.patches]
+    assert tops == [91, 901, 4, 31] or tops == [901, 91, 31, 4]
+    places = [p.get_x() for p in ax.patches]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "0.1"]
+    assert len(set(np.round(places, 6))) == 4 and ax.get_ylim()[0] == pytest.approx(4 / 3)
+    assert ax.get_yscale() == "log" and len(ax.containers) >= 2
+    with pytest.raises(ValueError, match="no rows"):
+        plots.groups(rows[:0], "epsilon", "series", ax)

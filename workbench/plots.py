@@ -73,6 +73,7 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
 }
 LOOKS = SUMMARIES | HISTOGRAMS
 _DOTTED = {"non-negative H̄", "HB", "Privelet"}  # beside what a paper draws, of later years
+_HATCHES = ("", "///", "...", "xxx")
 _CROWDED = 60  # points of a curve, from which marks would hide it
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
 # of one look drawn repeatedly
@@ -214,6 +215,7 @@ class Panel:
     log: str = "xy"
     printed: Printed | Iterable[Printed] = ()
     theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
+    bars: bool = False
 
 
 @styled
@@ -225,7 +227,10 @@ def grid(
     fig, axes = panels(lines, columns, [panel.title for panel in wanted], height=height)
     for panel, ax in zip(wanted, axes, strict=False):
         chosen = rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
-        curves(chosen, panel.x, panel.series, ax, at=panel.at, log=panel.log)
+        if panel.bars:
+            groups(chosen, panel.x, panel.series, ax)
+        else:
+            curves(chosen, panel.x, panel.series, ax, at=panel.at, log=panel.log)
         printed(panel.printed, ax)
         one = panel.theory and callable(panel.theory[-1])
         for words, law in [panel.theory] if one else panel.theory or ():
@@ -262,6 +267,40 @@ def curves(
     _label(ax, "y", what, "y" in log, ylabel)
     if "x" not in log:  # no ticks between whole numbers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
+    return ax
+
+
+def groups(rows: pd.DataFrame, x: str, series: str, ax: Axes, *, value: str = "value") -> Axes:
+    """Bars in groups, the largest `x` first: the mean of `value` over seeds, with its 95 % interval.
+
+    The axis is logarithmic, on which a bar has no length of its own: all begin at a third of the least.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what, places = _measured(rows, value), sorted(rows[x].unique(), reverse=True)
+    found = list(rows.groupby(series, sort=False))
+    floor, width = rows.groupby([series, x])[value].mean().min() / 3, 0.8 / len(found)
+    for i, (name, group) in enumerate(found):
+        points = intervals(group.assign(value=group[value].astype(float)), x)
+        beside = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
+        low, mean, high = (points[c].to_numpy() for c in ("low", "mean", "high"))
+        ax.bar(
+            beside,
+            mean - floor,
+            width,
+            floor,
+            color=_look(name, ax)[0],
+            edgecolor="white",
+            linewidth=0.6,
+            hatch=_HATCHES[i % len(_HATCHES)],
+            yerr=np.nan_to_num([mean - low, high - mean]),
+            error_kw=dict(elinewidth=0.8, ecolor="#333333"),
+            label=name,
+        )
+    ax.set_xticks(range(len(places)), [f"{at:g}" for at in places])
+    _label(ax, "y", what, True, None)
+    ax.set(xlabel=LABELS.get(x, x), ylim=(floor, None))
+    ax.grid(False, axis="x")
     return ax
 
 
