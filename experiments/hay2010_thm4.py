@@ -22,9 +22,10 @@ import pandas as pd
 from workbench import DP, Bound, Domain, Ranges, SparseTable, claims
 from workbench.claims import Claim, Finding, Printed, curve, every, number
 from workbench.inference import tree
-from workbench.inference.tree import shape, sums
+from workbench.inference.tree import sums
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.plots import Panel
+from workbench.transform import shape
 
 TITLE = "The variance of consistent trees against the bound"
 PAGE = "Hay et al., PVLDB 2010, section 4.2, Theorem 4"

@@ -20,14 +20,14 @@ from workbench.inference import (
     rounded,
     tree,
 )
-from workbench.inference.tree import levels, shape, sums
+from workbench.inference.tree import levels, sums
 from workbench.mechanisms import (
     HierarchicalHistogram,
     LaplaceHistogram,
     Privelet,
     UnattributedHistogram,
 )
-from workbench.transform import Haar
+from workbench.transform import Haar, shape
 
 TREES = [(1, 2), (2, 2), (8, 2), (5, 2), (13, 3), (27, 3), (100, 4), (7, 5), (6, 2), (33, 2)]
 

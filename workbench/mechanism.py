@@ -119,14 +119,21 @@ def noise_law() -> Any:
     return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
 
 
-def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
-    """Every count of the domain, int64[cells]; a ValueError if `each` bytes a cell exceed `memory`."""
-    need = each * table.domain.size  # counts, noisy counts, and what is made of them
-    if need > mechanism.memory:
+def refuse_dense(mechanism: Any, m: int, each: int = 40) -> None:
+    """A ValueError if m cells of `each` bytes exceed `mechanism.memory`.
+
+    A cell is a count, a noisy count, and what is made of them.
+    """
+    if (need := each * m) > mechanism.memory:
         raise ValueError(
-            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: "
-            f"{table.domain.size} cells need some {need} bytes"
+            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: {m} cells need "
+            f"some {need} bytes"
         )
+
+
+def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
+    """Every count of the domain, int64[cells], unless `refuse_dense`."""
+    refuse_dense(mechanism, table.domain.size, each)
     return table.dense().ravel()
 
 

@@ -125,12 +125,27 @@ def basis(transform: Dyadic | Haar | None, domain: Domain) -> Basis:
     return Cells(domain) if transform is None else transform.on(domain)
 
 
+def shape(leaves: int, branching: int) -> list[int]:
+    """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
+
+    A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
+    """
+    if not isinstance(branching, int | np.integer) or branching < 2:
+        raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
+    if leaves < 1:
+        raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
+    sizes = [int(leaves)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // branching))
+    return sizes[::-1]
+
+
 class Axis:
     """Dyadic intervals over m cells: at depth d those of 2^(height − d) cells."""
 
     def __init__(self, m: int):
         self.m, self.height = m, (m - 1).bit_length()
-        self.nodes = [-(-m >> self.height - d) for d in range(self.height + 1)]
+        self.nodes = shape(m, 2)
 
     def cover(self, lo, hi, last: bool) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
         """The minimal cover of ranges, leaves first: (depth, node of each range or −1).

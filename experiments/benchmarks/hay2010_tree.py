@@ -11,7 +11,7 @@ from scipy.sparse.linalg import lsmr
 
 from experiments.benchmarks import _timing as timing
 from workbench.inference import tree
-from workbench.inference.tree import shape
+from workbench.transform import shape
 
 COPIES, MEMORY, OPENDP = 8, 3, 100
 

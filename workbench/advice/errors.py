@@ -40,6 +40,7 @@ from jaxtyping import Complex, Float, Int, Num
 from scipy.special import ndtr, xlog1py, xlogy
 
 from workbench.domain import Domain
+from workbench.estimates.summary import geometric_variance
 from workbench.transform import Haar
 from workbench.value import parameter, value
 from workbench.workload import RandomRanges, Ranges
@@ -156,7 +157,7 @@ class Law:
     @property
     def variance(self) -> float:
         """Of the noise, 2α/(1−α)²."""
-        return 2 * exp(-self.decay) / expm1(-self.decay) ** 2
+        return geometric_variance(self.decay)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -134,12 +134,6 @@ def pieces(
     return workload.intervals(domain)
 
 
-def accepted(weights: str) -> None:
-    """Nothing is sampled here, so both kinds of weight mean the same."""
-    if weights not in ("unbiased", "raw"):
-        raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
-
-
 def told(words: UInt64[np.ndarray, "functions words"]) -> str:
     """Hash functions as text."""
     return words.astype("<u8").tobytes().hex()

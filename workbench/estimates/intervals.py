@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from workbench.domain import Domain
+from workbench.estimates.summary import accepted
+from workbench.transform import shape
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -51,11 +53,9 @@ class Intervals:
     @cached_property
     def _levels(self) -> list[tuple[int, int]]:
         """Where each level starts, and its nodes; leaves first."""
-        sizes = [self.domain.size]
-        while sizes[-1] > 1:
-            sizes.append(-(-sizes[-1] // self.branching))
-        starts = list(accumulate(sizes[::-1], initial=0))
-        return list(zip(starts[-2::-1], sizes, strict=True))
+        sizes = shape(self.domain.size, self.branching)
+        starts = list(accumulate(sizes, initial=0))
+        return list(zip(starts[-2::-1], sizes[::-1], strict=True))
 
     @cached_property
     def _prefix(self) -> Float[np.ndarray, " nodes+1"]:
@@ -66,8 +66,7 @@ class Intervals:
 
         Ranges, and what is made of ranges: at most 2(k − 1) nodes a level.
         """
-        if weights not in ("unbiased", "raw"):
-            raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
+        accepted(weights)
         workload = workload.on(self.domain)
         which, ranges = workload.intervals(self.domain)
         found, nodes = self._cover(ranges.lo, ranges.hi)
@@ -83,9 +82,8 @@ class Intervals:
         whole, done = hi == self.domain.size, lo >= hi
         for start, size in self._levels:
             lo, hi = np.where(done, 0, lo), np.where(done, 0, np.where(whole, size, hi))
-            left = (
-                np.minimum(hi, -(-lo // k) * k) if size > 1 else hi
-            )  # the next parent's first node
+            # up to the next parent's first node
+            left = np.minimum(hi, -(-lo // k) * k) if size > 1 else hi
             right = np.maximum(left, np.where(whole, hi, hi // k * k))
             total += self._prefix[start + left] - self._prefix[start + lo]
             total += self._prefix[start + hi] - self._prefix[start + right]

@@ -10,6 +10,7 @@ from jaxtyping import UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
+from workbench.estimates.summary import accepted
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -50,7 +51,7 @@ class Projection:
         another, and the mean place of the walk's maxima, in steps, is its count. With `error` also
         NaN for each, as this estimate has no standard error in closed form.
         """
-        hashes.accepted(weights)
+        accepted(weights)
         workload = workload.on(self.domain)
         which, ranges = hashes.pieces(workload, self.domain, len(self.words))
         answers = np.zeros(len(workload))

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from workbench.domain import Domain
+from workbench.estimates.summary import accepted
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -54,8 +55,7 @@ class Sequence:
         Ranges cost O(1) each after one prefix sum. Nothing is sampled, so both kinds of `weights` mean
         the same. The standard error is sqrt(cells · variance); NaN where values are not independent.
         """
-        if weights not in ("unbiased", "raw"):
-            raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
+        accepted(weights)
         workload = workload.on(self.domain)
         if hasattr(workload, "_between"):
             answers = workload._between(None, self._prefix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from jaxtyping import Int, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
+from workbench.estimates.summary import accepted, geometric_variance
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -55,7 +55,7 @@ class Sketch:
         has expectation F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out,
         which is then exact. It is NaN for medians.
         """
-        hashes.accepted(weights)
+        accepted(weights)
         workload = workload.on(self.domain)
         which, ranges = hashes.pieces(workload, self.domain, len(self.values))
         rows = np.zeros((len(self.values), len(workload)))
@@ -66,8 +66,7 @@ class Sketch:
             return answers
         if self.estimate != "mean":
             return answers, np.full(len(answers), np.nan)
-        (depth, width), alpha = self.values.shape, exp(-self.decay)
-        noise = 2 * alpha / (1 - alpha) ** 2
+        (depth, width), noise = self.values.shape, geometric_variance(self.decay)
         squares = np.square(self.values, dtype=float).sum() / depth - width * noise
         cells = workload.cells(self.domain)
         each = cells * (max(squares, 0) / width + noise) / depth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp
+from math import exp, expm1
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,17 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+
+
+def accepted(weights: str) -> None:
+    """A ValueError unless these are weights that every estimate knows; they differ in samples alone."""
+    if weights not in ("unbiased", "raw"):
+        raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
+
+
+def geometric_variance(decay: float) -> float:
+    """2α/(1−α)² with α = exp(−decay): the variance of two-sided geometric noise."""
+    return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +72,7 @@ class Summary:
         "unbiased": sign(v)·max(|v|, τ), the Horvitz–Thompson weight: answers are unbiased for the
         noisy table after its filter. "raw": the noisy values, biased but closer for single cells.
         """
-        if kind not in ("unbiased", "raw"):
-            raise ValueError(f"weights = {kind!r} is not allowed: need 'unbiased' or 'raw'")
+        accepted(kind)
         if kind == "raw":
             return self.values
         return self._unbiased
@@ -99,8 +109,7 @@ class Summary:
         closed = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
         if self.decay is None or not closed or (weights == "raw" and self.tau > 1):
             return answers, np.full(len(workload), np.nan)
-        alpha = exp(-self.decay)
-        variance = workload.cells(self.domain) * 2 * alpha / (1 - alpha) ** 2
+        variance = workload.cells(self.domain) * geometric_variance(self.decay)
         if self.tau:
             lost = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
             variance += workload.sums(self.domain, self.keys, lost)

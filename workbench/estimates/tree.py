@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.summary import Summary
+from workbench.estimates.summary import Summary, geometric_variance
 from workbench.transform import BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
 
@@ -60,17 +59,15 @@ class Tree(Summary):
             if error:
                 variance[term.which] += factor**2 * self._noise[self._part(term.nodes)]
                 variance[term.which[held]] += factor[held] ** 2 * lost[at[held]]
-        answers, variance, several = (
-            np.bincount(which, x, len(workload))
-            for x in (answers, variance, np.ones(len(which)))
-        )
+        answers = np.bincount(which, answers, len(workload))
         if not error:
             return answers
+        variance = np.bincount(which, variance, len(workload))
         closed = self.theta <= 1 and self.sides == 2 and not self.consistent
         if not closed or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
         if isinstance(self.transform, Haar):  # pieces share coefficients
-            variance[several > 1] = np.nan
+            variance[np.bincount(which, minlength=len(workload)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
     def _find(self, nodes: Int[np.ndarray, " k"]):
@@ -84,8 +81,8 @@ class Tree(Summary):
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
         """The variance of the noise on a node of each part."""
-        alpha = [exp(-self.decay * float(p.share) / p.touched) for p in self.basis.parts]
-        return np.array([2 * a / (1 - a) ** 2 for a in alpha])
+        decays = (self.decay * float(p.share) / p.touched for p in self.basis.parts)
+        return np.array([*map(geometric_variance, decays)])
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         ends = np.cumsum([p.size for p in self.basis.parts])

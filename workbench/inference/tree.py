@@ -16,22 +16,8 @@ from jaxtyping import Float, Num
 from workbench.compiled import njit
 from workbench.estimates import Intervals, Sequence
 from workbench.inference.isotonic import finite
+from workbench.transform import shape
 from workbench.value import sealed, value
-
-
-def shape(leaves: int, branching: int) -> list[int]:
-    """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
-
-    A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
-    """
-    if not isinstance(branching, int | np.integer) or branching < 2:
-        raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
-    if leaves < 1:
-        raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
-    sizes = [int(leaves)]
-    while sizes[-1] > 1:
-        sizes.append(-(-sizes[-1] // branching))
-    return sizes[::-1]
 
 
 def levels(nodes: int, branching: int) -> list[int]:

@@ -12,13 +12,13 @@ Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatev
 """
 
 from fractions import Fraction
-from math import exp
 from typing import ClassVar, Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Sketch, hashes
+from workbench.estimates.summary import geometric_variance
 from workbench.mechanism import Release, parameter, pure_budget, sensitivity
 from workbench.privacy import DP
 from workbench.table import SparseTable
@@ -52,8 +52,8 @@ class CountSketch:
         (others/width + 2α/(1−α)²)/depth with α = exp(−ε/(depth·l1)): another cell shares the bucket of
         a row with probability 1/width, and its sign relative to ours is fair.
         """
-        alpha = exp(-self.budget.epsilon / (self.depth * l1))
-        return (others / self.width + 2 * alpha / (1 - alpha) ** 2) / self.depth
+        noisy = geometric_variance(self.budget.epsilon / (self.depth * l1))
+        return (others / self.width + noisy) / self.depth
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""

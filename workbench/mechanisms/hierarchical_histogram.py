@@ -24,7 +24,7 @@ from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Intervals, Sequence
 from workbench.inference import nonnegative, tree
-from workbench.inference.tree import shape, sums
+from workbench.inference.tree import sums
 from workbench.mechanism import (
     Release,
     dense_counts,
@@ -35,6 +35,7 @@ from workbench.mechanism import (
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
+from workbench.transform import shape
 from workbench.value import sealed, value
 from workbench.workload import Ranges, Workload
 

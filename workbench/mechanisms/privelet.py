@@ -19,10 +19,10 @@ from workbench import noise
 from workbench.estimates import Sequence
 from workbench.mechanism import (
     Release,
-    dense_counts,
     noise_law,
     parameter,
     pure_budget,
+    refuse_dense,
     sensitivity,
 )
 from workbench.privacy import DP
@@ -43,9 +43,9 @@ class Privelet:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell."""
-        basis, coefficients = Haar().on(table.domain), dense_counts(self, table)
+        refuse_dense(self, table.domain.size)
+        basis, coefficients = Haar().on(table.domain), np.zeros(table.domain.size, np.int64)
         nodes, values = basis.forward(table.keys, table.counts)
-        coefficients[:] = 0
         coefficients[nodes] = values
         l1 = Fraction(sensitivity(table)) * basis.parts[0].touched
         noisy, _, receipt = noise.added(

@@ -24,13 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, expm1, inf, isfinite
+from math import ceil, inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int, Num, UInt64
 
 from workbench.estimates import hashes
+from workbench.estimates.summary import geometric_variance
 from workbench.noise import kernels, levels, priorities, stability
 from workbench.noise.bits import generator as _generator
 from workbench.noise.bits import words as _words
@@ -147,8 +148,7 @@ def variance(l1: float, epsilon: float, law: str) -> float:
     """Of the noise that `added` draws: 2α/(1−α)², times its grid squared."""
     grid = 1.0 if law == "geometric" else _grid(l1, epsilon)
     ratio = decay(Fraction(l1) / Fraction(grid), epsilon)
-    gone = -expm1(-float(ratio))  # 1 − α, not cancelled
-    return grid**2 * 2 * (1 - gone) / gone**2
+    return grid**2 * geometric_variance(float(ratio))
 
 
 def _grid(l1: float, epsilon: float) -> float:
