@@ -1,0 +1,515 @@
+"""Adaptive histograms, basic and improved (methods.md 7.1 to 7.5; adaptive2009 Figures 1 and 2,
+Theorem 3, Appendix A).
+
+A record is a tuple of digits; `fanout(prefix)` tells how many children the node `prefix` has, zero
+for one that cannot be split. A record that ends at an inner node counts there and in no child
+(a partial record); `digits` ends strings with a symbol of their own, so that none does.
+
+A node splits if count + noise >= threshold. Noise is two-sided geometric, a = exp(-epsilon): the
+threshold and the discount are whole numbers. Only "fractional" discounting has counts that are not
+whole, and takes Laplace noise: whole noise turns any change of a weight that crosses a whole number
+into a full epsilon, and one record can move the weights of all children across at once
+(`fractional_with_whole_noise`).
+
+Discounting makes each child at least t = `discount` smaller than its parent was when counted:
+
+* skip: remove the first t of the node in the records' own order;
+* proportional: remove the first t in order of arrival, the list's; `improved` shuffles once;
+* uniform: remove the first t of EVERY child;
+* fractional: diminish every record alike, by the factor max(0, 1 - t/weight of the node);
+* progressive: t times, remove the first of the child that is largest at that moment. As printed
+  only: it is not stable, and the theorem does not hold for it.
+
+Structures are worth 2 epsilon when t >= b + ln 2/epsilon. `structural_loss` computes what they are
+worth exactly, and `loss` what one pair of tables makes of it.
+
+What the exact computations say:
+
+* "Removing" (the outcome is likelier without the record) costs epsilon and no more: the root stops
+  at a large count. "Adding" costs 0.69 to 1.39 epsilon with Laplace noise for epsilon from 0.1 to 2
+  and b >= ln 2/epsilon. So the structure costs from 1 to 1.39 epsilon, never 0.7.
+* With sum_{x > -t} r(x) = -ln p(1 - t) in place of -ln p(-t), the theorem's proof gives 2 epsilon
+  from t >= b - 1 + ln 2/epsilon, and with geometric noise from t >= b - 1 + ln(1 + a)/epsilon.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+from numpy.random import Generator
+
+from . import geometric
+
+Record = tuple[int, ...]
+Fanout = Callable[[Record], int]
+Items = list[tuple[Record, Fraction]]  # records in order of arrival, with their weights
+STRATEGIES = ("skip", "uniform", "proportional", "fractional", "progressive")
+ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789. "
+
+
+def digits(text: str) -> Record:
+    """Positions in ALPHABET, and len(ALPHABET) for the end."""
+    return tuple(ALPHABET.index(symbol) for symbol in text) + (len(ALPHABET),)
+
+
+def text_fanout(prefix: Record) -> int:
+    """38 symbols and the end; nothing after the end."""
+    if prefix and prefix[-1] == len(ALPHABET):
+        return 0
+    return len(ALPHABET) + 1
+
+
+# The decision
+
+
+def proceed_geometric(epsilon: float, threshold: int, alpha=None) -> Callable:
+    """count -> Pr[count + G >= threshold]; exact fractions when `alpha` is one."""
+    a = geometric.alpha_for(epsilon) if alpha is None else alpha
+
+    def p(count):
+        # count + G >= threshold iff G >= the whole number ceil(threshold - count)
+        need = math.ceil(threshold - count)
+        if need >= 1:
+            return a**need / (1 + a)
+        return 1 - a ** (1 - need) / (1 + a)
+
+    return p
+
+
+def proceed_laplace(epsilon: float, threshold: float) -> Callable:
+    """count -> Pr[count + Lap(1/epsilon) >= threshold], equation (2)."""
+
+    def p(count):
+        distance = float(abs(count - threshold))
+        if count >= threshold:
+            return 1 - math.exp(-epsilon * distance) / 2
+        return math.exp(-epsilon * distance) / 2
+
+    return p
+
+
+# Discounting
+
+
+def weigh(records: Iterable[Record]) -> Items:
+    return [(record, Fraction(1)) for record in records]
+
+
+def size(items: Items) -> Fraction:
+    return sum((weight for _, weight in items), Fraction(0))
+
+
+def partition(items: Items, level: int, k: int) -> list[Items]:
+    """By the digit at `level`; a record that has none is in no part."""
+    parts = [[] for _ in range(k)]
+    for record, weight in items:
+        if len(record) > level:
+            parts[record[level]].append((record, weight))
+    return parts
+
+
+def without_first(items: Items, t: int, by_record: bool) -> Items:
+    """Without the first t, by the records' own order or by arrival; order of arrival is kept."""
+    positions = list(range(len(items)))
+    if by_record:
+        positions.sort(key=lambda i: items[i][0])  # stable: copies are alike, any will do
+    gone = set(positions[:t])
+    return [item for i, item in enumerate(items) if i not in gone]
+
+
+def discounted(items: Items, level: int, k: int, t: int, strategy: str) -> list[Items]:
+    """The k children of a node after the discount."""
+    if strategy == "skip":
+        return partition(without_first(items, t, by_record=True), level, k)
+    if strategy == "proportional":
+        return partition(without_first(items, t, by_record=False), level, k)
+    if strategy == "uniform":
+        parts = partition(items, level, k)
+        return [without_first(part, t, by_record=True) for part in parts]
+    if strategy == "fractional":
+        weight = size(items)
+        if weight <= t:
+            return [[] for _ in range(k)]
+        factor = 1 - Fraction(t) / weight
+        return partition([(record, w * factor) for record, w in items], level, k)
+    if strategy == "progressive":
+        parts = partition(items, level, k)
+        for _ in range(t):
+            largest = max(range(k), key=lambda i: len(parts[i]))  # the first of equals
+            parts[largest] = without_first(parts[largest], 1, by_record=True)
+        return parts
+    raise ValueError(f"strategy {strategy!r} is none of {STRATEGIES}")
+
+
+def distance(first: Iterable[Items], second: Iterable[Items]) -> Fraction:
+    """Size of the symmetric difference of two weighted multisets."""
+    difference = Counter()
+    for sign, parts in ((1, first), (-1, second)):
+        for part in parts:
+            for record, weight in part:
+                difference[record] += sign * weight
+    return sum((abs(weight) for weight in difference.values()), Fraction(0))
+
+
+def unstable_progressive() -> tuple[Fraction, Fraction]:
+    """(3, 5/3): what one record more makes of five against five in two children, t = 1.
+
+    Whole: with the extra record x last in child 1, five against six loses the first of child 1,
+    five against five the first of child 0: x, and the two that are gone, differ. Fractional (level
+    the largest, then share): five against six keeps 5/6 of each of child 1, five against five
+    9/10 of all.
+    """
+    less = [(i, j) for i in (0, 1) for j in range(5)]
+    more = [*less, (1, 5)]
+    whole = distance(
+        discounted(weigh(more), 0, 2, 1, "progressive"),
+        discounted(weigh(less), 0, 2, 1, "progressive"),
+    )
+    parts = partition(weigh(more), 0, 2)
+    parts[1] = [(record, Fraction(5, 6)) for record, _ in parts[1]]
+    even = partition([(record, Fraction(9, 10)) for record in less], 0, 2)
+    return whole, distance(parts, even)
+
+
+def stable_rule_exists(size: int, t: int, largest: bool) -> bool:
+    """Is there a deterministic stable discount of t records, for two children with `size` possible
+    records each? With `largest`, each record removed must come from a child that is largest at that
+    moment: then not even for two each and t = 1. Exhaustive: backtracking over all rules.
+    """
+    universe = [(i, j) for i in (0, 1) for j in range(size)]
+    tables = [
+        frozenset(s) for r in range(2 * size + 1) for s in itertools.combinations(universe, r)
+    ]
+    options = {}
+    for table in tables:
+        found = {table}
+        for _ in range(t):
+            following = set()
+            for rest in found:
+                counts = [sum(1 for record in rest if record[0] == i) for i in (0, 1)]
+                for record in rest:
+                    if not largest or counts[record[0]] == max(counts):
+                        following.add(rest - {record})
+                if not rest:
+                    following.add(rest)
+            found = following
+        options[table] = list(found)
+    neighbours = {
+        table: [n for n in tables if len(n ^ table) == 1 and n in options] for table in tables
+    }
+
+    def consistent(options: dict) -> dict | None:
+        """Strike options without a partner at a neighbour, until nothing changes."""
+        options = dict(options)
+        todo = list(options)
+        while todo:
+            table = todo.pop()
+            for other in neighbours[table]:
+                kept = [
+                    o for o in options[other] if any(len(o ^ p) <= 1 for p in options[table])
+                ]
+                if len(kept) < len(options[other]):
+                    if not kept:
+                        return None
+                    options[other] = kept
+                    todo.append(other)
+        return options
+
+    def search(options: dict | None) -> bool:
+        if options is None:
+            return False
+        open_tables = [table for table in options if len(options[table]) > 1]
+        if not open_tables:
+            return True
+        table = min(open_tables, key=lambda table: len(options[table]))
+        return any(search(consistent({**options, table: [o]})) for o in options[table])
+
+    return search(consistent(options))
+
+
+# The two algorithms
+
+
+def _descend(items, prefix, fanout, decide, t, depth, strategy) -> set[Record]:
+    k = fanout(prefix)
+    if len(prefix) == depth or k == 0 or not decide(size(items)):
+        return {prefix}
+    leaves = set()
+    for i, part in enumerate(discounted(items, len(prefix), k, t, strategy)):  # empty ones too
+        leaves |= _descend(part, (*prefix, i), fanout, decide, t, depth, strategy)
+    return leaves
+
+
+def leaf_counts(leaves: Iterable[Record], records: Iterable[Record]) -> dict[Record, int]:
+    """Records below each leaf, on the original data."""
+    counts = dict.fromkeys(sorted(leaves), 0)
+    for record in records:
+        for length in range(len(record) + 1):
+            if record[:length] in counts:
+                counts[record[:length]] += 1
+    return counts
+
+
+def basic(
+    records: Sequence[str | Record],
+    fanout: Fanout,
+    threshold: int,
+    depth: int,
+    epsilon_level: float,
+    rng: Generator,
+) -> dict[Record, int]:
+    """Figure 1, the shape: leaves and their true counts (`measure` releases these).
+
+    Costs depth * epsilon_level: at most `depth` comparisons lie on a path.
+    """
+    records = [digits(r) if isinstance(r, str) else tuple(r) for r in records]
+    alpha = geometric.alpha_for(epsilon_level)
+
+    def decide(count):
+        return count + geometric.draw(alpha, rng) >= threshold
+
+    leaves = _descend(weigh(records), (), fanout, decide, 0, depth, "skip")
+    return leaf_counts(leaves, records)
+
+
+def improved(
+    records: Sequence[str | Record],
+    fanout: Fanout,
+    threshold: int,
+    discount: int,
+    epsilon_s: float,
+    depth: int,
+    rng: Generator,
+    strategy: str = "skip",
+) -> dict[Record, int]:
+    """Figure 2, the shape: leaves and their true counts on the undiscounted data."""
+    records = [digits(r) if isinstance(r, str) else tuple(r) for r in records]
+    items = weigh(records)
+    if strategy == "proportional":
+        items = [items[i] for i in rng.permutation(len(items))]
+    alpha = geometric.alpha_for(epsilon_s)
+
+    def decide(count):
+        if strategy == "fractional":
+            return float(count) + rng.laplace(0, 1 / epsilon_s) >= threshold
+        return count + geometric.draw(alpha, rng) >= threshold
+
+    leaves = _descend(items, (), fanout, decide, discount, depth, strategy)
+    return leaf_counts(leaves, records)
+
+
+def measure(
+    leaves: Iterable[Record], records: Iterable[Record], epsilon_m: float, rng: Generator
+) -> dict[Record, int]:
+    """The second pass: each leaf's count on the original data, plus geometric noise."""
+    alpha = geometric.alpha_for(epsilon_m)
+    counts = leaf_counts(leaves, records)
+    return {leaf: count + geometric.draw(alpha, rng) for leaf, count in counts.items()}
+
+
+# Exact laws
+
+
+def structure_probabilities(
+    records: Iterable[Record],
+    fanout: Fanout,
+    discount: int,
+    depth: int,
+    proceed: Callable,
+    strategy: str = "skip",
+) -> dict[frozenset[Record], float]:
+    """Every possible set of leaves and its probability; the list's order is the order of arrival.
+
+    `proceed` (count -> probability) is one of the two above. Tiny cases only: 1, 2, 5, 26, 677
+    structures for fanout 2 and depth 0, 1, 2, 3, 4.
+    """
+
+    def law(items, prefix):
+        k = fanout(prefix)
+        leaf = frozenset([prefix])
+        if len(prefix) == depth or k == 0:
+            return {leaf: 1}
+        p = proceed(size(items))
+        below = {frozenset(): p}
+        for i, part in enumerate(discounted(items, len(prefix), k, discount, strategy)):
+            child = law(part, (*prefix, i))
+            below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
+        return {leaf: 1 - p, **below}
+
+    return law(weigh(records), ())
+
+
+def random_skip_probabilities(
+    records: Sequence[Record], fanout: Fanout, discount: int, depth: int, proceed: Callable
+) -> dict[frozenset[Record], float]:
+    """The same for "remove t records at random", drawn afresh at each node, over all draws.
+
+    A uniform order of n + 1 records orders n of them uniformly, so that the draws on neighbours
+    can be made together and differ in one record: this is as private as Skip with a fixed order.
+    """
+
+    def law(items, prefix):
+        k = fanout(prefix)
+        leaf = frozenset([prefix])
+        if len(prefix) == depth or k == 0:
+            return {leaf: 1}
+        p = proceed(len(items))
+        total = {leaf: 1 - p}
+        choices = list(itertools.combinations(range(len(items)), max(0, len(items) - discount)))
+        for kept in choices:
+            below = {frozenset(): p / len(choices)}
+            parts = partition(weigh(items[j] for j in kept), len(prefix), k)
+            for i, part in enumerate(parts):
+                child = law([record for record, _ in part], (*prefix, i))
+                below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
+            for structure, q in below.items():
+                total[structure] = total.get(structure, 0) + q
+        return total
+
+    return law(list(records), ())
+
+
+def divergence(first: dict, second: dict) -> float:
+    """The largest |ln| of the ratio of two laws' probabilities."""
+    assert first.keys() == second.keys()
+    return max(abs(math.log(first[s]) - math.log(second[s])) for s in first)
+
+
+def loss(
+    first: Iterable[Record],
+    second: Iterable[Record],
+    fanout: Fanout,
+    discount: int,
+    depth: int,
+    proceed: Callable,
+    strategy: str = "skip",
+) -> float:
+    """max over structures of ln(Pr[structure | first]/Pr[structure | second]), at any depth.
+
+    Nodes decide independently, so the worst structure is put together from the worst below each.
+    """
+
+    def worst(a, b, prefix):
+        k = fanout(prefix)
+        if len(prefix) == depth or k == 0 or sorted(a) == sorted(b) == []:
+            return 0.0
+        p, q = proceed(size(a)), proceed(size(b))
+        stop = math.log((1 - p) / (1 - q))
+        split = math.log(p / q)
+        parts = zip(
+            discounted(a, len(prefix), k, discount, strategy),
+            discounted(b, len(prefix), k, discount, strategy),
+            strict=True,
+        )
+        for i, (x, y) in enumerate(parts):
+            split += worst(x, y, (*prefix, i))
+        return max(stop, split)
+
+    return worst(weigh(first), weigh(second), ())
+
+
+def progressive_example() -> tuple[list[Record], list[Record]]:
+    """A table and the same with one record more, in two children of 108 each, depth 4.
+
+    At epsilon = 0.1, b = 28, t = 35 one structure is 3.29 epsilon more likely with it.
+    """
+    less = [(0, 0, 0, 0)] * 88 + [(0, 1, 0, 0)] * 20 + [(1, 0, 0, 0)] * 107 + [(1, 1, 0, 0)]
+    return [*less, (1, 1, 1, 1)], less
+
+
+def fractional_with_whole_noise(k: int, epsilon: float, threshold: int, t: int) -> float:
+    """Loss of one record with fractional discounting and geometric noise: about k epsilon.
+
+    t a multiple of k. In k children of t/k + 1 records each, the weights after the discount are
+    one. Without a record of the first child, those of all others fall below one.
+    """
+    if t % k:
+        raise ValueError("discount must be a multiple of the fanout")
+    table = [(i,) for i in range(k) for _ in range(t // k + 1)]
+
+    def fanout(prefix):
+        return k if len(prefix) < 2 else 0
+
+    proceed = proceed_geometric(epsilon, threshold)
+    return loss(table, table[1:], fanout, t, 2, proceed, "fractional")
+
+
+# Theorem 3
+
+
+def log_ratios(count: int, epsilon: float, threshold: float, noise: str) -> tuple[float, float]:
+    """(ln p(x + 1)/p(x), ln (1 - p(x))/(1 - p(x + 1))), accurate where they are small."""
+    if noise == "geometric":
+        alpha, shift = geometric.alpha_for(epsilon), 1
+        if threshold != math.floor(threshold):
+            raise ValueError("the threshold must be whole")
+        front = math.log1p(alpha)
+    else:
+        front, shift = math.log(2), 0
+
+    def log_p(x):
+        if x < threshold:
+            return -epsilon * (threshold - x) - front
+        return math.log1p(-math.exp(-epsilon * (x - threshold + shift) - front))
+
+    def log_stop(x):  # Pr[noise < threshold - x]
+        if x >= threshold:
+            return -epsilon * (x - threshold + shift) - front
+        return math.log1p(-math.exp(-epsilon * (threshold - x) - front))
+
+    return log_p(count + 1) - log_p(count), log_stop(count) - log_stop(count + 1)
+
+
+def structural_loss(
+    epsilon: float, threshold: float, discount: int, noise: str = "laplace"
+) -> tuple[float, float]:
+    """(adding, removing): the largest ln-ratio of a structure's probabilities, with one record more
+    against without and the other way round, over all admissible sequences of counts.
+
+    Along the one path where counts differ, x is the count without the record and x + 1 with it. The
+    path stops at x, or goes on, and then the counts are equal from there on (always so when x < t:
+    both are skipped whole), or differ at a child of any count y from 0 to x - t. The best outcome
+    is found for every x in turn, from zero up to where a decision is worth less than e^-40.
+    """
+    last = math.ceil(threshold + 40 / epsilon) + discount
+    best = []  # for each sign, running maxima over counts up to x
+    for sign in (1, -1):
+        up_to = []
+        for x in range(last + 1):
+            ratio, stop_ratio = log_ratios(x, epsilon, threshold, noise)
+            further = 0.0  # equal from here on
+            if x >= discount:
+                further = max(further, up_to[x - discount])
+            value = max(-sign * stop_ratio, sign * ratio + further)
+            up_to.append(max(value, up_to[-1]) if up_to else value)
+        best.append(up_to[-1])
+    return best[0], best[1]
+
+
+def progression_loss(epsilon: float, threshold: float, discount: int, noise: str) -> float:
+    """The shortcut: max over 0 <= x < t of sum_j r(x + j t)."""
+    worst = 0.0
+    for start in range(discount):
+        total, x = 0.0, start
+        while x <= threshold + 40 / epsilon + discount:
+            total += log_ratios(x, epsilon, threshold, noise)[0]
+            x += discount
+        worst = max(worst, total)
+    return worst
+
+
+def theorem_discount(epsilon: float, threshold: float) -> int:
+    """t = ceil(b + ln 2/epsilon)."""
+    return math.ceil(threshold + math.log(2) / epsilon)
+
+
+def smallest_discount(
+    epsilon: float, threshold: float, noise: str = "laplace", charge: float = 2
+) -> int:
+    """The smallest t from which on both losses are at most charge * epsilon."""
+    t = theorem_discount(epsilon, threshold)
+    while t > 1 and max(structural_loss(epsilon, threshold, t - 1, noise)) <= charge * epsilon:
+        t -= 1
+    return t

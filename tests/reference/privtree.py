@@ -1,0 +1,138 @@
+"""PrivTree (methods.md 7.7; Zhang, Xiao, Xie, SIGMOD 2016), with whole-number noise.
+
+    lambda = (2 beta - 1)/((beta - 1) epsilon)
+    delta = ceil(lambda ln beta)
+    score(v) = max(theta - delta, count(v) - delta * depth(v));  v splits iff score(v) + G > theta
+
+G is two-sided geometric, a = exp(-1/lambda); theta is whole. A node at the public depth `depth`, or
+that has no children, is a leaf without a decision. `beta` fixes lambda and delta only: whether the
+tree ends depends on the true fanout, the loss does not.
+
+Whole numbers do no harm. Counts along a path fall and delta * depth grows: scores fall by delta at
+least until they reach the floor, where neighbours are alike. With g = delta/lambda the best sequence
+costs (1/lambda)(1 + 1/(1 - e^-g)) at most, which falls in delta, and is epsilon at lambda ln beta.
+Exactly, for small epsilon, it costs (1 + sum_j 1/(2 beta^j - 1))/lambda over j >= 0, at the scores
+..., delta, 0, -delta: 0.869 epsilon for beta = 2, 0.984 for 16. Removing a record costs 1/lambda.
+At the floor Pr[split] = a^(delta + 1)/(1 + a) < 1/(2 beta), as with Laplace.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+from numpy.random import Generator
+
+from . import adaptive, geometric
+
+Record = tuple[int, ...]
+CONSTANTS = {2: 3.0, 4: 2.3333, 16: 2.0667, 38: 2.0270}  # lambda * epsilon, methods.md 7.7
+
+
+def scale(beta: int, epsilon: float) -> float:
+    """lambda."""
+    return (2 * beta - 1) / ((beta - 1) * epsilon)
+
+
+def decay(beta: int, epsilon: float) -> int:
+    """delta, rounded up to a whole number."""
+    return math.ceil(scale(beta, epsilon) * math.log(beta))
+
+
+def score(count: int, depth: int, theta: int, delta: int) -> int:
+    return max(theta - delta, count - delta * depth)
+
+
+def proceed(score: int, theta: int, lam: float) -> float:
+    """Pr[score + G > theta]."""
+    return adaptive.proceed_geometric(1 / lam, theta + 1)(score)
+
+
+def privtree(
+    records: Iterable[Record],
+    fanout: Callable[[Record], int],
+    beta: int,
+    epsilon: float,
+    theta: int,
+    depth: int,
+    rng: Generator,
+) -> dict[Record, int]:
+    """Leaves and their true counts; the set of leaves costs epsilon, the counts are not paid."""
+    records = list(records)
+    delta = decay(beta, epsilon)
+    alpha = math.exp(-1 / scale(beta, epsilon))
+
+    def descend(items, prefix):
+        k = fanout(prefix)
+        level = len(prefix)
+        if level == depth or k == 0:
+            return {prefix}
+        noisy = score(len(items), level, theta, delta) + geometric.draw(alpha, rng)
+        if not noisy > theta:
+            return {prefix}
+        leaves = set()
+        for i in range(k):
+            part = [r for r in items if len(r) > level and r[level] == i]
+            leaves |= descend(part, (*prefix, i))
+        return leaves
+
+    return adaptive.leaf_counts(descend(records, ()), records)
+
+
+def structure_probabilities(
+    records: Iterable[Record],
+    fanout: Callable[[Record], int],
+    beta: int,
+    epsilon: float,
+    theta: int,
+    depth: int,
+) -> dict[frozenset[Record], float]:
+    """Every possible set of leaves and its probability; tiny cases only."""
+    lam, delta = scale(beta, epsilon), decay(beta, epsilon)
+
+    def law(items, prefix):
+        k = fanout(prefix)
+        level = len(prefix)
+        leaf = frozenset([prefix])
+        if level == depth or k == 0:
+            return {leaf: 1.0}
+        p = proceed(score(len(items), level, theta, delta), theta, lam)
+        below = {frozenset(): p}
+        for i in range(k):
+            part = [r for r in items if len(r) > level and r[level] == i]
+            child = law(part, (*prefix, i))
+            below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
+        return {leaf: 1 - p, **below}
+
+    return law(list(records), ())
+
+
+def structural_loss(
+    beta: int, epsilon: float, noise: str = "geometric", delta: int | None = None
+) -> tuple[float, float]:
+    """(adding, removing): the largest ln-ratio of a structure's probabilities, one record more
+    against without and the other way round, over all admissible sequences of scores.
+
+    u = count - delta * depth - theta without the record, u + 1 with it. At a node the path stops, or
+    goes on, with equal counts from there on, or to a child of any u' <= u - delta. Below u = -delta
+    both are at the floor. The threshold drops out; all whole u are tried, delta being whole.
+    """
+    lam = scale(beta, epsilon)
+    if delta is None:
+        delta = decay(beta, epsilon)
+    threshold = 1 if noise == "geometric" else 0  # u + G > 0; Laplace noise has no ties
+    best = []
+    for sign in (1, -1):
+        up_to = []
+        for i, u in enumerate(range(-delta, math.ceil(40 * lam) + 1)):
+            ratio, stop_ratio = adaptive.log_ratios(u, 1 / lam, threshold, noise)
+            further = up_to[i - delta] if i >= delta else 0.0
+            value = max(-sign * stop_ratio, sign * ratio + max(0.0, further))
+            up_to.append(max(value, up_to[-1]) if up_to else value)
+        best.append(up_to[-1])
+    return best[0], best[1]
+
+
+def loss_bound(beta: int, epsilon: float, delta: float | None = None) -> float:
+    """(1/lambda)(2 e^g - 1)/(e^g - 1), g = delta/lambda; epsilon for the delta that is not rounded."""
+    lam = scale(beta, epsilon)
+    growth = math.exp((decay(beta, epsilon) if delta is None else delta) / lam)
+    return (2 * growth - 1) / (growth - 1) / lam

@@ -1,0 +1,444 @@
+"""Sampled counts of users with many records: SRA, HPA and a mixture (methods.md 10, fan2015 4, 5).
+
+`records` is user -> list of (item, context); `items` and `contexts` are the public lists of both.
+Neighbours differ in one user with all of its records. At most l records a user are counted, each
+once among the items and once among the edges, so both tables have sensitivity l. Noise is two-sided
+geometric with a = exp(-epsilon/l) (the paper's Laplace, of scale l/epsilon).
+
+What the paper leaves open is settled so:
+* popularity is uniform if no noisy count is positive (0/0 in Eq 11);
+* equal popularity is decided by a fresh uniform number per RECORD, so that "records with the same
+  score have equal chance", whether they are of one item or of several;
+* a user with d records or fewer gives all of them to the popularity sample;
+* of the mixture's l records, round(random_share * l) are random (halves to even), drawn first; the
+  others are the most popular of what is left. A share of 0 is HPA, a share of 1 SRA.
+"""
+
+# ruff: noqa: E741  (l is the paper's letter)
+
+import itertools
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+
+from numpy.random import Generator
+
+from . import geometric
+
+Record = tuple[Hashable, Hashable]
+Records = Mapping[Hashable, Sequence[Record]]
+
+FORMS = ("printed", "fixed count", "actual count")
+
+
+# Choosing records
+
+
+def at_random(mine: Sequence[Record], l: int, rng: Generator) -> tuple[list, list]:
+    """(kept, left): l of one user's records without replacement, or all if there are no more."""
+    left = list(mine)
+    kept = []
+    while left and len(kept) < l:
+        kept.append(left.pop(int(rng.integers(len(left)))))
+    return kept, left
+
+
+def most_popular(
+    mine: Sequence[Record], l: int, popularity: Mapping[Hashable, float], rng: Generator
+) -> list[Record]:
+    """The l records of the highest popularity, or all; ties by fresh uniform numbers."""
+    scored = [(-popularity[item], rng.random(), (item, context)) for item, context in mine]
+    scored.sort(key=lambda entry: entry[:2])
+    return [record for _, _, record in scored[:l]]
+
+
+def random_records(l: int, random_share: float) -> int:
+    """How many of the mixture's l records are random."""
+    if not 0 <= random_share <= 1:
+        raise ValueError("random_share must be in [0, 1]")
+    return round(random_share * l)
+
+
+def mixed(
+    mine: Sequence[Record],
+    l: int,
+    random_share: float,
+    popularity: Mapping[Hashable, float],
+    rng: Generator,
+) -> list[Record]:
+    """Some at random, then the most popular of what is left."""
+    kept, left = at_random(mine, random_records(l, random_share), rng)
+    return kept + most_popular(left, l - len(kept), popularity, rng)
+
+
+# Counting and releasing
+
+
+def count_items(records: Records, items: Sequence[Hashable]) -> dict[Hashable, int]:
+    """q1: the records of each item."""
+    counts = dict.fromkeys(items, 0)
+    for mine in records.values():
+        for item, _ in mine:
+            counts[item] += 1
+    return counts
+
+
+def count_edges(
+    records: Records, items: Sequence[Hashable], contexts: Sequence[Hashable]
+) -> dict[Record, int]:
+    """q2: the records of each (item, context)."""
+    counts = {(item, context): 0 for item in items for context in contexts}
+    for mine in records.values():
+        for record in mine:
+            counts[record] += 1
+    return counts
+
+
+def noisy(
+    counts: Mapping[Hashable, int], epsilon: float, sensitivity: float, rng: Generator
+) -> dict[Hashable, int]:
+    """Every count with its own noise, empty ones too."""
+    alpha = geometric.alpha_for(epsilon, sensitivity)
+    return {key: count + geometric.draw(alpha, rng) for key, count in counts.items()}
+
+
+def publish(
+    sampled: Records,
+    items: Sequence[Hashable],
+    contexts: Sequence[Hashable],
+    l: int,
+    eps1: float,
+    eps2: float,
+    rng: Generator,
+) -> tuple[dict[Hashable, int], dict[Record, int]]:
+    """q1 and q2 of the SAME sample, with eps1 and eps2."""
+    return (
+        noisy(count_items(sampled, items), eps1, l, rng),
+        noisy(count_edges(sampled, items, contexts), eps2, l, rng),
+    )
+
+
+def sra(
+    records: Records,
+    items: Sequence[Hashable],
+    contexts: Sequence[Hashable],
+    l: int,
+    eps1: float,
+    eps2: float,
+    rng: Generator,
+) -> tuple[dict[Hashable, int], dict[Record, int]]:
+    """Algorithm 1; (eps1 + eps2)-DP per user."""
+    sampled = {}
+    for user, mine in records.items():
+        sampled[user], _ = at_random(mine, l, rng)
+    return publish(sampled, items, contexts, l, eps1, eps2, rng)
+
+
+def normalised(counts: Mapping[Hashable, int]) -> dict[Hashable, Fraction]:
+    """Eq 11: negative counts become 0, then divided by the sum; uniform if that is 0."""
+    clamped = {item: max(count, 0) for item, count in counts.items()}
+    total = sum(clamped.values())
+    if total == 0:
+        return {item: Fraction(1, len(clamped)) for item in clamped}
+    return {item: Fraction(count, total) for item, count in clamped.items()}
+
+
+def estimate_popularity(
+    records: Records, items: Sequence[Hashable], d: int, eps0: float, rng: Generator
+) -> dict[Hashable, Fraction]:
+    """Algorithm 2, lines 1 to 7; eps0-DP per user."""
+    sampled = {}
+    for user, mine in records.items():
+        sampled[user], _ = at_random(mine, d, rng)
+    return normalised(noisy(count_items(sampled, items), eps0, d, rng))
+
+
+def hpa(
+    records: Records,
+    items: Sequence[Hashable],
+    contexts: Sequence[Hashable],
+    l: int,
+    d: int,
+    eps0: float,
+    eps1: float,
+    eps2: float,
+    rng: Generator,
+) -> tuple[dict[Hashable, int], dict[Record, int]]:
+    """Algorithm 2, corrected; (eps0 + eps1 + eps2)-DP per user. Given the popularity, users'
+    picks are independent of each other, so the steps compose adaptively.
+    """
+    popularity = estimate_popularity(records, items, d, eps0, rng)
+    sampled = {}
+    for user, mine in records.items():
+        sampled[user] = most_popular(mine, l, popularity, rng)
+    return publish(sampled, items, contexts, l, eps1, eps2, rng)
+
+
+def hybrid(
+    records: Records,
+    items: Sequence[Hashable],
+    contexts: Sequence[Hashable],
+    l: int,
+    d: int,
+    random_share: float,
+    eps0: float,
+    eps1: float,
+    eps2: float,
+    rng: Generator,
+) -> tuple[dict[Hashable, int], dict[Record, int]]:
+    """Part random, part picked (the paper's future work); (eps0 + eps1 + eps2)-DP per user."""
+    popularity = estimate_popularity(records, items, d, eps0, rng)
+    sampled = {}
+    for user, mine in records.items():
+        sampled[user] = mixed(mine, l, random_share, popularity, rng)
+    return publish(sampled, items, contexts, l, eps1, eps2, rng)
+
+
+# Exact laws for given data
+
+
+def kept_by_sra(mine: Sequence[Record], l: int, item: Hashable) -> tuple[Fraction, Fraction]:
+    """(mean, variance) of how many of one user's records of the item are kept: hypergeometric,
+    s = min(l, t) drawn from t, t_i of which are of the item.
+    """
+    t = len(mine)
+    if t == 0:
+        return Fraction(0), Fraction(0)
+    s = min(l, t)
+    share = Fraction(sum(1 for other, _ in mine if other == item), t)
+    if s == t:
+        return s * share, Fraction(0)
+    return s * share, s * share * (1 - share) * Fraction(t - s, t - 1)
+
+
+def moments_sra(records: Records, item: Hashable, l: int) -> tuple[Fraction, Fraction]:
+    """(mean, variance) of the item's count in SRA's sample, before noise."""
+    mean = variance = Fraction(0)
+    for mine in records.values():
+        one_mean, one_variance = kept_by_sra(mine, l, item)
+        mean += one_mean
+        variance += one_variance
+    return mean, variance
+
+
+def covariance_sra(records: Records, first: Hashable, second: Hashable, l: int) -> Fraction:
+    """Covariance of two different items' counts in SRA's sample."""
+    total = Fraction(0)
+    for mine in records.values():
+        t = len(mine)
+        if l < t:
+            a = Fraction(sum(1 for item, _ in mine if item == first), t)
+            b = Fraction(sum(1 for item, _ in mine if item == second), t)
+            total -= l * a * b * Fraction(t - l, t - 1)
+    return total
+
+
+def lost_by_sra(records: Records, item: Hashable, l: int) -> Fraction:
+    """The bias with its sign turned: sum over users of max(0, |T_k| - l) p_ki (10.1)."""
+    lost = Fraction(0)
+    for mine in records.values():
+        if len(mine) > l:
+            of_item = sum(1 for other, _ in mine if other == item)
+            lost += (len(mine) - l) * Fraction(of_item, len(mine))
+    return lost
+
+
+def error_sra(
+    records: Records, items: Sequence[Hashable], l: int, eps1: float, noise: str = "geometric"
+) -> float:
+    """Expected squared error of all item counts together against the true counts."""
+    total = 0.0
+    for item in items:
+        _, variance = moments_sra(records, item, l)
+        total += float(variance + lost_by_sra(records, item, l) ** 2)
+        total += noise_variance(l, eps1, noise)
+    return total
+
+
+def noise_variance(l: float, epsilon: float, noise: str) -> float:
+    """Of one count: 2 l^2/epsilon^2 for "laplace", 2a/(1 - a)^2 for "geometric"."""
+    if noise == "laplace":
+        return 2 * l**2 / epsilon**2
+    if noise == "geometric":
+        return geometric.variance(geometric.alpha_for(epsilon, l))
+    raise ValueError(f"no such noise: {noise}")
+
+
+def choices(
+    mine: Sequence[Record], l: int, random_share: float, popularity: Mapping[Hashable, float]
+) -> dict[frozenset[int], Fraction]:
+    """Pr[exactly these records of one user are kept | popularity], by enumeration.
+
+    Keys are positions in `mine`. A share of 1 gives SRA's law, a share of 0 HPA's.
+    """
+    places = range(len(mine))
+    first = min(random_records(l, random_share), len(mine))
+    law: dict[frozenset[int], Fraction] = {}
+    for drawn in itertools.combinations(places, first):
+        left = [place for place in places if place not in drawn]
+        wanted = min(l - first, len(left))
+        scores = {place: popularity[mine[place][0]] for place in left}
+        sure: list[int] = []
+        tied: list[int] = []
+        for score in sorted(set(scores.values()), reverse=True):
+            level = [place for place in left if scores[place] == score]
+            if len(sure) + len(level) <= wanted:
+                sure += level
+            else:
+                tied = level
+                break
+        missing = wanted - len(sure) if tied else 0
+        chance = Fraction(1, math.comb(len(mine), first) * math.comb(len(tied), missing))
+        for rest in itertools.combinations(tied, missing):
+            kept = frozenset(drawn) | frozenset(sure) | frozenset(rest)
+            law[kept] = law.get(kept, Fraction(0)) + chance
+    return law
+
+
+def moments_given_popularity(
+    records: Records,
+    item: Hashable,
+    l: int,
+    random_share: float,
+    popularity: Mapping[Hashable, float],
+) -> tuple[Fraction, Fraction]:
+    """(mean, variance) of the item's count in the sample of the mixture, before noise."""
+    mean = variance = Fraction(0)
+    for mine in records.values():
+        first = second = Fraction(0)
+        for kept, chance in choices(mine, l, random_share, popularity).items():
+            count = sum(1 for place in kept if mine[place][0] == item)
+            first += chance * count
+            second += chance * count**2
+        mean += first
+        variance += second - first**2
+    return mean, variance
+
+
+# The best l: n users of M independent records each, each of the item with probability p
+
+
+def modelled_error(
+    l: float, users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
+) -> float:
+    """Squared error summed over items, `records` a user, `epsilon` for the item counts.
+
+    "printed": Eq 21, whose variance takes the sampled records for independent.
+    "fixed count": variance n l p (1 - p), still against the MEAN count n M p.
+    "actual count": against the count itself: what is lost is Binomial(n (M - l), p). This is true.
+    """
+    n, m = users, records
+    total = 0.0
+    for p in popularity:
+        if form == "printed":
+            variance = n * l * p * (1 - p * l / m)
+        elif form == "fixed count":
+            variance = n * l * p * (1 - p)
+        elif form == "actual count":
+            variance = n * (m - l) * p * (1 - p)
+        else:
+            raise ValueError(f"form must be one of {FORMS}")
+        total += variance + (n * p * (m - l)) ** 2 + 2 * l**2 / epsilon**2
+    return total
+
+
+def best_l(
+    users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
+) -> float:
+    """The real l at which `modelled_error`'s derivative is zero, NOT clipped.
+
+    One popularity gives the formulas of 10.1 (Eq 22 if "printed"), more their sum over items.
+    """
+    n, m, items = users, records, len(popularity)
+    squares = math.fsum(p * p for p in popularity)
+    ones = math.fsum(popularity)
+    noise = 4 * items / epsilon**2
+    if form == "printed":
+        above = 2 * n**2 * m * squares - n * ones
+        return above / (noise + 2 * n**2 * squares - 2 * n * squares / m)
+    spread = n * (ones - squares)  # n sum p (1 - p)
+    if form == "fixed count":
+        return (2 * n**2 * m * squares - spread) / (noise + 2 * n**2 * squares)
+    if form == "actual count":
+        return (2 * n**2 * m * squares + spread) / (noise + 2 * n**2 * squares)
+    raise ValueError(f"form must be one of {FORMS}")
+
+
+def best_whole_l(
+    users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
+) -> int:
+    """The integer in 1..M of least `modelled_error`, by trying all."""
+    return min(
+        range(1, records + 1),
+        key=lambda l: modelled_error(l, users, records, popularity, epsilon, form),
+    )
+
+
+def best_l_of_data(records: Records, items: Sequence[Hashable], epsilon: float) -> float:
+    """The real l of least squared error for GIVEN data, every user having M records; not clipped.
+
+    Sampling variance is l (M - l) V, V = sum of p_ki (1 - p_ki)/(M - 1) over users and items, and is
+    zero at both ends; bias^2 is (M - l)^2 B, B = sum of (c_i/M)^2. So V enters with a minus, as in
+    Eq 22; "actual count" above is the mean over data too, where E c^2 = (E c)^2 + Var c turns it.
+    """
+    sizes = {len(mine) for mine in records.values()}
+    if len(sizes) != 1 or sizes == {1}:
+        raise ValueError("every user must have the same number of records, at least 2")
+    (m,) = sizes
+    counts = count_items(records, items)
+    b = sum(Fraction(count, m) ** 2 for count in counts.values())
+    v = Fraction(0)
+    for mine in records.values():
+        for item in items:
+            share = Fraction(sum(1 for other, _ in mine if other == item), m)
+            v += share * (1 - share) / (m - 1)
+    return float(m * (2 * b - v)) / (4 * len(items) / epsilon**2 + float(2 * b - 2 * v))
+
+
+def best_whole_l_of_data(
+    records: Records, items: Sequence[Hashable], epsilon: float, noise: str = "geometric"
+) -> int:
+    """The integer l of least `error_sra`, by trying 1 to the most records of a user."""
+    most = max(len(mine) for mine in records.values())
+    return min(range(1, most + 1), key=lambda l: error_sra(records, items, l, epsilon, noise))
+
+
+def true_error(l: int, users: int, records: int, p: Fraction, noise: Fraction) -> Fraction:
+    """E(c~ - c)^2 by enumeration: every content of M records, every sample of l, n users convolved;
+    `noise` is the noise's variance.
+    """
+    one: dict[int, Fraction] = {}  # how many records of the item one user loses
+    samples = list(itertools.combinations(range(records), l))
+    for content in itertools.product((0, 1), repeat=records):
+        chance = Fraction(1, len(samples))
+        for of_item in content:
+            chance *= p if of_item else 1 - p
+        for kept in samples:
+            lost = sum(content) - sum(content[place] for place in kept)
+            one[lost] = one.get(lost, Fraction(0)) + chance
+    total = {0: Fraction(1)}
+    for _ in range(users):
+        longer: dict[int, Fraction] = {}
+        for before, chance in total.items():
+            for lost, other in one.items():
+                longer[before + lost] = longer.get(before + lost, Fraction(0)) + chance * other
+        total = longer
+    return sum(lost**2 * chance for lost, chance in total.items()) + noise
+
+
+# Two tables of one sample
+
+
+def variances_split(h: int) -> dict[str, Fraction]:
+    """In units of l^2/epsilon^2 (Laplace), h contexts: item and edge variances of the published
+    halves, of least squares on them, and of edges alone with the whole budget (10.2).
+    """
+    half = Fraction(8)  # 2 (l/(epsilon/2))^2
+    return {
+        "items, halves": half,
+        "edges, halves": half,
+        "items, least squares": 1 / (1 / half + 1 / (h * half)),
+        "edges, least squares": half * (1 - Fraction(1, h + 1)),
+        "items, edges only": Fraction(2 * h),
+        "edges, edges only": Fraction(2),
+    }
