@@ -616,15 +616,27 @@ def test_status_names_every_file_and_datasets_go_by_their_folder(folder):
         "adult",
         "census_income",
         "commuting_flows",
+        "foursquare",
+        "gowalla",
         "graphs",
         "hay2010",
+        "movielens",
+        "netflix_prize",
         "online_retail",
         "onthemap",
         "surnames",
     }
-    assert len(rows) == 16 and {row.state for row in rows} == {"missing", "by hand"}
+    assert len(rows) == len({(row.dataset, row.file) for row in rows}) == 27
+    assert {row.state for row in rows} == {"missing", "by hand"}
     by_hand = {row.dataset for row in rows if row.state == "by hand"}
-    assert by_hand == {"hay2010", "online_retail"}
+    assert by_hand == {
+        "foursquare",
+        "gowalla",
+        "hay2010",
+        "movielens",
+        "netflix_prize",
+        "online_retail",
+    }
     pack(folder / "adult/adult.test.gz", TEST)
     assert published.path("adult") == (folder / "adult/adult.test.gz",)
     assert [r.state for r in published.verify("Adult")] == ["missing", "different"]

@@ -271,3 +271,39 @@ def test_bars_in_groups_show_means_and_begin_below_the_least():
     assert ax.get_yscale() == "log" and len(ax.containers) >= 2
     with pytest.raises(ValueError, match="no rows"):
         plots.groups(rows[:0], "epsilon", "series", ax)
+
+
+def test_maps_share_one_scale_of_colours_and_of_kilometres():
+    at = {"latitude": [41.0, 41.0, 42.0], "longitude": [-72.0, -72.0, -71.0]}
+    one = pd.DataFrame(at | {"value": [2, 3, 100]}).assign(panel="a")
+    two = pd.DataFrame(at | {"value": [1, 0, 7]}).assign(panel="b")
+    look = dict(cell=2.0, bar=50.0, label="people", circle=(41.5, -71.5, 8.0))
+    fig = plots.maps(pd.concat([one, two]), 2, land=one, **look)
+    a, b, colours = fig.axes
+    (first,), (second,) = a.collections, b.collections
+    assert first.norm is second.norm and (first.norm.vmin, first.norm.vmax) == (1, 100)
+    held = [np.ma.filled(x.get_array(), 0) for x in (first, second)]
+    assert sorted(x[x > 0].tolist() for x in held[:1])[0] == [5, 100]
+    assert held[1].sum() == 8 and held[0].shape == held[1].shape
+    assert a.get_aspect() == 1 and a.get_xlim() == b.get_xlim()
+    (bar,) = [line for line in a.lines if len(line.get_xdata()) == 2]
+    assert np.ptp(bar.get_xdata()) == pytest.approx(50) and not any(
+        len(line.get_xdata()) == 2 for line in b.lines
+    )
+    assert [t.get_text() for t in a.texts] == ["50 km"] and colours.get_xlabel() == "people"
+    with pytest.raises(ValueError, match="no rows"):
+        plots.maps(one[:0], 1, **look)
+
+
+def test_a_degree_of_longitude_is_shorter_in_the_north():
+    east, north = plots.project(np.array([60.0, 61.0]), np.array([11.0, 10.0]), 60.0, 10.0)
+    assert east == pytest.approx([111.195 / 2, 0]) and north == pytest.approx([0, 111.195])
+
+
+def test_a_dotted_look_drawn_again_is_told_apart():
+    rows = pd.DataFrame({"fanout": [2, 4] * 2, "value": 1.0, "seed": 0})
+    rows["series"] = ["PrivTree, ε = 1"] * 2 + ["PrivTree, ε = 10"] * 2
+    _, [ax] = plots.panels()
+    plots.curves(rows, "fanout", "series", ax)
+    styles = [str(line.get_linestyle()) for line in ax.lines]
+    assert len(set(styles)) == 2 and ":" in styles

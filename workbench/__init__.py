@@ -8,15 +8,19 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 
 _ROOMS = (
-    "advice claims cli compiled datasets domain estimates experiment figures inference mechanism "
-    "mechanisms metrics noise plots privacy report reproduce table transform value workload"
+    "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
+    "inference interactions mechanism mechanisms metrics noise plots privacy records report "
+    "reproduce table transform value workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
     "domain": "Domain",
-    "workload": "Boxes RandomBoxes RandomRanges RandomSubsets Ranges Subsets",
+    "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
+    "workload": "Boxes Level Nodes RandomBoxes RandomRanges RandomSubsets Ranges Subsets",
     "transform": "Dyadic Haar",
-    "table": "PUBLIC Bound SparseTable",
+    "table": "PUBLIC UNBOUNDED Bound SparseTable",
+    "records": "Records",
+    "interactions": "Interactions",
     "mechanism": "Mechanism Release",
     "claims": "Claim Verdict",
     "advice": "Advice advise",

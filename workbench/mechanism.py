@@ -6,10 +6,10 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from math import inf, isfinite, nextafter
+from math import ceil, exp, inf, isfinite, log, log1p, nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -17,7 +17,9 @@ import numpy as np
 
 from workbench import estimates, noise
 from workbench.domain import Domain
+from workbench.hierarchy import order
 from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
+from workbench.records import Records
 from workbench.table import Bound, SparseTable
 from workbench.transform import ALL as TRANSFORMS
 from workbench.transform import Dyadic, basis
@@ -104,19 +106,58 @@ def refuse_larger(mechanism: Any, m: int) -> None:
 
 def looks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
     """What the mechanism puts noise on: sizes, sensitivities, and shares of ε that add up to it."""
-    parts, epsilon = basis(mechanism.transform, domain).parts, mechanism.budget.epsilon
-    blocks, left = [], Fraction(epsilon)
+    parts = basis(mechanism.transform, domain).parts
+    paid = shares(mechanism.budget.epsilon, [part.share for part in parts])
+    return [
+        noise.Block(part.size, Fraction(l1) * part.touched, epsilon)
+        for part, epsilon in zip(parts, paid, strict=True)
+    ]
+
+
+def shares(epsilon: float, parts: Sequence[Fraction]) -> list[float]:
+    """Parts of ε, rounded so that together they are never more; the last one is what is left."""
+    found, left = [], Fraction(epsilon)
     for i, part in enumerate(parts):
-        last = i == len(parts) - 1
-        share = _down(left if last else Fraction(epsilon) * part.share)
-        left -= Fraction(share)
-        blocks.append(noise.Block(part.size, Fraction(l1) * part.touched, share))
-    return blocks
+        found.append(_down(left if i == len(parts) - 1 else Fraction(epsilon) * part))
+        left -= Fraction(found[-1])
+    return found
 
 
 def noise_law() -> Any:
     """The field of a mechanism that adds one of two kinds of noise."""
     return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
+
+
+def refuse_endless(mechanism: Any, tree: Any, decay: float) -> float:
+    """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
+
+    A ValueError if the k children of one that can be split are expected to split at least once.
+    """
+    chance = exp(-decay * ceil(mechanism.threshold)) / (1 + exp(-decay))
+    enough = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
+    if tree.branching * chance >= 1:
+        raise ValueError(
+            f"{type(mechanism).__name__}.threshold = {mechanism.threshold!r} is not allowed: of an "
+            f"empty node's {tree.branching} children {tree.branching * chance:.3g} would be split, "
+            f"so that empty nodes spawn for ever; need more than {enough:.6g}"
+        )
+    return chance
+
+
+def measured(
+    records: Records, stopped: list, l1: float, epsilon: float, rng: np.random.Generator | None
+) -> tuple[estimates.Leaves, Receipt]:
+    """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
+
+    Together they are the whole space, none above another.
+    """
+    levels = np.concatenate([np.full(keys.shape[1], level) for level, keys in stopped])
+    keys = np.concatenate([keys for _, keys in stopped], axis=1)
+    by = order(keys)
+    levels, keys = levels[by], keys[:, by]
+    counts, receipt = noise.geometric(records.between(keys), l1=l1, epsilon=epsilon, rng=rng)
+    decay = float(noise.decay(l1, epsilon))
+    return estimates.Leaves(records.hierarchy, levels, keys, counts, decay), receipt
 
 
 def refuse_dense(mechanism: Any, m: int, each: int = 40) -> None:
@@ -248,6 +289,10 @@ class Release:
         if any(r.idealised for r in self.ledger):
             raise ValueError(
                 "this release was drawn with floating point: idealised, never saved"
+            )
+        if withdrawn := [r.name for r in self.ledger if r.name.endswith(noise.WITHDRAWN)]:
+            raise ValueError(
+                f"this release promises nothing, and is never saved: {withdrawn[0]}"
             )
         refuse_existing(path, force)
         table = self.estimate.to_arrow()

@@ -71,8 +71,30 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
     "Privelet": ("#009E73", "P"),
     "equi-depth": ("#AA4499", "h"),
 }
-LOOKS = SUMMARIES | HISTOGRAMS
-_DOTTED = {"non-negative H̄", "HB", "Privelet"}  # beside what a paper draws, of later years
+SYNTHESES = {  # of records in a hierarchy
+    "source": ("#000000", "."),
+    "resample": ("#000000", "o"),
+    "second release": ("#D55E00", "v"),
+    "direct synthesis": ("#0072B2", "s"),
+    "improved histogram": ("#E69F00", "^"),
+    "basic histogram": ("#CC79A7", "X"),
+    "PrivTree": ("#009E73", "P"),
+}
+SAMPLINGS = {  # of records of users, and what they are compared with
+    "original": ("#000000", "o"),
+    "SRA": ("#0072B2", "s"),
+    "HPA": ("#D55E00", "v"),
+    "LPA": ("#999999", "."),
+    "DFT": ("#E69F00", "^"),
+    "GS": ("#009E73", "P"),
+}
+LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS
+_DOTTED = {
+    "non-negative H̄",
+    "HB",
+    "Privelet",
+    "PrivTree",
+}  # beside what a paper draws, of later years
 _HATCHES = ("", "///", "...", "xxx")
 _CROWDED = 60  # points of a curve, from which marks would hide it
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
@@ -88,6 +110,10 @@ WORDS = {  # mechanisms in words
     "CountSketch": "count sketch",
     "StabilityHistogram": "stability histogram",
     "DirichletSynthesis": "Dirichlet synthesis",
+    "BasicAdaptiveHistogram": "basic histogram",
+    "ImprovedAdaptiveHistogram": "improved histogram",
+    "DirectSynthesis": "direct synthesis",
+    "FPA": "DFT",
     "Dyadic()": "dyadic",
     "Dyadic(split='geometric')": "weighted dyadic",
     "Haar()": "Haar",
@@ -125,6 +151,33 @@ LABELS = {  # columns and metrics, as axes call them
     "VarianceRatio": "error(H̃) / error(H̄)",
     "WorstError": "worst error of a range (counts)",
     "Usefulness": "worst error over N",
+    "EarthMover": "earth mover's distance\n(records × side)",
+    "NodeError": "mean error (noise scales)",
+    "down_to": "levels, from the root to",
+    "node_level": "level of the node",
+    "km": "distance to work (km)",
+    "CommuteCDF": "commuters (of all)",
+    "StructuralLoss": "loss (ε of a decision)",
+    "TreeLoss": "loss (ε of the tree)",
+    "discount": "discount, t (records)",
+    "splits": "splits on a path",
+    "fanout": "children of a node, k",
+    "Recovered": "recovered records",
+    "RealFraction": "real among synthetic strings",
+    "log": "log₂ of the frequency",
+    "rest": "20 − log₂ of the frequency",
+    "frequency": "frequency (records)",
+    "least": "appearances, at least",
+    "l": "records kept of a user, l",
+    "top": "places on the list, K",
+    "rank": "users, the most active first",
+    "place": "place on the true list",
+    "Records": "records of a user",
+    "MeanSquaredCountError": "squared error (records²)",
+    "KLDivergence": "KL divergence (nats)",
+    "TopPrecision": "precision",
+    "SampledSize": "records kept",
+    "ContextShare": "records (of all)",
 }
 FRACTIONS = {
     "share",
@@ -134,6 +187,12 @@ FRACTIONS = {
     "ErrorCut",
     "PriorShare",
     "Usefulness",
+    "CommuteCDF",
+    "Recovered",
+    "RealFraction",
+    "TopPrecision",
+    "SampledSize",
+    "ContextShare",
 }  # shown in per cent
 
 styled = mpl.rc_context(STYLE)
@@ -216,21 +275,29 @@ class Panel:
     printed: Printed | Iterable[Printed] = ()
     theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
     bars: bool = False
+    every: int = 1
 
 
 @styled
 def grid(
-    rows: pd.DataFrame, wanted: Sequence[Panel], columns: int, *, height: float = 2.0
+    rows: pd.DataFrame,
+    wanted: Sequence[Panel],
+    columns: int,
+    *,
+    width: float | None = None,
+    height: float = 2.0,
 ) -> Figure:
     """All panels of a figure, line by line, with the paper's numbers, theory and one legend."""
     lines = -(-len(wanted) // columns)
-    fig, axes = panels(lines, columns, [panel.title for panel in wanted], height=height)
+    titles = [panel.title for panel in wanted]
+    fig, axes = panels(lines, columns, titles, width=width, height=height)
     for panel, ax in zip(wanted, axes, strict=False):
         chosen = rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
         if panel.bars:
-            groups(chosen, panel.x, panel.series, ax)
+            groups(chosen, panel.x, panel.series, ax, log="y" in panel.log)
         else:
-            curves(chosen, panel.x, panel.series, ax, at=panel.at, log=panel.log)
+            look = dict(at=panel.at, log=panel.log, every=panel.every)
+            curves(chosen, panel.x, panel.series, ax, **look)
         printed(panel.printed, ax)
         one = panel.theory and callable(panel.theory[-1])
         for words, law in [panel.theory] if one else panel.theory or ():
@@ -250,19 +317,21 @@ def curves(
     value: str = "value",
     at: str | None = None,
     log: str = "xy",
+    every: int = 1,
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Axes:
     """One line a series: the mean of `value` over seeds against `x`, with its 95 % interval.
 
     Seeds are averaged at each value of `at`, which is `x` unless x itself varies with the seed (such
-    as `released`). `log` names the logarithmic axes: "", "x", "y" or "xy". Rows of one metric only.
+    as `released`). `log` names the logarithmic axes: "", "x", "y" or "xy". Only one in `every`
+    points has a mark, where lines are many. Rows of one metric only.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
     what = _measured(rows, value)
-    for name, group in rows.groupby(series, sort=False):
-        _curve(group, x, at or x, value, name, ax, "y" in log)
+    for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
+        _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
     _label(ax, "x", x, "x" in log, xlabel)
     _label(ax, "y", what, "y" in log, ylabel)
     if "x" not in log:  # no ticks between whole numbers
@@ -270,16 +339,28 @@ def curves(
     return ax
 
 
-def groups(rows: pd.DataFrame, x: str, series: str, ax: Axes, *, value: str = "value") -> Axes:
-    """Bars in groups, the largest `x` first: the mean of `value` over seeds, with its 95 % interval.
+def groups(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    log: bool = True,
+) -> Axes:
+    """Bars in groups: the mean of `value` over seeds, with its 95 % interval.
 
-    The axis is logarithmic, on which a bar has no length of its own: all begin at a third of the least.
+    Names along `x` come as the rows have them, numbers the largest first. On a logarithmic axis a bar
+    has no length of its own: all begin at a third of the least.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what, places = _measured(rows, value), sorted(rows[x].unique(), reverse=True)
+    what, places = _measured(rows, value), list(rows[x].unique())
+    named = isinstance(places[0], str)
+    places = places if named else sorted(places, reverse=True)
     found = list(rows.groupby(series, sort=False))
-    floor, width = rows.groupby([series, x])[value].mean().min() / 3, 0.8 / len(found)
+    floor = rows.groupby([series, x])[value].mean().min() / 3 if log else 0.0
+    width = 0.8 / len(found)
     for i, (name, group) in enumerate(found):
         points = intervals(group.assign(value=group[value].astype(float)), x)
         beside = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
@@ -297,9 +378,9 @@ def groups(rows: pd.DataFrame, x: str, series: str, ax: Axes, *, value: str = "v
             error_kw=dict(elinewidth=0.8, ecolor="#333333"),
             label=name,
         )
-    ax.set_xticks(range(len(places)), [f"{at:g}" for at in places])
-    _label(ax, "y", what, True, None)
-    ax.set(xlabel=LABELS.get(x, x), ylim=(floor, None))
+    ax.set_xticks(range(len(places)), [at if named else f"{at:g}" for at in places])
+    _label(ax, "y", what, log, None)
+    ax.set(xlabel="" if named else LABELS.get(x, x), ylim=(floor, None))
     ax.grid(False, axis="x")
     return ax
 
@@ -315,7 +396,14 @@ def _measured(rows: pd.DataFrame, value: str) -> str:
 
 
 def _curve(
-    group: pd.DataFrame, x: str, at: str, value: str, name: str, ax: Axes, log: bool
+    group: pd.DataFrame,
+    x: str,
+    at: str,
+    value: str,
+    name: str,
+    ax: Axes,
+    log: bool,
+    marks=(0, 1),
 ) -> None:
     points = intervals(group.assign(value=group[value].astype(float)), at)
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
@@ -326,6 +414,7 @@ def _curve(
         points["mean"],
         color=color,
         marker=marker if len(points) < _CROWDED else "",
+        markevery=marks,
         linestyle=dashes,
         markerfacecolor="white" if approximate else color,
         label=name,
@@ -359,7 +448,8 @@ def _look(name: str, ax: Axes):
         color, marker = _SPARE[place % len(_SPARE)]
     else:
         color, marker = LOOKS[words]
-    dashes = ":" if words in _DOTTED else _DASHES[drawn.count(words) % len(_DASHES)]
+    again = drawn.count(words)
+    dashes = ":" if words in _DOTTED and not again else _DASHES[again % len(_DASHES)]
     return color, marker, dashes
 
 
@@ -392,6 +482,89 @@ def bars(
             _bracket(ax, point, places[point.at], "x")
     _label(ax, "x", _measured(rows, value), log, label)
     return ax
+
+
+@styled
+def maps(
+    rows: pd.DataFrame,
+    columns: int,
+    *,
+    cell: float,
+    bar: float,
+    label: str,
+    height: float = 2.4,
+    land: pd.DataFrame | None = None,
+    circle: tuple[float, float, float] | None = None,
+) -> Figure:
+    """A heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
+
+    A row is a place, `latitude` and `longitude` in degrees, and how much is there, `value`; it is added
+    up over squares of `cell` km. The projection is equirectangular, true in the middle latitude. `bar`
+    is the length of the scale bar in km; `land` public places in pale grey, which set the view;
+    `circle` latitude, longitude, and a radius in km.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    seen = rows if land is None else land
+    ends = [(seen[c].min(), seen[c].max()) for c in ("latitude", "longitude")]
+    middle = tuple(sum(pair) / 2 for pair in ends)
+    (left, below), (right, above) = (project(*at, *middle) for at in zip(*ends, strict=True))
+    frame = [
+        np.arange(a - cell, b + 2 * cell, cell) for a, b in ((left, right), (below, above))
+    ]
+    grids = {}
+    for name, some in rows.groupby("panel", sort=False):
+        x, y = project(some.latitude, some.longitude, *middle)
+        grids[name] = np.histogram2d(y, x, frame[::-1], weights=some.value)[0]
+    held = np.concatenate([grid[grid > 0] for grid in grids.values()])
+    norm = mpl.colors.LogNorm(held.min(), held.max())
+    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height)
+    for grid, ax in zip(grids.values(), axes, strict=False):
+        if land is not None:
+            x, y = project(land.latitude, land.longitude, *middle)
+            ax.plot(x, y, ",", color="0.8", rasterized=True, zorder=0)
+        look = dict(cmap="cividis_r", norm=norm, linewidth=0, rasterized=True)
+        picture = ax.pcolormesh(*frame, np.where(grid > 0, grid, np.nan), **look)
+        if circle is not None:
+            at = project(*circle[:2], *middle)
+            ring = plt.Circle(at, circle[2], fill=False, color="#D55E00", linewidth=0.8)
+            ax.add_patch(ring)
+        ax.set(xlim=frame[0][[0, -1]], ylim=frame[1][[0, -1]])
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        ax.grid(False)
+        ax.spines[:].set_visible(False)
+    for ax in axes[len(grids) :]:
+        ax.remove()
+    _scale_bar(axes[0], bar)
+    drawn = axes[: len(grids)]
+    colours = fig.colorbar(
+        picture, ax=drawn, location="bottom", shrink=0.5, aspect=40, pad=0.02
+    )
+    colours.set_label(label)
+    colours.ax.xaxis.set_minor_formatter(NullFormatter())
+    colours.ax.xaxis.set_major_formatter(FuncFormatter(_number))
+    return fig
+
+
+def project(latitude, longitude, latitude0: float, longitude0: float) -> tuple[Any, Any]:
+    """Kilometres east and north of a place; equirectangular, true to scale along its latitude.
+
+    >>> [round(float(x)) for x in project(42, -71, 41, -71)]
+    [0, 111]
+    """
+    degree = 111.195  # km
+    east = (longitude - longitude0) * np.cos(np.radians(latitude0))
+    return east * degree, (latitude - latitude0) * degree
+
+
+def _scale_bar(ax: Axes, length: float) -> None:
+    """A bar of so many km in the lower right corner."""
+    (left, right), (below, above) = ax.get_xlim(), ax.get_ylim()
+    end, y = right - 0.04 * (right - left), below + 0.03 * (above - below)
+    ax.plot([end - length, end], [y, y], color="black", linewidth=1.5, solid_capstyle="butt")
+    up = y + 0.02 * (above - below)
+    ax.text(end - length / 2, up, f"{length:g} km", ha="center", va="bottom", fontsize=6.5)
+    ax.set(xlim=(left, right), ylim=(below, above))
 
 
 @styled

@@ -72,6 +72,19 @@ class Public:
 PUBLIC = Public()
 
 
+class Unbounded:
+    """What interactions say instead of a bound: a user has any number of records, and is one unit."""
+
+    def __repr__(self) -> str:
+        return "UNBOUNDED"
+
+    def __reduce__(self) -> str:
+        return "UNBOUNDED"
+
+
+UNBOUNDED = Unbounded()
+
+
 @dataclass(frozen=True, eq=False)
 class SparseTable:
     """Counts over a domain: keys sorted and distinct, counts whole and at least 1.

@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import weakref
 from dataclasses import dataclass
-from typing import Protocol
+from math import prod
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from workbench.hierarchy import Hierarchy, Keys, Prefixes
 
 
 class Workload(Protocol):
@@ -256,6 +260,86 @@ class Boxes:
             rest //= n
         lo, hi = (ends[which, last] * domain.strides[last] for ends in (self.lo, self.hi))
         return which, Ranges(start + lo, start + hi)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nodes:
+    """How many records lie below each of some nodes of a hierarchy, told by level and lowest key.
+
+    >>> from workbench.hierarchy import Prefixes
+    >>> len(Nodes.of(Prefixes("ab", 3), ["a", "ab", ""]))
+    3
+    """
+
+    levels: Int[np.ndarray, " queries"]
+    keys: Keys
+
+    @classmethod
+    def of(cls, tree: Prefixes, texts) -> Nodes:
+        """The strings that begin with each of some texts; what is not in the space is a ValueError."""
+        keys, why = tree.encode(texts)
+        if why.any():
+            i = int((why > 0).argmax())
+            raise ValueError(f"{texts[i]!r} is not in {tree!r}: {tree.reasons[why[i] - 1]}")
+        return cls(np.array([len(text) for text in texts], np.int64), keys)
+
+    def on(self, domain: Hierarchy) -> Nodes:
+        """Itself, if these are nodes of the hierarchy."""
+        digits = getattr(domain, "digits", None)
+        if (
+            digits is None
+            or len(self.keys) != digits.words
+            or (self.levels > digits.depth).any()
+        ):
+            raise ValueError(f"these nodes are not of {domain!r}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __repr__(self) -> str:
+        return _told(self, self.levels, self.keys)
+
+    def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
+        """How many keys lie below each."""
+        radices = domain.digits.radices
+        return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
+
+
+@value
+class Level:
+    """All nodes of a level of a hierarchy, in the order of keys; of at most 2²² nodes."""
+
+    level: int = parameter(low=0, high=52, integer=True, doc="0 is the root")
+
+    def on(self, domain: Hierarchy) -> Nodes:
+        """The nodes of the level."""
+        nodes = domain.digits.root()
+        if self.level > domain.digits.depth:
+            raise ValueError(f"{self!r} is not a level of {domain!r}")
+        for level in range(self.level):
+            many = domain.children(level, nodes)
+            if many.sum() > 2**22:
+                raise ValueError(f"{domain!r} has more than {2**22} nodes at {self!r}")
+            digit = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+            nodes = domain.digits.child(level, np.repeat(nodes, many, axis=1), digit)
+        return Nodes(np.full(nodes.shape[1], self.level), nodes)
+
+
+def spans(workload: Workload, tree: Hierarchy) -> tuple[Int[np.ndarray, " pieces"], Keys, Keys]:
+    """Runs of keys that make up concrete queries, lowest and highest, and whose they are."""
+    if isinstance(workload, Nodes):
+        return (
+            np.arange(len(workload)),
+            workload.keys,
+            tree.digits.ends(workload.levels, workload.keys),
+        )
+    if tree.size >= 2**63 or isinstance(workload, Boxes):
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+    which, ranges = workload.intervals(tree)
+    some = ranges.hi > ranges.lo
+    ends = (x[some].astype(np.uint64)[None] for x in (ranges.lo, ranges.hi - 1))
+    return which[some], *ends
 
 
 _ROWS = 2**26  # ranges that boxes may make: some 2 GiB

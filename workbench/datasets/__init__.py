@@ -3,10 +3,14 @@
 from workbench.datasets import published as published
 from workbench.datasets.adult import Adult as Adult
 from workbench.datasets.census_income import CensusIncome as CensusIncome
+from workbench.datasets.commute_points import CommutePoints as CommutePoints
+from workbench.datasets.commute_twin import CommuteTwin as CommuteTwin
 from workbench.datasets.commuting_flows import CommutingFlows as CommutingFlows
 from workbench.datasets.event_series import EventSeries as EventSeries
 from workbench.datasets.event_series import RetailHours as RetailHours
+from workbench.datasets.foursquare import Foursquare as Foursquare
 from workbench.datasets.gaussian_sparse import GaussianSparse as GaussianSparse
+from workbench.datasets.gowalla import Gowalla as Gowalla
 from workbench.datasets.graph_degrees import GraphDegrees as GraphDegrees
 from workbench.datasets.graph_degrees import SnapDegrees as SnapDegrees
 from workbench.datasets.hay2010 import KeywordFrequencies as KeywordFrequencies
@@ -17,16 +21,29 @@ from workbench.datasets.hay2010_twins import KeywordFrequenciesTwin as KeywordFr
 from workbench.datasets.hay2010_twins import NetTraceTwin as NetTraceTwin
 from workbench.datasets.hay2010_twins import SearchLogsTwin as SearchLogsTwin
 from workbench.datasets.hay2010_twins import SocialNetworkTwin as SocialNetworkTwin
+from workbench.datasets.interactions_twin import InteractionsTwin as InteractionsTwin
+from workbench.datasets.movielens import MovieLens as MovieLens
+from workbench.datasets.netflix_prize import NetflixPrize as NetflixPrize
 from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
+from workbench.datasets.online_retail import OnlineRetail as OnlineRetail
 from workbench.datasets.onthemap import OnTheMap as OnTheMap
 from workbench.datasets.onthemap_twin import OnTheMapTwin as OnTheMapTwin
+from workbench.datasets.query_log_twin import QueryLogTwin as QueryLogTwin
 from workbench.datasets.ranked import Ranked as Ranked
+from workbench.datasets.string_counts import StringCounts as StringCounts
 from workbench.datasets.surnames import Surnames as Surnames
+from workbench.datasets.surnames import SurnameStrings as SurnameStrings
 
 ALL = (
-    Adult, CensusIncome, CommutingFlows, GaussianSparse, KeywordFrequencies,
-    KeywordFrequenciesTwin, NetTrace, NetTraceTwin, OnTheMap, OnTheMapTwin, RetailHours,
-    SearchLogs, SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
+    Adult, CensusIncome, CommuteTwin, CommutingFlows, Foursquare, GaussianSparse, Gowalla,
+    InteractionsTwin, KeywordFrequencies, KeywordFrequenciesTwin, MovieLens, NetflixPrize, NetTrace,
+    NetTraceTwin, OnlineRetail, OnTheMap, OnTheMapTwin, QueryLogTwin, RetailHours, SearchLogs,
+    SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
 )  # fmt: skip
 
-OWN = (EventSeries, GraphDegrees, NumpyHistogram)  # of files of your own, which take a path
+OWN = (
+    EventSeries,
+    GraphDegrees,
+    NumpyHistogram,
+    StringCounts,
+)  # of files of your own, which take a path

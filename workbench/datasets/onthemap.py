@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -15,6 +15,9 @@ from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, some_of, value
+
+if TYPE_CHECKING:
+    from workbench.datasets.commute_points import CommutePoints
 
 FIPS = dict(
     al="01", ak="02", az="04", ar="05", ca="06", co="08", ct="09", de="10", dc="11", fl="12",
@@ -90,7 +93,7 @@ class OnTheMap:
             for file in (
                 _od(state, "main", self.year),
                 _od(state, "aux", self.year),
-                _xwalk(state),
+                crosswalk(state),
             )
         )
 
@@ -125,9 +128,15 @@ class OnTheMap:
             truth_public=self.truth_public,
         )
 
+    def points(self, depth: int = 16) -> CommutePoints:
+        """The same jobs as points: where people live and work, in degrees."""
+        from workbench.datasets.commute_points import CommutePoints
+
+        return CommutePoints(self, depth)
+
     @cached_property
     def _blocks(self) -> dict[str, list[str]]:
-        return {state: _crosswalk(state) for state in self.states}
+        return {state: _listed(state) for state in self.states}
 
 
 def _od(state: str, part: str, year: int) -> File:
@@ -135,15 +144,16 @@ def _od(state: str, part: str, year: int) -> File:
     return File("onthemap", name, f"{_LODES}/{state}/od/{name}.gz", _SHA256.get(name, ()))
 
 
-def _xwalk(state: str) -> File:
+def crosswalk(state: str) -> File:
+    """The public list of a state's blocks: what they belong to, and where they lie."""
     name = f"{state}_xwalk.csv"
     return File("onthemap", name, f"{_LODES}/{state}/{name}.gz", _SHA256.get(name, ()))
 
 
-def _crosswalk(state: str) -> list[str]:
+def _listed(state: str) -> list[str]:
     """The blocks that a state's crosswalk lists, sorted."""
     blocks, own = set(), FIPS[state]
-    for block in read(_xwalk(state).find(), ("tabblk2010",)):
+    for block in read(crosswalk(state).find(), ("tabblk2010",)):
         codes = block.frame["tabblk2010"]
         need = f"15 digits that begin with {own}"
         block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), "tabblk2010", need)

@@ -145,7 +145,8 @@ def _datasets() -> dict[str, tuple[File, ...]]:
     known: dict[str, tuple[File, ...]] = {}
     for dataset in ALL:
         for file in dataset().files() if hasattr(dataset, "files") else ():
-            known[file.folder] = (*known.get(file.folder, ()), file)
+            if file not in (own := known.get(file.folder, ())):  # datasets may share one
+                known[file.folder] = (*own, file)
     return known
 
 

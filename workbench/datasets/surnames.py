@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,12 @@ from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
+if TYPE_CHECKING:
+    from workbench.hierarchy import Prefixes
+    from workbench.records import Records
+
 NAMES, FIELDS = 162_253, ("name", "count")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 FILE = File(
     "surnames",
@@ -33,7 +38,9 @@ class Surnames:
     """People of the `n` most frequent of the 162,253 surnames that at least 100 people have.
 
     A cell is a rank in the published list: the names are taken as public, and so is their
-    order; "all other names" is no cell. One unit is one person, in one cell.
+    order; "all other names" is no cell. One unit is one person, in one cell. `strings()` are the
+    names themselves, of which nothing is taken as public. `Surnames(2010)` is the census of 2010,
+    not the first 2,010 names, which are `Surnames(n=2010)`.
 
     The Census Bureau's archive is read, and a Parquet rendering of its table that goes about,
     which lacks one name, at rank 4,911. By the latter the 20,000 names of the default are those
@@ -47,6 +54,7 @@ class Surnames:
     cite: ClassVar[str] = "census2016surnames"
     truth_public: ClassVar[bool] = True
 
+    year: int = parameter(2010, choices=(2010,), doc="of the census")
     n: int = parameter(20_000, 1, NAMES, unit="names", integer=True)
 
     @property
@@ -61,8 +69,7 @@ class Surnames:
     def load(self) -> SparseTable:
         """The table; a bad count, or a list that is too short, is a ValueError."""
         path, counts = FILE.find(), [np.empty(0, np.int64)]
-        for block in _parquet(path) if ".parquet" in path.suffixes else read(path, FIELDS):
-            block.drop(["name"], "ALL OTHER NAMES")
+        for block in _names(path):
             counts.append(block.counts("count"))
         counts = -np.sort(-np.concatenate(counts))[: self.n]
         if len(counts) < self.n:
@@ -70,6 +77,73 @@ class Surnames:
         return SparseTable.from_dense(
             self.domain, counts, Bound(1), truth_public=self.truth_public
         )
+
+    def strings(self, depth: int = 15) -> SurnameStrings:
+        """The people of all names of the list by the letters of their name, whatever `n` is."""
+        return SurnameStrings(self.year, depth)
+
+
+@value
+class SurnameStrings:
+    """People by their surname, letter by letter, of the names that at least 100 people have.
+
+    Names are in small letters, a to z, as the census has them: without spaces, hyphens and
+    apostrophes, and 15 letters at most. A name longer than `depth` is left out, and counted. "All
+    other names" is no name. One unit is one person, one record.
+
+    The Parquet rendering has 162,252 names of 265,660,058 people, from 2,442,977 to 100; the
+    archive has one name more.
+
+    Terms and source: as `Surnames`.
+    """
+
+    cite: ClassVar[str] = "census2016surnames"
+    truth_public: ClassVar[bool] = True
+
+    year: int = parameter(2010, choices=(2010,), doc="of the census")
+    depth: int = parameter(15, 1, integer=True, unit="letters", doc="longest name")
+
+    @property
+    def hierarchy(self) -> Prefixes:
+        """All strings of small letters."""
+        from workbench.hierarchy import Prefixes
+
+        return Prefixes(LETTERS, self.depth, "name")
+
+    @property
+    def domain(self) -> Prefixes:
+        """The hierarchy."""
+        return self.hierarchy
+
+    def files(self) -> tuple[File, ...]:
+        """The one list."""
+        return (FILE,)
+
+    def load(self) -> Records:
+        """The records; a bad count, or no name, is a ValueError."""
+        import polars as pl
+
+        from workbench.records import Records
+
+        names, counts = [pl.Series(dtype=pl.String)], [np.empty(0, np.int64)]
+        for block in _names(FILE.find()):
+            block.refuse(block.frame["name"].is_null(), "name", "a name")
+            names.append(block.frame["name"].str.to_lowercase())
+            counts.append(block.counts("count"))
+        return Records.of(
+            self.hierarchy,
+            pl.concat(names),
+            Bound(1),
+            counts=np.concatenate(counts),
+            truth_public=self.truth_public,
+        )
+
+
+def _names(path: Path) -> Iterator[Block]:
+    """The list without its last row."""
+    for block in _parquet(path) if ".parquet" in path.suffixes else read(path, FIELDS):
+        block.drop(["name"], "ALL OTHER NAMES")
+        yield block
 
 
 def _parquet(path: Path) -> Iterator[Block]:

@@ -1,14 +1,17 @@
 """What a release holds; every estimate is public and answers the workloads it can."""
 
 from workbench.estimates.intervals import Intervals as Intervals
+from workbench.estimates.leaves import Leaves as Leaves
+from workbench.estimates.partition import Partition as Partition
 from workbench.estimates.projection import Projection as Projection
 from workbench.estimates.sequence import Sequence as Sequence
 from workbench.estimates.sketch import Sketch as Sketch
 from workbench.estimates.summary import Summary as Summary
+from workbench.estimates.tables import Tables as Tables
 from workbench.estimates.tree import Tree as Tree
 from workbench.transform import Basis, Cells
 
-ALL = (Summary, Tree, Sketch, Projection, Sequence, Intervals)
+ALL = (Summary, Tree, Sketch, Projection, Sequence, Intervals, Tables, Leaves, Partition)
 
 
 def held(basis: Basis, keys, values, decay: float, theta=0.0, tau=0.0, sides=2) -> Summary:

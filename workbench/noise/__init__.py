@@ -8,8 +8,10 @@ bits and the receipt says `simulated`. Not constant-time: timing a release tells
 `geometric`, `laplace`   noise on a vector of values
 `added`                  either, by name, with its variance
 `survivors`, `top`       non-empty cells with noise, and the empty cells that pass, in one look
+`passing`                which of some counts, zeros among them, reach a cut once noise is added
 `stable`                 non-empty cells alone, with noise, cut so high that δ covers the rest
 `unary`                  counts written in unary at hashed places of a bit array, with flipped bits
+`choice`                 one candidate a row, the likelier the higher its score
 `dirichlet`              synthetic records from counts and a prior, at a price the caller proves
 `sample`, `take`         the second step of the laborious process: public noisy values, no receipt
 `places`, `empty_cell`   what needs no data: a public sample of keys, the law of an empty cell,
@@ -32,7 +34,7 @@ from jaxtyping import Bool, Int, Num, UInt64
 
 from workbench.estimates import hashes
 from workbench.estimates.summary import geometric_variance
-from workbench.noise import kernels, levels, priorities, stability
+from workbench.noise import choices, kernels, levels, priorities, stability
 from workbench.noise.bits import generator as _generator
 from workbench.noise.bits import words as _words
 from workbench.noise.empty_cells import EmptyCell, ranks
@@ -42,6 +44,7 @@ from workbench.privacy import DP, REPLACE, Receipt
 from workbench.table import Bound
 from workbench.value import sealed
 
+WITHDRAWN = "(as printed, guarantee withdrawn)"  # how looks end that a paper prices wrongly
 MOST = 2**28  # cells that a summary may be expected to hold: some 4 GiB
 
 _LARGEST = Fraction(2**60)
@@ -61,15 +64,10 @@ def decay(l1: float, epsilon: float) -> Fraction:
 
     Above 2^60, where noise is 0 whatever happens, no more is spent.
     """
-    for name, x in (("epsilon", epsilon), ("l1", l1)):
-        whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
-        if not ((whole or isfinite(x)) and x > 0):
-            raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
-    exact = l1 if isinstance(l1, int | Fraction) else float(l1)  # numpy integers would wrap
-    ratio = Fraction(float(epsilon)) / Fraction(exact)
+    ratio = _positive("epsilon", epsilon) / (exact := _positive("l1", l1))
     if ratio < _SMALLEST:
         raise ValueError(
-            f"epsilon = {epsilon:.3g} is too small where one unit moves "
+            f"epsilon = {float(epsilon):.3g} is too small where one unit moves "
             f"{float(min(exact, 10**300)):.3g} in all: their ratio must be at least 2^-36"
         )
     return min(ratio, _LARGEST)
@@ -107,8 +105,7 @@ def laplace(
     moves them by at most l1 + l0·grid, unless they are whole numbers and the grid divides 1. Rounding
     the output of a float sampler instead would leak (Mironov, CCS 2012).
     """
-    if not (isfinite(grid) and grid > 0 and _power_of_two(grid)):
-        raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")
+    _check_grid(grid)
     values = np.asarray(values)
     whole = values.dtype.kind in "iub" and grid <= 1
     moved = 0 if whole else (values.size if l0 is None else l0)
@@ -249,6 +246,39 @@ def top(
     return keys, values, tau, tuple(_receipt("survivors", b.epsilon, rng) for b in blocks)
 
 
+def passing(
+    counts: Num[np.ndarray, " n"],
+    zeros: int,
+    *,
+    cut: float,
+    l1: float,
+    epsilon: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Bool[np.ndarray, " n"], Int[np.ndarray, " k"], Receipt]:
+    """Which of `counts`, and of `zeros` further counts that are 0, reach `cut` with noise on each.
+
+    Only the comparisons are told, which cost no more than the noisy counts. The zeros that pass are
+    i.i.d. choices: their places among the zeros, sorted, at a cost of how many there are. Counts that
+    are no whole numbers get Laplace noise in floating point: the receipt says `idealised`.
+    """
+    if counts.dtype.kind == "f":
+        noisy = _generator(rng).laplace(0, l1 / epsilon, len(counts) + zeros)
+        noisy[: len(counts)] += counts
+        passed = noisy >= cut
+        receipt = _receipt("passing", epsilon, rng, idealised=True)
+        return passed[: len(counts)], np.flatnonzero(passed[len(counts) :]), receipt
+    _check(counts, 0, 2, 0)
+    ratio, words, cut = decay(l1, epsilon), _words(rng), ceil(cut)
+    noisy = np.array(counts, np.int64)
+    _two_sided(ratio).add(noisy, words)
+    receipt = _receipt("passing", epsilon, rng)
+    if cut > 0:
+        return noisy >= cut, ranks(zeros, empty_cell(ratio, cut, 1).survival, words), receipt
+    drawn = np.zeros(zeros, np.int64)
+    _two_sided(ratio).add(drawn, words)
+    return noisy >= cut, np.flatnonzero(drawn >= cut), receipt
+
+
 def stable(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
@@ -309,6 +339,55 @@ def unary(
     hashes.mark(keys, worth, words, bits)
     levels.flip(bits, Fraction(alpha), source)
     return sealed(bits), _receipt("unary", epsilon, rng)
+
+
+def choice(
+    scores: Num[np.ndarray, "rows candidates"],
+    *,
+    sensitivity: float,
+    epsilon: float,
+    monotone: bool = False,
+    grid: float | None = None,
+    available: Bool[np.ndarray, "rows candidates"] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " rows"], Receipt]:
+    """One candidate of each row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
+
+    The exponential mechanism (McSherry & Talwar, FOCS 2007), exactly. A unit moves each score of one
+    row by at most `sensitivity`, and no other row: rows are disjoint parts of the data, all of them
+    paid for by one ε. With `monotone` a unit that is added moves all scores of its row up, or all of
+    them down, and ∝ exp(ε·score_i / sensitivity) will do: each weight falls by a factor in [e^−ε, 1]
+    and so does their sum. A candidate of score −inf, or not `available`, is never chosen: public
+    knowledge, as are the shape and that each row has somebody available.
+
+    Whole numbers stay as they are; floats are first rounded down to the multiples of `grid`, a public
+    power of two (a thousandth of the sensitivity or less, if not given). ⌊·⌋ is monotone, and moves by
+    whole numbers as its argument does: so a unit moves rounded scores by at most ⌈sensitivity/grid⌉
+    steps, in the direction in which it moves the scores. How far it moves them in floating point,
+    errors of their computation included, is for the caller to count.
+    """
+    scores = np.asarray(scores)
+    if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
+        raise ValueError(
+            f"scores of shape {scores.shape} and type {scores.dtype} are not allowed: need numbers, "
+            "a row for each choice, and at least one candidate a row"
+        )
+    there = np.ones(scores.shape, bool) if available is None else np.asarray(available, bool)
+    if there.shape != scores.shape:
+        raise ValueError(f"available of shape {there.shape} does not fit {scores.shape} scores")
+    moved = _positive("sensitivity", sensitivity)
+    if scores.dtype.kind == "f":
+        there, grid = there & (scores != -inf), _thousandth(moved) if grid is None else grid
+        _check_grid(grid)
+        with np.errstate(over="ignore"):
+            scores = np.floor(scores / np.float64(grid))
+        scores = np.nan_to_num(scores)  # never a refusal that tells
+        moved = Fraction(-(-moved // Fraction(grid)))
+    if not there.any(axis=1).all():
+        raise ValueError("a row has no candidate available: need at least one in each")
+    rate = _positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
+    chosen = choices.choose(scores, there, min(rate, _LARGEST), _words(rng))
+    return sealed(chosen), _receipt("choice", epsilon, rng)
 
 
 def dirichlet(
@@ -411,14 +490,22 @@ def empty_cell(decay: Fraction, theta: float, sides: int, tau: float = 0.0) -> E
     return EmptyCell(_two_sided(decay).alpha, theta, sides, tau)
 
 
-def by_theorem(name: str, cost: DP, source: str, *, rng: np.random.Generator | None) -> Receipt:
+def by_theorem(
+    name: str,
+    cost: DP,
+    source: str,
+    *,
+    rng: np.random.Generator | None,
+    idealised: bool = False,
+) -> Receipt:
     """The price of a whole procedure where a theorem puts it below the sum of its draws."""
-    return Receipt(f"{name} (by theorem: {source})", cost, simulated=rng is not None)
+    told = dict(simulated=rng is not None, idealised=idealised)
+    return Receipt(f"{name} (by theorem: {source})", cost, **told)
 
 
-def unprotected(name: str) -> Receipt:
+def unprotected(name: str, *, rng: np.random.Generator | None = None) -> Receipt:
     """A look at the data that nothing protects."""
-    return Receipt(name, DP(inf))
+    return Receipt(name, DP(inf), simulated=rng is not None)
 
 
 def check_size(size: int, released: float) -> None:
@@ -485,6 +572,25 @@ def _merged(keys, noisy, kept, new, values, start: int = 0):
 
 def _receipt(name: str, epsilon: float, rng, delta: float = 0.0, **rest) -> Receipt:
     return Receipt(name, DP(epsilon, delta), simulated=rng is not None, **rest)
+
+
+def _positive(name: str, x: float) -> Fraction:
+    """The exact value of a finite number > 0."""
+    whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
+    if not ((whole or isfinite(x)) and x > 0):
+        raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
+    return Fraction(x if whole else float(x))  # numpy integers would wrap
+
+
+def _check_grid(grid: float) -> None:
+    if not (isfinite(grid) and grid > 0 and _power_of_two(grid)):
+        raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")
+
+
+def _thousandth(x: Fraction) -> float:
+    """The largest power of two that is sure to be at most x/1000, or the next that a float holds."""
+    exponent = x.numerator.bit_length() - x.denominator.bit_length() - 11
+    return 2.0 ** max(-1074, min(exponent, 1023))
 
 
 def _power_of_two(x: float) -> bool:

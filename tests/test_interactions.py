@@ -1,0 +1,405 @@
+"""Interactions: what is read, counted and kept, against a few slow literal lines."""
+
+import pickle
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from workbench import (
+    PUBLIC,
+    UNBOUNDED,
+    Bound,
+    Boxes,
+    Domain,
+    Interactions,
+    Ranges,
+    interactions,
+)
+from workbench.mechanisms import HighPassFilter
+from workbench.privacy import DP
+from workbench.table import SparseTable
+
+FILMS = Domain(("film", "day"), (6, 7), (tuple("abcdef"), None))
+FRAME = pd.DataFrame(
+    {
+        "who": ["ann", "bob", "ann", "cid", "ann", "bob"],
+        "film": ["a", "f", "a", "c", "b", "f"],
+        "rating": [1, 2, 3, 4, 5, 6],
+        "day": [0, 6, 1, 3, 0, 6],
+    }
+)
+NAMED = dict(user="who", item="film", context="day", domain=FILMS, bound=UNBOUNDED)
+
+
+def seeded(seed=0):
+    return np.random.default_rng(seed)
+
+
+def made(users=40, records=900, items=6, seed=1, bound=UNBOUNDED):
+    """Records of users of very different sizes, in no order."""
+    rng = seeded(seed)
+    who = rng.integers(0, users, records) * rng.integers(0, 2, records) * 3
+    return Interactions.from_codes(
+        Domain(("film", "day"), (items, 7)),
+        who,
+        rng.integers(0, items, records),
+        rng.integers(0, 7, records),
+        bound,
+        truth_public=True,
+    )
+
+
+def rows(data):
+    """The records of each user, in order."""
+    told = {}
+    for u, i, c in zip(
+        *map(np.ndarray.tolist, (data.users, data.items, data.contexts)), strict=True
+    ):
+        told.setdefault(u, []).append((i, c))
+    return told
+
+
+# What is read
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_frame_is_read_by_naming_three_columns(kind):
+    data = Interactions.from_frame(kind(FRAME.to_dict("list")), **NAMED)
+    assert rows(data) == {0: [(0, 0), (0, 1), (1, 0)], 1: [(5, 6), (5, 6)], 2: [(2, 3)]}
+    assert [c.dtype for c in (data.users, data.items, data.contexts)] == ["i4", "u1", "u1"]
+    assert data.per_user().tolist() == [3, 2, 1] and len(data) == 6
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        [7, 2**40, 7, -5, 7, 2**40],
+        pd.Categorical(FRAME["who"]),
+        [1.5, 2.5, 1.5, 0.5, 1.5, 2.5],
+        np.array(["2020-01-02", "2020-01-05", "2021-02-03"], "M8[s]")[[0, 1, 0, 2, 0, 1]],
+        np.array([7, 2**63, 7, 3, 7, 2**63], np.uint64),
+        ["x", 1, "x", 2, "x", 1],
+    ],
+    ids=["large numbers", "categories", "floats", "dates", "unsigned", "mixed"],
+)  # fmt: skip
+@pytest.mark.parametrize("batch", [2, 100])
+def test_users_may_be_called_anything(monkeypatch, batch, who):
+    monkeypatch.setattr(interactions, "_BATCH", batch)
+    data = Interactions.from_frame(FRAME.assign(who=who), **NAMED)
+    assert sorted(rows(data).values()) == [[(0, 0), (0, 1), (1, 0)], [(2, 3)], [(5, 6), (5, 6)]]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_parquet_is_read_as_the_frame_is(tmp_path, monkeypatch, batch):
+    monkeypatch.setattr(interactions, "_BATCH", batch)
+    path = tmp_path / "ratings.parquet"
+    for frame in (FRAME, FRAME.assign(who=[4, 1, 4, 2**35, 4, 1]), FRAME.sort_values("who")):
+        frame.to_parquet(path, row_group_size=4)
+        one, same = (
+            Interactions.from_parquet(path, **NAMED),
+            Interactions.from_frame(frame, **NAMED),
+        )
+        assert rows(one) == rows(same) and one.users.dtype == np.int32
+
+
+def test_many_rows_in_any_order_keep_each_users_order():
+    for spread in (1, 10**12):  # dense codes, and codes that must be numbered first
+        rng = seeded(3)
+        who, what = rng.integers(0, 50, 5000) * spread, rng.integers(0, 1000, 5000)
+        data = Interactions.from_codes(
+            Domain(("a", "b"), (1000, 1)), who, what, what * 0, UNBOUNDED
+        )
+        told = {u: [] for u in who.tolist()}
+        for u, i in zip(who.tolist(), what.tolist(), strict=True):
+            told[u].append((i, 0))
+        assert sorted(rows(data).values()) == sorted(told.values())
+        assert data.users[-1] == len(told) - 1 and data.items.dtype == np.uint16
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"film": ["a", "f", "x", "c", "b", "f"]}, "column 'film', row 2: 'x' is outside"),
+        ({"day": [0, 6, 7, 3, 0, 6]}, "column 'day', row 2: 7 is outside"),
+        ({"day": [0, 6, 6, 3, 0, -1]}, "column 'day', row 5: -1 is outside"),
+        ({"day": [0, None, 6, 3, 0, 1]}, "column 'day', row 1: a value is missing"),
+        ({"who": ["a", "b", None, "c", "d", "e"]}, "column 'who', row 2: a value is missing"),
+    ],
+)
+@pytest.mark.parametrize("batch", [2, 100])
+def test_values_outside_the_domain_name_column_row_and_value(
+    tmp_path, monkeypatch, batch, change, said
+):
+    monkeypatch.setattr(interactions, "_BATCH", batch)
+    frame = FRAME.assign(**change)
+    with pytest.raises(ValueError, match=said):
+        Interactions.from_frame(frame, **NAMED)
+    frame.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=said):
+        Interactions.from_parquet(tmp_path / "x.parquet", **NAMED)
+
+
+def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
+    for columns, said in (
+        (([0], [6], [0]), "'film', row 0: 6 is outside"),
+        (([0], [0], [-1]), "'day', row 0: -1 is outside"),
+        (([0, 1], [0], [0]), "items .* need whole numbers, 2 of them"),
+        (([0.5], [0], [0]), "users of float64"),
+        (([0], ["a"], [0]), "items of <U1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Interactions.from_codes(FILMS, *columns, UNBOUNDED)
+    one = np.zeros(1, np.uint8)
+    for bound in (None, 5, Bound(1, 0.5)):
+        with pytest.raises(ValueError, match="Interactions.bound"):
+            Interactions(FILMS, one, one, one, bound)
+    with pytest.raises(ValueError, match="need two, item and context"):
+        Interactions(Domain(("x",), (4,)), one, one, one, UNBOUNDED)
+    with pytest.raises(ValueError, match="items, row 0: 9 is outside"):
+        Interactions(FILMS, one, one + 9, one, UNBOUNDED)
+    two = np.array([1, 0], np.int32)
+    with pytest.raises(ValueError, match="sorted; use from_codes"):
+        Interactions(FILMS, two, two, two, UNBOUNDED)
+    with pytest.raises(ValueError, match="columns .'nobody'. are missing"):
+        Interactions.from_frame(FRAME, **NAMED | {"user": "nobody"})
+    with pytest.raises(FileNotFoundError, match="no such Parquet file"):
+        Interactions.from_parquet(tmp_path / "none.parquet", **NAMED)
+    FRAME.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="columns .'nobody'. are missing: the file has"):
+        Interactions.from_parquet(tmp_path / "x.parquet", **NAMED | {"user": "nobody"})
+    whole = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="not a complete Parquet file"):
+        Interactions.from_parquet(tmp_path / "x.parquet", **NAMED)
+    monkeypatch.setattr(interactions, "_MOST", 2)
+    with pytest.raises(ValueError, match="more than 2 records"):
+        Interactions.from_frame(FRAME, **NAMED)
+
+
+def test_no_users_at_all_are_interactions(tmp_path):
+    FRAME[:0].to_parquet(tmp_path / "x.parquet")
+    for data in (
+        Interactions.from_frame(FRAME[:0], **NAMED),
+        Interactions.from_parquet(tmp_path / "x.parquet", **NAMED),
+        Interactions.from_codes(FILMS, [], [], [], UNBOUNDED),
+    ):
+        assert len(data) == 0 and data.per_user().size == 0 and not data.edge_counts().any()
+        for kept in (data.bounded(3), data.once(), data.picked(2, np.zeros(6))):
+            assert len(kept) == 0
+        assert len(data.bounded(3).pairs()) == 0
+
+
+# What is told
+
+
+def test_nothing_private_is_shown():
+    data = Interactions.from_frame(FRAME, **NAMED)
+    assert repr(data) == "<Interactions film × day (6 × 7), UNBOUNDED>"
+    shown = Interactions.from_frame(FRAME, **NAMED, truth_public=True)
+    assert "6 records of 3 users" in repr(shown)
+    assert "6 records" in repr(Interactions.from_frame(FRAME, **NAMED | {"bound": PUBLIC}))
+    assert pickle.loads(pickle.dumps(UNBOUNDED)) is UNBOUNDED
+    with pytest.raises(ValueError, match="read-only"):
+        data.items[0] = 1
+    with pytest.raises(ValueError, match="SparseTable.bound"):  # has no meaning there
+        SparseTable.from_keys(FILMS, [0], [1], UNBOUNDED)
+
+
+def test_counts_and_answers_are_literal():
+    data = made()
+    items, edges = np.zeros(6), np.zeros((6, 7))
+    for own in rows(data).values():
+        for i, c in own:
+            items[i] += 1
+            edges[i, c] += 1
+    assert (data.item_counts() == items).all() and (data.edge_counts() == edges).all()
+    cells = Ranges(np.arange(42), np.arange(1, 43))
+    assert (data.answer(cells) == edges.ravel()).all()
+    assert (data.answer(Boxes([[1, 2]], [[3, 5]])) == edges[1:3, 2:5].sum()).all()
+    assert (data.answer(Ranges([1], [4]), of="items") == items[1:4].sum()).all()
+    with pytest.raises(ValueError, match="of = 'films'"):
+        data.answer(cells, of="films")
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("bound", [UNBOUNDED, Bound(500, 500, 500), Bound(4, 4, 4), PUBLIC])
+def test_what_is_kept_says_its_bound(bound):
+    data = made(bound=bound)
+    for kept in (data.bounded(7, seeded()), data.picked(7, np.arange(6), seeded(), random=3)):
+        most = 4 if bound == Bound(4, 4, 4) else 7
+        assert kept.bound == (PUBLIC if bound is PUBLIC else Bound(most, most, most))
+        assert kept.truth_public
+        assert (kept.per_user() == np.minimum(data.per_user(), 7)).all()
+        for user, own in rows(kept).items():
+            assert not Counter(own) - Counter(rows(data)[user])
+    once = data.once(seeded())
+    if bound is not PUBLIC:
+        assert once.bound == Bound(min(getattr(bound, "l1", 6), 6), 1)
+        assert once.bounded(2).bound == Bound(2, 1)
+    for user, own in rows(data).items():
+        kept = rows(once)[user]
+        assert [i for i, _ in kept] == list(dict.fromkeys(i for i, _ in own))
+        assert set(kept) <= set(own)
+
+
+def test_bad_limits_are_refused():
+    data = made()
+    for bad in (0, -1, 2.5, True, "3", None):
+        with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
+            data.bounded(bad)
+        with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
+            data.picked(bad, np.zeros(6))
+    with pytest.raises(ValueError, match="random = 4 is not allowed.*<= 3"):
+        data.picked(3, np.zeros(6), random=4)
+    with pytest.raises(ValueError, match="scores .*need 6 numbers"):
+        data.picked(3, np.zeros(5))
+    with pytest.raises(ValueError, match="item 2 is NaN"):
+        data.picked(3, [0, 1, np.nan, 2, 3, 4])
+    with pytest.raises(ValueError, match="rng = 5"):
+        data.bounded(3, 5)
+    assert len(data.bounded(10**30)) == len(data) == len(data.picked(2**70, np.zeros(6)))
+
+
+def kept_places(n, way, draws=6000):
+    """How often each set of places of one user's n records is kept: chi-square needs them by name."""
+    domain = Domain(("item", "place"), (3, n))
+    items = np.array([0, 0, 1, 1, 1, 2, 0, 2])[:n]
+    users = np.repeat([0, 1, 2], [2, n, 3])  # others stand before and after
+    data = Interactions.from_codes(
+        domain, users, np.concatenate([[0, 1], items, [2, 0, 1]]),
+        np.concatenate([[0, 0], np.arange(n), [0, 0, 0]]), UNBOUNDED,
+    )  # fmt: skip
+    rng, seen = seeded(8), Counter()
+    for _ in range(draws):
+        kept = way(data, rng)
+        seen[tuple(kept.contexts[kept.users == 1].tolist())] += 1
+    return items, seen
+
+
+def fits(seen, chances):
+    """Whether the frequencies have these chances: no others, and each within 5 standard errors."""
+    draws = sum(seen.values())
+    assert set(seen) <= set(chances), set(seen) - set(chances)
+    for key, chance in chances.items():
+        assert (
+            abs(seen[key] - draws * chance) <= 5 * np.sqrt(draws * chance * (1 - chance)) + 1e-9
+        )
+
+
+@pytest.mark.parametrize(("n", "l"), [(5, 1), (5, 2), (6, 3), (6, 5), (5, 5), (4, 9)])
+def test_every_set_of_l_records_is_equally_likely(n, l):  # noqa: E741
+    _, seen = kept_places(n, lambda data, rng: data.bounded(l, rng))
+    sets = list(combinations(range(n), min(l, n)))
+    fits(seen, dict.fromkeys(sets, 1 / len(sets)))
+
+
+def literal_pick(items, l, scores, random):  # noqa: E741
+    """The chances of all sets: the first at random, then the highest of what is left, ties alike."""
+    n, chances = len(items), Counter()
+    firsts = list(combinations(range(n), random))
+    for first in firsts:
+        left = [i for i in range(n) if i not in first]
+        by_score = sorted((scores[items[i]] for i in left), reverse=True)[: l - random]
+        best = [
+            rest
+            for rest in combinations(left, l - random)
+            if sorted((scores[items[i]] for i in rest), reverse=True) == by_score
+        ]
+        for rest in best:
+            chances[tuple(sorted(first + rest))] += 1 / len(firsts) / len(best)
+    return chances
+
+
+@pytest.mark.parametrize("scores", [(1, 2, 3), (5, 5, 1), (0, 0, 0), (-1.5, 3.5, -np.inf)])
+@pytest.mark.parametrize(
+    ("l", "random"), [(1, 0), (3, 0), (5, 0), (4, 2), (3, 3), (7, 1), (2, 1)]
+)
+def test_the_highest_are_picked_and_ties_are_broken_evenly(scores, l, random):  # noqa: E741
+    items, seen = kept_places(
+        8, lambda data, rng: data.picked(l, scores, rng, random=random), draws=3000
+    )
+    fits(seen, literal_pick(items, l, scores, random))
+
+
+def test_one_record_of_an_item_is_any_of_them():
+    items, seen = kept_places(8, lambda data, rng: data.once(rng))
+    places = [np.flatnonzero(items == i) for i in range(3)]
+    chances = {(a, b, c): 1 / 18 for a in places[0] for b in places[1] for c in places[2]}
+    fits(seen, {k: v for k, v in chances.items()})
+
+
+def test_the_picks_of_many_users_are_literal():
+    rng = seeded(4)
+    scores = rng.permutation(200)  # no ties
+    data = made(users=300, records=20_000, items=200, bound=UNBOUNDED)
+    for l in (1, 7, 30, 1000):  # noqa: E741
+        for user, own in rows(data.picked(l, scores)).items():
+            had = sorted((scores[i] for i, _ in rows(data)[user]), reverse=True)[:l]
+            assert sorted((scores[i] for i, _ in own), reverse=True) == had
+
+
+def test_users_are_sampled_independently():
+    """Of pairs of users, all combinations of what each keeps are equally likely."""
+    domain = Domain(("item", "place"), (1, 3))
+    users, places = np.repeat([0, 1], 3), np.tile([0, 1, 2], 2)
+    data = Interactions.from_codes(domain, users, places * 0, places, UNBOUNDED)
+    rng = seeded(5)
+    seen = Counter(tuple(data.bounded(1, rng).contexts.tolist()) for _ in range(9000))
+    fits(seen, {(a, b): 1 / 9 for a in range(3) for b in range(3)})
+
+
+def test_draws_come_from_the_system_or_from_rng(monkeypatch):
+    data = made()
+    same = [rows(data.bounded(3, seeded(1))) for _ in range(2)]
+    assert same[0] == same[1] != rows(data.bounded(3, seeded(2)))
+    assert rows(data.bounded(3)) != rows(data.bounded(3))
+    monkeypatch.setattr("os.urandom", bytes)
+    assert rows(data.bounded(3)) == rows(data.bounded(3))
+    assert rows(data.once()) == rows(data.once())
+    assert rows(data.picked(3, np.zeros(6))) == rows(data.picked(3, np.zeros(6)))
+
+
+# Item–item edges
+
+
+@pytest.mark.parametrize("l", [2, 3, 6])
+def test_pairs_are_literal_and_within_their_bound(l):  # noqa: E741
+    data = made().bounded(l, seeded())
+    literal = Counter()
+    for own in rows(data).values():
+        for (a, _), (b, _) in combinations(own, 2):
+            literal[min(a, b), max(a, b)] += 1
+    table = data.pairs()
+    cells = map(tuple, table.domain.codes(table.keys).tolist())
+    assert dict(zip(cells, table.counts.tolist(), strict=True)) == literal
+    assert table.bound == Bound(l * (l - 1) // 2, l * (l - 1) // 2, l * (l - 1) // 2)
+    own = rows(data)
+    for user in own:  # without one user
+        keep = data.users != user
+        without = Interactions(
+            data.domain, *(c[keep] for c in (data.users, data.items, data.contexts)), data.bound
+        ).pairs()
+        dense = table.dense() - without.dense()
+        assert dense.sum() == len(own[user]) * (len(own[user]) - 1) // 2 <= table.bound.l1
+    same = Interactions.from_codes(data.domain, [0] * l, [3] * l, [0] * l, data.bound).pairs()
+    assert same.counts.tolist() == [table.bound.l1]  # one item l times: all on its diagonal
+
+
+def test_pairs_of_distinct_items_move_each_cell_by_one():
+    table = made(bound=Bound(6, 1)).once().bounded(4).pairs()
+    assert table.bound == Bound(6, 1)
+    assert table.domain.attributes == ("film", "other film")
+
+
+def test_pairs_need_a_bound_and_are_released_like_any_table():
+    for data in (made(), made().bounded(1)):
+        with pytest.raises(ValueError, match=r"l >= 2 records"):
+            data.pairs()
+    release = HighPassFilter(DP(1.0), theta=20)(made().bounded(4).pairs(), seeded())
+    assert release.privacy == DP(1.0) and release.estimate.decay == pytest.approx(1 / 6)

@@ -1,0 +1,133 @@
+"""CommuteTwin: made-up commuting across a country, as points: home and work, in degrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.table import Bound
+from workbench.value import parameter, sealed, value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.hierarchy import Quadtree
+    from workbench.records import Records
+
+LOW, HIGH = (24.5, -125.0), (49.5, -66.5)  # latitude, longitude: the contiguous US
+CITIES, RURAL = 3_000, 0.15
+MEDIAN, SPREAD, LONGEST = 10.0, 1.0, 300.0  # of distances: km, of their logarithm, km
+KM = 111.2  # a degree of latitude
+
+_AT_ONCE = 1 << 20  # points made at a time; another number makes others
+
+
+@value
+class CommuteTwin:
+    """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
+
+    What is matched to print: home and work as latitude and longitude, and the scale, up to the
+    100 million respondents of the paper. What is ours: cities stand anywhere in the box of the
+    contiguous US, and the r-th has homes in proportion to 1/r (Zipf); they scatter around its
+    centre by a normal law of 2 km and up to 27 km, as the root of its size; 15 % of homes are
+    anywhere. Distances to work are lognormal, half of them below 10 km, 16.5 km on average and
+    300 km at most, towards the centre more often than not. What would leave the box is folded
+    back: of one person in a thousand.
+
+    One unit is one person, one record. Made up, so public. Ten million take a few seconds.
+    Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    """
+
+    cite: ClassVar[str] = "adaptive2009"
+    truth_public: ClassVar[bool] = True
+
+    records: int = parameter(10_000_000, 1, 10**9, integer=True, unit="people")
+    depth: int = parameter(16, 1, 16, integer=True, unit="levels")
+    seed: int = parameter(0, 0, integer=True)
+
+    @property
+    def hierarchy(self) -> Quadtree:
+        """The box of the contiguous US, home × work, in degrees."""
+        from workbench.datasets.commute_points import ATTRIBUTES
+        from workbench.hierarchy import Quadtree
+
+        return Quadtree(4, self.depth, LOW * 2, HIGH * 2, ATTRIBUTES)
+
+    @property
+    def domain(self) -> Quadtree:
+        """The hierarchy."""
+        return self.hierarchy
+
+    def places(self) -> pd.DataFrame:
+        """The cities, public, the most populous first, as in `CommutePoints.places`.
+
+        `population` is how many homes are expected to be of the city, in people.
+        """
+        import pandas as pd
+
+        latitude, longitude = _cities(np.random.default_rng(self.seed))
+        people = np.rint(self.records * _shares()[:-1]).astype(np.int64)
+        names = [f"city {i + 1}" for i in range(CITIES)]
+        return pd.DataFrame(
+            dict(place=names, population=people, latitude=latitude, longitude=longitude)
+        )
+
+    def load(self) -> Records:
+        """The points, the same for the same parameters; at another depth the same in other cells."""
+        from workbench.records import Records
+
+        rng, tree = np.random.default_rng(self.seed), self.hierarchy
+        cities = _cities(rng)
+        many = rng.multinomial(self.records, _shares())
+        whose = np.repeat(np.arange(CITIES + 1, dtype=np.int16), many)
+        keys = np.empty(self.records, np.uint64)
+        for at in range(0, self.records, _AT_ONCE):
+            points = _commutes(whose[at : at + _AT_ONCE], cities, rng)
+            keys[at : at + len(points)] = tree.encode(points)[0][0]
+        keys.sort()
+        return Records(tree, sealed(keys), None, Bound(1), self.truth_public)
+
+
+def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
+    """Latitudes and longitudes of the centres, a degree inside the box."""
+    low, high = np.array(LOW) + 1, np.array(HIGH) - 1
+    return rng.uniform(low, high, (CITIES, 2)).T
+
+
+def _shares() -> Float[np.ndarray, " places"]:
+    """Of homes, city by city; the last is the country between them."""
+    shares = 1 / np.arange(1, CITIES + 1)
+    return np.append((1 - RURAL) * shares / shares.sum(), RURAL)
+
+
+def _commutes(
+    whose: Int[np.ndarray, " n"],
+    cities: Float[np.ndarray, "2 cities"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "n 4"]:
+    """Home and work of people of these cities."""
+    n, between = len(whose), whose == CITIES
+    city = np.where(between, 0, whose)
+    off = (2 + 25 * (city + 1) ** -0.5) * rng.standard_normal((2, n)) / KM  # in latitudes
+    home = cities[:, city] + off
+    home[1] = cities[1, city] + off[1] / np.cos(np.radians(home[0]))
+    home[:, between] = rng.uniform(LOW, HIGH, (int(between.sum()), 2)).T
+    _fold(home)
+    away = np.exp(np.log(MEDIAN) + SPREAD * rng.standard_normal(n))
+    away = np.minimum(away, LONGEST) / KM
+    way = np.arctan2(-off[1], -off[0]) + rng.standard_normal(n)
+    work = home + away * np.cos(way)
+    work[1] = home[1] + away * np.sin(way) / np.cos(np.radians(home[0]))
+    _fold(work)
+    return np.concatenate([home, work]).T
+
+
+def _fold(at: Float[np.ndarray, "2 n"]) -> None:
+    """Mirror at the sides of the box what lies outside."""
+    for x, low, high in zip(at, LOW, HIGH, strict=True):
+        np.abs(x - low, out=x)
+        x += low
+        np.abs(high - x, out=x)
+        np.subtract(high, x, out=x)

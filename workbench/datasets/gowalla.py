@@ -1,0 +1,204 @@
+"""Gowalla: who checked in at which place, by region or by day of the week."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench.datasets.by_user import Gathered
+from workbench.datasets.delimited import read
+from workbench.datasets.netflix_prize import WEEKDAYS
+from workbench.datasets.published import File
+from workbench.domain import Domain
+from workbench.table import UNBOUNDED
+from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from workbench.interactions import Interactions
+
+USERS, PLACES = 5628, 31_803  # of the LGLMF copy
+CHECKINS = {"train": 483_846, "tune": 46_716, "test": 90_121}
+REGIONS = {  # south, north, west, east; the first that fits
+    "Austin": (29.5, 31, -98.5, -97),
+    "Dallas": (32, 33.5, -98, -96),
+    "San Francisco Bay": (37, 38.5, -123, -121),
+    "America, west of 100° W": (-90, 90, -180, -100),
+    "America, east of 100° W": (-90, 90, -100, -30),
+    "Europe and Africa": (-90, 90, -30, 60),
+    "Asia and Oceania": (-90, 90, 60, 180),
+}
+AUSTIN = ("2010-06-01", "2010-11-01")  # from, to before
+
+_FIELDS = ("user", "place", "count")
+_PLACE = ("place", "latitude", "longitude")
+_SNAP = ("user", "time", "latitude", "longitude", "place")
+_HOW = (
+    "its authors publish it at https://github.com/rahmanidashti/LGLMF: save Gowalla_train.txt, "
+    "_tune, _test and _poi_coos in a folder gowalla"
+)
+_SHA256 = {
+    "train": (
+        "01bdaf2f22cc6c6abb019ff72ff43fcf68fcbf39092870f5e38e3fe0949b6344",
+        "c47451c15f86ac6fb0ef22edd258263ce3c84a7bd1706962aa0ca067ddbd58d8",
+    ),
+    "tune": (
+        "e52674503c6125f315409a5a8a3a15c01718ea8ade2e6355dc8d2fd15c9354ad",
+        "79f2ed31085140a6420425c0fa4e4d749146633fec80363bc2419327462c35dc",
+    ),
+    "test": (
+        "52cb4b74020fd76b6bbfc04b67df5feab10634945def3cb513608bf2402fd07f",
+        "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3",
+    ),
+    "poi_coos": (
+        "9a4e914cd75380dee1cb874a20339a76df798c996afe00606763312fcda84209",
+        "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
+    ),
+}
+
+
+@value
+class Gowalla:
+    """Check-ins of a friends' network: user, place, and the region or the day of the week.
+
+    "lglmf": 620,683 check-ins of 5,628 users at 31,803 places, from 15 to 1,624 a user, the
+    three parts (train, tune, test) together: the copy that goes with LGLMF, of users with 15
+    places or more. It has no times: the context is where in the world the place lies, one of
+    seven regions of ours, so that an item has one context only.
+
+    "snap": all check-ins of February 2009 to October 2010 as SNAP publishes them; "austin": of
+    these, the ones in and around Austin from June to October 2010, which is where and when the
+    739,600 check-ins of Fan & Jin are from (Berjani & Strufe collected them; their copy is not
+    published). The context is the day of the week in UTC, the zone of the published times. No
+    number of rows is checked, so that a file cut at the end of a line is taken as it is.
+
+    Which places there are is published with the check-ins and taken as public, although places
+    are listed because someone was there: of "lglmf" the numbers 0 to 31802, of "snap" and
+    "austin" the numbers that occur, read from the file. Friendships are not read.
+
+    One unit is one user with all their check-ins; nothing bounds how many. A user may check in
+    at a place again and again.
+
+    Terms: research use; cite. Source: Rahmani, Aliannejadi, Ahmadian, Baratchi, Afsharchi,
+    Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
+    """
+
+    cite: ClassVar[str] = "cho2011"
+    truth_public: ClassVar[bool] = True
+
+    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"))
+
+    @property
+    def domain(self) -> Domain:
+        """Places by number, and regions or days of the week; reads the file of SNAP's."""
+        told = tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
+        places = range(PLACES)
+        if self.version != "lglmf":
+            places = tuple(self._snap[1].tolist())
+        return Domain(("item", "context"), (len(places), len(told)), (places, told))
+
+    def files(self) -> tuple[File, ...]:
+        """Three parts and the places; or SNAP's one file."""
+        if self.version == "lglmf":
+            return tuple(_file(part) for part in _SHA256)
+        name = "loc-gowalla_totalCheckins.txt"
+        return (File("gowalla", name, f"https://snap.stanford.edu/data/{name}.gz"),)
+
+    def load(self) -> Interactions:
+        """The records; a bad row, or a part of another size, is a ValueError that says where."""
+        if self.version == "lglmf":
+            return self._lglmf()
+        gathered, _ = self._snap
+        return gathered.interactions(
+            self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
+        )
+
+    def _lglmf(self) -> Interactions:
+        regions, out, counts = _regions(), Gathered(), [np.empty(0, np.int64)]
+        for part, need in CHECKINS.items():
+            path, found = _file(part).find(), 0
+            for block in read(path, _FIELDS, _FIELDS, separator="\t", strip=" \r"):
+                users = block.codes("user", range(USERS))
+                items = block.codes("place", range(PLACES))
+                counts.append(block.counts("count"))
+                found += int(counts[-1].sum())
+                out.add(block, users, items, regions[items])
+            if found != need:
+                raise ValueError(f"{path} ends after {found:,} check-ins; need {need:,}")
+        return out.interactions(
+            self.domain,
+            UNBOUNDED,
+            np.concatenate(counts),
+            once=True,  # a user and place stand in one row, with their count
+            truth_public=self.truth_public,
+        )
+
+    @cached_property
+    def _snap(self) -> tuple[Gathered, Int[np.ndarray, " places"]]:
+        """The rows, and the places that occur, ascending; items are places in this list."""
+        import polars as pl
+
+        out = Gathered()
+        south, north, west, east = REGIONS["Austin"]
+        since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
+        for block in read(self.files()[0].find(), _SNAP, _SNAP, separator="\t", strip=" \r"):
+            rows = block.frame
+            times = rows["time"].str.to_datetime(
+                "%Y-%m-%dT%H:%M:%SZ", time_unit="us", strict=False
+            )
+            block.refuse(times.is_null(), "time", "a time as 2010-10-19T23:55:27Z")
+            users = block.codes("user", range(2**31 - 1))
+            places = block.codes("place", range(2**31 - 1))
+            days = times.dt.weekday().to_numpy() - 1
+            if self.version == "austin":
+                near = rows.select(
+                    pl.col("latitude").cast(pl.Float64, strict=False).is_between(south, north)
+                    & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
+                    & times.is_between(since, before, closed="left")
+                )
+                keep = near.to_series().fill_null(False).to_numpy()
+                block.lines = block.lines[keep]
+                users, places, days = users[keep], places[keep], days[keep]
+            out.add(block, users, places, days)
+        none = np.empty(0, np.int32)
+        known = np.unique(np.concatenate([none, *(block[3] for block in out.blocks)]))
+        if not len(known):
+            raise ValueError(f"{self.files()[0].find()} holds no check-in: need one at least")
+        for k, (path, lines, users, places, days) in enumerate(out.blocks):
+            items = np.searchsorted(known, places).astype(np.int32)
+            out.blocks[k] = (path, lines, users, items, days)
+        return out, known
+
+
+def _file(part: str) -> File:
+    return File("gowalla", f"Gowalla_{part}.txt", sha256=_SHA256[part], how=_HOW)
+
+
+def _regions() -> Int[np.ndarray, " places"]:
+    """The region of each place."""
+    out = np.full(PLACES, -1, np.int64)
+    path = _file("poi_coos").find()
+    for block in read(path, _PLACE, _PLACE, separator="\t", strip=" \r"):
+        places = block.codes("place", range(PLACES))
+        where = _degrees(block, "latitude", 90), _degrees(block, "longitude", 180)
+        region = np.full(len(places), -1)
+        for code, (south, north, west, east) in enumerate(REGIONS.values()):
+            inside = (south <= where[0]) & (where[0] <= north)
+            inside &= (west <= where[1]) & (where[1] <= east) & (region < 0)
+            region[inside] = code
+        out[places] = region
+    if (out < 0).any():
+        raise ValueError(f"{path} lacks place {int(out.argmin())}; need 0 to {PLACES - 1}")
+    return out
+
+
+def _degrees(block, field: str, most: int) -> np.ndarray:
+    import polars as pl
+
+    degrees: pl.Series = block.frame[field].cast(pl.Float64, strict=False)
+    block.refuse(~degrees.is_between(-most, most), field, f"degrees from -{most} to {most}")
+    return degrees.to_numpy()

@@ -1,0 +1,214 @@
+"""InteractionsTwin: made-up records of many users, in the published numbers of four datasets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.datasets.movielens import GROUPS
+from workbench.datasets.netflix_prize import WEEKDAYS
+from workbench.domain import Domain
+from workbench.table import Bound
+from workbench.value import parameter, sealed, value
+
+if TYPE_CHECKING:
+    from workbench.interactions import Interactions
+
+# Shares of records by the day, and of users by group: round numbers of our own, after what such
+# services see (check-ins at the end of the week, ratings at its beginning) and, for the groups,
+# after the users of MovieLens 1M.
+PROFILES = {
+    "check-in week": dict(
+        zip(WEEKDAYS, (0.13, 0.13, 0.13, 0.14, 0.16, 0.17, 0.14), strict=True)
+    ),
+    "rating week": dict(zip(WEEKDAYS, (0.16, 0.17, 0.16, 0.15, 0.13, 0.11, 0.12), strict=True)),
+    "gender and age": dict(zip(GROUPS, (0.06, 0.09, 0.13, 0.16, 0.26, 0.30), strict=True)),
+}
+
+
+@value
+class InteractionsTwin:
+    """Users, items, records and the most records of a user exactly as printed; the rest made up.
+
+    Matched: how many `users` there are, how many `items` (each with a record at least), how many
+    `records`, and that the most active user has `max_per_user` and the least active
+    `min_per_user`. The mean is then records / users. By default the Foursquare row of Table 4,
+    whose printed mean of 60.2 contradicts its counts; `gowalla()`, `foursquare()`, `netflix()`
+    and `movielens()` are the four rows.
+
+    Ours: the records of the r-th most active user follow a Zipf-Mandelbrot law,
+    min + (max − min)·((1 + q)/(r + q))^`exponent`, where q is what makes the sum right; the
+    smaller the exponent, the more equal are the many. An item's popularity is a power
+    −`popularity` of its rank plus `flat`. Each item's one certain record falls on a random
+    record; all others are drawn. With `once` no user has an item twice (draws without
+    replacement, so that the most popular items saturate, as films do); else a user returns with
+    chance `returning` to the item of one of their records before (0.39 of the check-ins of the
+    LGLMF copy of Gowalla return). Numbers of users and items say nothing about their rank.
+
+    With `contexts="check-in week"` or "rating week" these are days of the week: each item has
+    its own week, drawn around the profile in `PROFILES` by a Dirichlet law of weight `alike`.
+    Neither popularity nor how active a user is has anything to do with the day: that sampling
+    raises the weekend (Figure 11) is not built in, and what a twin shows of it is chance. With
+    "gender and age" they are a group of the user, drawn by the shares in `PROFILES`, and each
+    item is as popular in a group as a Gamma factor of mean 1 and shape `alike` makes it.
+
+    One unit is one user with all their records, `max_per_user` at most. Made up, so public.
+    The Netflix row, 100,480,507 records, takes a quarter of a minute and 2 GB. Source of the
+    statistics: Fan and Jin, WWW 2015, Table 4.
+    """
+
+    cite: ClassVar[str] = "fan2015"
+    truth_public: ClassVar[bool] = True
+
+    users: int = parameter(45_289, 2, 2**31 - 1, integer=True)
+    items: int = parameter(17_967, 1, 2**31 - 1, integer=True)
+    records: int = parameter(1_276_988, 2, 2**40, integer=True)
+    max_per_user: int = parameter(1303, 1, 2**31 - 1, integer=True, unit="records")
+    min_per_user: int = parameter(1, 1, 2**31 - 1, integer=True, unit="records")
+    exponent: float = parameter(1.25, 0, 10, strict=True, doc="how unequal users are")
+    popularity: float = parameter(0.6, 0, 10, doc="how unequal items are")
+    flat: float = parameter(0.0, 0, 1e9, doc="how many of the most popular items are alike")
+    once: bool = parameter(False, choices=(False, True), doc="no item twice for a user")
+    returning: float = parameter(0.4, 0, 1, doc="chance to return to an item; without `once`")
+    contexts: str = parameter("check-in week", choices=tuple(PROFILES), doc="what contexts are")
+    alike: float = parameter(
+        20.0, 0, 1e9, strict=True, doc="how much items resemble each other"
+    )
+    seed: int = parameter(0, 0, integer=True)
+
+    def __post_init__(self):
+        low, high = self.min_per_user, self.max_per_user
+        if low > high:
+            raise ValueError(
+                f"InteractionsTwin.min_per_user = {low} is not allowed: need at most "
+                f"max_per_user = {high}"
+            )
+        least, most = high + (self.users - 1) * low, low + (self.users - 1) * high
+        if not max(least, self.items) <= self.records <= most:
+            raise ValueError(
+                f"InteractionsTwin.records = {self.records} is not allowed: need {least} to "
+                f"{most}, which so many users can have, and one an item at least"
+            )
+        if self.once and high > self.items:
+            raise ValueError(
+                f"InteractionsTwin.max_per_user = {high} is not allowed: need at most items = "
+                f"{self.items}, because no user has an item twice"
+            )
+
+    @classmethod
+    def gowalla(cls, seed: int = 0) -> InteractionsTwin:
+        """Check-ins in Austin, June to October 2010."""
+        return cls(12_579, 15_200, 739_600, 14_380, seed=seed)
+
+    @classmethod
+    def foursquare(cls, seed: int = 0) -> InteractionsTwin:
+        """Check-ins, February to July 2012; most users have fewer than ten."""
+        return cls(seed=seed)
+
+    @classmethod
+    def netflix(cls, seed: int = 0) -> InteractionsTwin:
+        """Ratings of the Netflix Prize; few users have more than 2,000."""
+        return cls(
+            480_189, 17_700, 100_480_507, 17_000, exponent=0.6, popularity=2.5, flat=400.0,
+            once=True, contexts="rating week", seed=seed,
+        )  # fmt: skip
+
+    @classmethod
+    def movielens(cls, seed: int = 0) -> InteractionsTwin:
+        """Ratings of MovieLens 1M, with the user's gender and age; everyone has 20 or more."""
+        return cls(
+            6040, 3706, 1_000_209, 2314, 20, exponent=1.0, popularity=2.0, flat=400.0,
+            once=True, contexts="gender and age", alike=5.0, seed=seed,
+        )  # fmt: skip
+
+    def slice(self, users: int) -> InteractionsTwin:
+        """The same with so many users, and records in proportion, for quick profiles.
+
+        Items stay as they are as long as they have ten records each on average, else there are
+        as many as then have; the most active user keeps a tenth of all records at most.
+        """
+        users = min(users, self.users)
+        if users == self.users:
+            return self
+        records = self.records * users // self.users
+        items = max(1, min(self.items, records // 10))
+        most = min(self.max_per_user, max(records // 10, -(-records // users)))
+        most = max(min(most, items) if self.once else most, self.min_per_user)
+        return replace(self, users=users, items=items, records=records, max_per_user=most)
+
+    @property
+    def domain(self) -> Domain:
+        """Items by number, and days of the week or groups of users."""
+        told = tuple(PROFILES[self.contexts])
+        return Domain(("item", "context"), (self.items, len(told)), (None, told))
+
+    def load(self) -> Interactions:
+        """The records, the same for the same parameters."""
+        from workbench.datasets import kernels
+        from workbench.interactions import Interactions
+
+        rng = np.random.default_rng(self.seed)
+        sizes = rng.permutation(self.sizes())
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        shares = np.array(list(PROFILES[self.contexts].values()))
+        rank = rng.permutation(self.items)
+        weights = ((1.0 + rank + self.flat) / (1.0 + self.flat)) ** -self.popularity
+        weights = weights[None]
+        groups = np.zeros(self.users, np.uint8)
+        if self.contexts == "gender and age":
+            groups = rng.choice(len(shares), self.users, p=shares).astype(np.uint8)
+            shape = (len(shares), self.items)
+            weights = weights * np.maximum(rng.gamma(self.alike, 1 / self.alike, shape), 1e-6)
+        tables = [kernels.alias(own) for own in weights]
+        keep, other = (np.stack(part) for part in zip(*tables, strict=True))
+        places = np.sort(rng.choice(self.records, self.items, replace=False, shuffle=False))
+        planted = rng.permutation(self.items)
+        wide = np.uint16 if self.items <= 2**16 else np.int32
+        items = np.empty(self.records, wide)
+        law = (starts, groups, places, planted)
+        if self.once:
+            kernels.once(rng, *law, weights, keep, other, items)
+        else:
+            kernels.visits(rng, *law, self.returning, keep, other, items)
+        users = np.repeat(np.arange(self.users, dtype=np.int32), sizes)
+        if self.contexts == "gender and age":
+            contexts = groups[users]
+        else:
+            contexts = np.empty(self.records, np.uint8)
+            weeks = np.cumsum(rng.dirichlet(shares * self.alike, self.items), axis=1)
+            kernels.draw_contexts(rng, items, weeks, contexts)
+        most = self.max_per_user
+        bound = Bound(most, 1) if self.once else Bound(most, most, most)
+        kept = map(sealed, (users, items, contexts))
+        return Interactions(self.domain, *kept, bound, self.truth_public)
+
+    def sizes(self) -> Int[np.ndarray, " users"]:
+        """How many records each user has, most active first; they sum to `records` exactly."""
+        low, high = self.min_per_user, self.max_per_user
+        total = self.records - low * self.users - (high - low)  # above low, without the first
+        sizes = np.full(self.users, low, np.int64)
+        sizes[0] = high
+        if total:
+            above = self._above(total)
+            above = np.diff(np.rint(np.cumsum(above) * (total / above.sum())), prepend=0)
+            above = np.minimum(above.astype(np.int64), high - low)
+            room = np.argsort(above, kind="stable")[: total - above.sum()]
+            above[room] += 1
+            sizes[1:-1] += above
+        return -np.sort(-sizes)
+
+    def _above(self, total: int) -> Float[np.ndarray, " ranks"]:
+        """What the users between the first and the last have above the least, summing to total."""
+        ranks, span = np.arange(2.0, self.users), self.max_per_user - self.min_per_user
+
+        def law(log_q: float) -> np.ndarray:  # 1 + q is exp(log_q)
+            return span * (1 + (ranks - 1) * np.exp(-log_q)) ** -self.exponent
+
+        low, high = -600.0, 600.0
+        for _ in range(80):
+            mid = (low + high) / 2
+            low, high = (mid, high) if law(mid).sum() < total else (low, mid)
+        return law(high)

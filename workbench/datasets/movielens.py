@@ -1,0 +1,243 @@
+"""MovieLens: who rated which film, by gender and age of the user or by day of the week."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench.datasets.by_user import Gathered
+from workbench.datasets.delimited import Block, lines, opened, read
+from workbench.datasets.netflix_prize import WEEKDAYS, beside
+from workbench.datasets.published import File
+from workbench.domain import Domain
+from workbench.table import Bound
+from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from workbench.interactions import Interactions
+
+BANDS = ("under 25", "25-34", "above 34")
+GROUPS = tuple(f"{gender} {band}" for gender in "FM" for band in BANDS)
+SINCE = 788_918_400  # seconds: 1995, when there were no ratings yet; a number cut short is less
+
+
+class Form(NamedTuple):
+    """How a version is published: its files, its fields, and what its description promises."""
+
+    folders: tuple[str, ...]
+    ratings: str
+    users: str
+    films: str
+    separator: str
+    encoding: str
+    last_user: int
+    last_film: int
+    count: int
+
+
+FORMS = {
+    "1m": Form(
+        ("ml-1m",), "ratings.dat", "users.dat", "movies.dat", "::", "latin-1",
+        6040, 3952, 1_000_209,
+    ),
+    "100k": Form(
+        ("ml-100k",), "u.data", "u.user", "u.item", "|", "latin-1", 943, 1682, 100_000
+    ),
+    "latest": Form(
+        ("ml-latest", "ml-latest-small"), "ratings.csv", "", "movies.csv", ",", "utf-8-sig",
+        2**31 - 1, 0, 0,
+    ),
+}  # fmt: skip
+FIELDS = ("userId", "movieId", "rating", "timestamp")
+AGES = {"1": 0, "18": 0, "25": 1, "35": 2, "45": 2, "50": 2, "56": 2}  # codes of users.dat
+
+
+@value
+class MovieLens:
+    """Ratings of films: user, film, and the user's gender and age or the day of the week.
+
+    "1m": 1,000,209 ratings by 6,040 users (February 2003); "100k": 100,000 by 943 (April 1998);
+    "latest": `ratings.csv` of ml-latest or ml-latest-small, whatever their date. Films are the
+    published numbers: of "1m" 1 to 3952, of which 3,883 are films and 3,706 are rated (the
+    number that Table 4 of Fan & Jin prints; which ones depends on the ratings), of "100k" 1 to
+    1682, of "latest" those listed in `movies.csv`, beside `ratings.csv`.
+
+    `context="group"` is gender × age (under 25, 25 to 34, above 34) of the user, as in Fan &
+    Jin, and the default where the publisher tells it; "weekday" is the day in UTC, the zone of
+    the published seconds, and all that "latest" has.
+
+    One unit is one user with all their ratings, 20 or more in the publisher's choice. Nobody
+    rates a film twice, which loading enforces, so that a user moves as many counts as there are
+    films, by one each.
+
+    Terms: research use, no redistribution of "1m" and "100k"; cite. Source: Harper and Konstan,
+    ACM TiiS 5(4), 2015.
+    """
+
+    cite: ClassVar[str] = "harper2015"
+    truth_public: ClassVar[bool] = True
+
+    version: str = parameter("1m", choices=tuple(FORMS))
+    context: str = parameter(None, choices=("group", "weekday"), doc="what contexts are")
+
+    def __post_init__(self):
+        if self.version == "latest" and self.context == "group":
+            raise ValueError(
+                "MovieLens.context = 'group' is not allowed: version 'latest' says nothing about "
+                "its users; need 'weekday'"
+            )
+
+    @property
+    def domain(self) -> Domain:
+        """Films by their published numbers, and groups of users or days of the week."""
+        contexts = GROUPS if self._grouped else WEEKDAYS
+        last = self._form.last_film
+        films = range(1, last + 1) if last else self._listed
+        return Domain(("item", "context"), (len(films), len(contexts)), (films, contexts))
+
+    def files(self) -> tuple[File, ...]:
+        """What is read: ratings, users where their groups are asked for, films where listed."""
+        form = self._form
+        users = [form.users] if self._grouped else []
+        films = [] if form.last_film else [form.films]
+        return tuple(self._file(name) for name in [form.ratings, *users, *films])
+
+    def titles(self) -> dict[int, str]:
+        """What the films are called, by their numbers."""
+        form, path = self._form, self._beside(self._form.films)
+        with opened(path) as (stream, _):
+            text = stream.read().decode(form.encoding, errors="replace")
+        rows: Iterator[list[str]] = (
+            line.rstrip("\r").split(form.separator) for line in text.split("\n") if line.strip()
+        )
+        if form.separator == ",":
+            rows = csv.reader(io.StringIO(text, newline=""))
+            next(rows, None)
+        told = {}
+        for row in rows:
+            if len(row) < 3 or not row[0].isdecimal():
+                raise ValueError(f"{path}: found {row!r}, need a film's number, title and more")
+            told[int(row[0])] = row[1]
+        return told
+
+    def load(self) -> Interactions:
+        """The records; a bad row, or too few of them, is a ValueError that says where."""
+        import polars as pl
+
+        form, domain, out = self._form, self.domain, Gathered()
+        path = self._file(form.ratings).find()
+        groups = self._groups() if self._grouped else None
+        if not form.last_film:
+            films = pl.Enum([str(film) for film in domain.labels[0]])
+        need = "seconds since 1970, in or after 1995"
+        for block in _rows(path, self.version):
+            users = 1 + block.codes("userId", range(1, form.last_user + 1))
+            if form.last_film:
+                items = block.codes("movieId", range(1, form.last_film + 1))
+            else:
+                items = block.codes("movieId", films, f"a film of {form.films}")
+            stars = block.frame["rating"].cast(pl.Float64, strict=False) * 2
+            good = stars.is_between(1, 10) & (stars == stars.floor())
+            if form.last_film:
+                good &= stars % 2 == 0
+            block.refuse(~good, "rating", "stars, at most 5")
+            seconds = block.frame["timestamp"].cast(pl.Int64, strict=False)
+            block.refuse(~seconds.is_between(SINCE, 2**32), "timestamp", need)
+            if groups is None:
+                contexts = (seconds.to_numpy() // 86_400 + 3) % 7
+            else:
+                contexts = groups[users]
+                block.refuse(pl.Series(contexts < 0), "userId", f"a user of {form.users}")
+            out.add(block, users, items, contexts)
+        found = sum(len(block[1]) for block in out.blocks)
+        if form.count and found != form.count:
+            raise ValueError(f"{path} ends after {found:,} ratings; need {form.count:,}")
+        bound = Bound(domain.shape[0], 1)
+        return out.interactions(domain, bound, once=True, truth_public=self.truth_public)
+
+    @property
+    def _form(self) -> Form:
+        return FORMS[self.version]
+
+    @property
+    def _grouped(self) -> bool:
+        return self.context == "group" or self.context is None and self.version != "latest"
+
+    @cached_property
+    def _listed(self) -> tuple[int, ...]:
+        """The films of movies.csv."""
+        import polars as pl
+
+        films: set[int] = set()
+        for block in read(self._beside(self._form.films), ("movieId",)):
+            numbers = block.frame["movieId"].cast(pl.Int64, strict=False)
+            block.refuse(~numbers.is_between(1, 2**31 - 1), "movieId", "a film's number")
+            films.update(numbers)
+        return tuple(sorted(films))
+
+    def _groups(self) -> Int[np.ndarray, " users"]:
+        """The group of each user by number; −1 where no user has it."""
+        import polars as pl
+
+        form, path = self._form, self._beside(self._form.users)
+        groups = np.full(form.last_user + 1, -1, np.int64)
+        first = ("user", "gender", "age") if self.version == "1m" else ("user", "age", "gender")
+        names = (*first, "occupation", "zip")
+        for block in _split(path, names, form.separator):
+            users = 1 + block.codes("user", range(1, form.last_user + 1))
+            gender = block.codes("gender", ("F", "M"))
+            if self.version == "1m":
+                codes = block.codes("age", tuple(AGES))
+                band = np.array(list(AGES.values()))[codes]
+            else:
+                ages = block.frame["age"].cast(pl.Int64, strict=False)
+                block.refuse(~ages.is_between(0, 150), "age", "an age in years")
+                band = np.searchsorted([25, 35], ages.to_numpy(), side="right")
+            groups[users] = len(BANDS) * gender + band
+        return groups
+
+    def _file(self, name: str) -> File:
+        folders = self._form.folders
+        where = " or ".join(
+            f"https://files.grouplens.org/datasets/movielens/{folder}.zip" for folder in folders
+        )
+        return File(
+            "movielens",
+            f"{folders[0]}/{name}",
+            also=(*(f"{folder}/{name}" for folder in folders[1:]), name),
+            how=f"unpack {where} into a folder movielens",
+        )
+
+    def _beside(self, name: str) -> Path:
+        return beside(self._file(self._form.ratings).find(), name)
+
+
+def _rows(path: Path, version: str) -> Iterator[Block]:
+    match version:
+        case "1m":
+            return _split(path, FIELDS, "::")
+        case "100k":
+            return read(path, FIELDS, FIELDS, separator="\t", strip=" \r")
+        case _:
+            return read(path, FIELDS)
+
+
+def _split(path: Path, names: tuple[str, ...], separator: str) -> Iterator[Block]:
+    """Fields between separators of any length."""
+    import polars as pl
+
+    for block in lines(path):
+        text = block.frame["line"]
+        short = text.str.count_matches(separator, literal=True) != len(names) - 1
+        block.refuse(short, "line", separator.join(names))
+        rows = text.str.split_exact(separator, len(names) - 1).struct.unnest()
+        yield Block(path, block.lines, rows.select(pl.all().replace("", None)).rename(
+            dict(zip(rows.columns, names, strict=True))
+        ))  # fmt: skip

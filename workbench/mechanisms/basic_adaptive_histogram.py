@@ -1,0 +1,83 @@
+"""Basic adaptive histogram: nodes whose noisy count reaches a threshold are split; leaves are measured.
+
+Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for `depth` levels of decisions, as much each
+           (the nodes of a level hold disjoint records), the rest for the counts of the leaves.
+Assumes    the records' bound; threshold and depth are stated without looking at the data.
+Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
+Differs    whole-number noise; the leaves are measured afresh, as the text says and the figure does not
+           (counts that failed a threshold are biased down, and would cost another level).
+Cost       O(records) to find the nodes, and what is released: children of split nodes, empty ones too.
+"""
+
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.hierarchy import Hierarchy
+from workbench.mechanism import (
+    Release,
+    measured,
+    parameter,
+    pure_budget,
+    refuse_endless,
+    sensitivity,
+    shares,
+)
+from workbench.privacy import DP
+from workbench.records import Frontier, Records
+from workbench.value import value
+
+
+@value
+class BasicAdaptiveHistogram:
+    """Split the nodes with noisy counts >= `threshold`, down to `depth`; measure what is left."""
+
+    budget: DP = pure_budget()
+    threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
+    depth: int = parameter(low=1, high=64, integer=True, unit="levels", doc="at most, B")
+    measure: float = parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
+    takes: ClassVar[type] = Records
+    cite: ClassVar[str] = "adaptive2009"
+
+    def looks(self) -> list[float]:
+        """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
+        each = (1 - Fraction(self.measure)) / self.depth
+        return shares(self.budget.epsilon, [each] * self.depth + [Fraction(self.measure)])
+
+    def empty(self, tree: Hierarchy, l1: float) -> float:
+        """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
+        return refuse_endless(self, tree, float(noise.decay(l1, self.looks()[0])))
+
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+        """Release the leaves and their noisy counts."""
+        l1, most = sensitivity(records), records.hierarchy.digits.depth
+        if self.depth > most:
+            raise ValueError(
+                f"BasicAdaptiveHistogram.depth = {self.depth!r} is not allowed: need at most {most}, "
+                "the levels of the hierarchy"
+            )
+        self.empty(records.hierarchy, l1)
+        front, stopped, ledger = Frontier.root(records), [], []
+        *paid, last = self.looks()
+        for epsilon in paid:
+            passed, spawning, receipt = noise.passing(
+                front.counts,
+                front.zeros,
+                cut=ceil(self.threshold),
+                l1=l1,
+                epsilon=epsilon,
+                rng=rng,
+            )
+            ledger.append(receipt)
+            front, ended = front.next(passed, spawning)
+            stopped += ended
+        leaves, receipt = measured(records, [*stopped, *front.all()], l1, last, rng)
+        return Release(leaves, (*ledger, receipt), self, records.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Three levels, and a threshold of a few noise scales."""
+        return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)

@@ -1,0 +1,140 @@
+"""Hand-picked algorithm: the l records of each user with the most popular items, then noise.
+
+Guarantee  ε-DP per user, all their records together: `popularity_share` of ε pays for the noisy
+           popularity of all items, from d records of each user at random; `split` divides the rest
+           among items and edges. Given that popularity, which is public then, each user's records are
+           picked on their own: adaptive composition of three looks.
+Assumes    nothing of the users: l and d are enforced. With a `score` of your own, that it is public.
+Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4; the mixture of random and picked
+           records is their future work (section 7).
+Differs    d is stated as public (the paper reads min |T_k| off the data). Where no noisy count is
+           above zero, all items are equally popular (the paper divides by zero). Noise as in SRA.
+Cost       O(records·log l) time, O(kept records + items × contexts) memory.
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Int
+
+from workbench import noise
+from workbench.interactions import Interactions
+from workbench.mechanism import Release, parameter, pure_budget, refuse_dense, sensitivity
+from workbench.mechanisms.sra import (
+    parts,
+    popular,
+    public_number,
+    refuse_unstated,
+    released,
+    sampling_factor,
+    shares,
+    suggested,
+)
+from workbench.privacy import DP, Receipt
+from workbench.value import value
+
+
+def _scores(x) -> str | None:
+    good = isinstance(x, tuple) and len(x) > 0
+    good = good and all(isinstance(s, int | float) and s == s for s in x)
+    return None if good else "need a tuple of numbers, public or paid for, one an item"
+
+
+@value
+class HPA:
+    """Counts of items and edges from `l` records of each user: those of the most popular items.
+
+    Every user keeps the same popular items, so that the others are counted low. Of the l records,
+    `random_share` are drawn at random first, from all that the user has. A `score` of your own for
+    each item, public or paid for, takes the place of popularity, d and `popularity_share`. For errors,
+    `total` and l = "suggested" (which is about random records: guidance) see SRA.
+    """
+
+    budget: DP = pure_budget()
+    l: int | str = sampling_factor()  # noqa: E741
+    d: int | None = parameter(
+        None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
+    )
+    popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
+    random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
+    split: tuple[float, float] = shares()
+    score: tuple | None = parameter(None, check=_scores, doc="your own, one an item")
+    consistent: bool = parameter(
+        False, choices=(False, True), doc="items are the sums of their edges: least squares"
+    )
+    total: float | None = parameter(
+        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
+    )
+    n: int | None = public_number("users, for the suggested l")
+    bound: int | None = public_number("M, records of a user, for the suggested l")
+    popularity: float | tuple | None = popular()
+    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    takes: ClassVar[type] = Interactions
+    cite: ClassVar[str] = "fan2015"
+    converges: ClassVar[bool] = False  # a user's records beyond l are dropped, whatever ε is
+
+    def __post_init__(self):
+        refuse_unstated(self)
+        if self.d is None and self.score is None:
+            raise ValueError(
+                "HPA.d = None is not allowed: need a whole number >= 1 that you state as public, how "
+                "many records of each user the popularity is learnt from. It is never read off the "
+                "data, whose least active user it would tell. (With a score of your own there is none.)"
+            )
+        if self.d is not None and self.score is not None:
+            raise ValueError(
+                f"HPA.d = {self.d} is not allowed with a score of your own: need d = None, since no "
+                "popularity is learnt"
+            )
+        if self.popularity_share == 1:
+            raise ValueError(
+                "HPA.popularity_share = 1 is not allowed: need < 1, as counts cost too"
+            )
+
+    def budgets(self) -> tuple[float, float]:
+        """The ε of the popularity, and of the counts."""
+        if self.score is not None:
+            return 0.0, self.budget.epsilon
+        return parts(self.budget.epsilon, (self.popularity_share, 1 - self.popularity_share))
+
+    def factor(self, items: int) -> int:
+        """The l that is used for so many items."""
+        if self.l != "suggested":
+            return self.l
+        return suggested(self, items, parts(self.budgets()[1], self.split)[0])
+
+    def scores(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
+        """A public score of each item, its noisy count in d records a user or your own; its price."""
+        if self.score is not None:
+            return np.array(self.score), ()
+        few = data.bounded(self.d, rng)
+        noisy, receipt = noise.geometric(
+            few.item_counts(), l1=sensitivity(few), epsilon=self.budgets()[0], rng=rng
+        )
+        return np.maximum(noisy, 0), (receipt,)
+
+    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+        """The picked records, as private as the data; with the same seed, those of the release."""
+        return self._picked(data, self.scores(data, rng)[0], rng)
+
+    def _picked(self, data: Interactions, scores, rng) -> Interactions:
+        l = self.factor(data.domain.shape[0])  # noqa: E741
+        return data.picked(l, scores, rng, random=round(self.random_share * l))
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge."""
+        refuse_dense(self, data.domain.shape[0] + data.domain.size)
+        if self.score is not None and len(self.score) != data.domain.shape[0]:
+            raise ValueError(
+                f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one an item"
+            )
+        scores, paid = self.scores(data, rng)
+        kept = self._picked(data, scores, rng)
+        return released(self, data, kept, self.budgets()[1], paid, rng)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """As in the paper, where everyone has a record at least."""
+        return cls(budget, 10, 1)

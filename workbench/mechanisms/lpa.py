@@ -1,0 +1,59 @@
+"""LPA: the baseline, noise on items and edges in proportion to all that one user may have.
+
+Guarantee  ε-DP per user, all their records together; `split` says which share of ε pays for the items
+           and which for the edges.
+Assumes    that `bound`, M, is public; it is enforced by dropping records at random.
+Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1; the baseline of Fan & Jin, WWW 2015,
+           Equations 7 and 8.
+Differs    noise is two-sided geometric on whole counts (the paper's is Laplace's); M is stated as
+           public (the paper reads max |T_k| off the data).
+Cost       O(records) time, O(kept records + items × contexts) memory.
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench.interactions import Interactions
+from workbench.mechanism import Release, parameter, pure_budget, refuse_dense
+from workbench.mechanisms.sra import needed_bound, refuse_unbounded, released, shares
+from workbench.privacy import DP
+from workbench.value import value
+
+
+@value
+class LPA:
+    """Counts of items and edges from at most `bound` records of each user, with noise for as many.
+
+    Standard errors are NaN where records may have been dropped, as in SRA.
+    """
+
+    budget: DP = pure_budget()
+    bound: int | None = needed_bound()
+    split: tuple[float, float] = shares()
+    consistent: bool = parameter(
+        False, choices=(False, True), doc="items are the sums of their edges: least squares"
+    )
+    total: float | None = parameter(
+        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
+    )
+    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    takes: ClassVar[type] = Interactions
+    cite: ClassVar[str] = "fan2015"
+
+    def __post_init__(self):
+        refuse_unbounded(self)
+
+    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+        """What is counted, as private as the data; with the same seed, that of the release."""
+        return data.bounded(self.bound, rng)
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge."""
+        refuse_dense(self, data.domain.shape[0] + data.domain.size)
+        return released(self, data, self.kept(data, rng), self.budget.epsilon, rng=rng)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """For users with a hundred records at most."""
+        return cls(budget, 100)
