@@ -34,12 +34,14 @@ HERE = Path(__file__).parents[1] / "experiments"
 SPECS = [
     import_module(f"experiments.{path.stem}")
     for path in sorted(HERE.glob("*.py"))
-    if path.stem != "__init__"
+    if path.stem != "__init__" and not path.stem.endswith("_data")
 ]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
     "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
-    "c-c6-1 c-th h-ex h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4"
+    "c-c6-1 c-th h-ex h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4 "
+    "a-5-1 a-5-2 a-5-3 a-4 a-6 a-7 a-8-1 a-8-2 a-10 a-t1 a-th3 "
+    "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2"
 ).split()
 each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
 

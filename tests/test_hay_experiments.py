@@ -12,8 +12,9 @@ from experiments import (
     hay2010_fig7,
     hay2010_thm4,
 )
+from tests.worlds import differs, holds
 from workbench import DP, Bound, Domain, SparseTable, plots
-from workbench.claims import DIFFERS, HOLDS
+from workbench.claims import DIFFERS
 from workbench.estimates import Sequence
 from workbench.inference import Zeroed
 from workbench.mechanisms import HierarchicalHistogram
@@ -174,20 +175,13 @@ SILENT = {"h-ex"}  # examples: there is nothing to scale
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_holds_in_a_world_where_it_is_true(name):
     spec, claim = CLAIMS[name]
-    verdict = claim.judge(WORLDS[spec](), "quick")
-    assert verdict.outcome == HOLDS, verdict.measured
-    assert verdict.measured and not verdict.why
+    holds(claim, WORLDS[spec]())
 
 
 @pytest.mark.parametrize("name, where, factor", BROKEN)
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]
-    world = WORLDS[spec]()
-    there = np.logical_and.reduce([world[c] == v for c, v in where.items()])
-    assert there.any()
-    world.loc[there, "value"] = world.value[there] * factor
-    verdict = claim.judge(world, "quick")
-    assert verdict.outcome == DIFFERS, verdict.measured
+    differs(claim, WORLDS[spec](), where, factor)
 
 
 def test_an_example_that_is_not_as_printed_differs():

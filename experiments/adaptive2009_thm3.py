@@ -1,0 +1,222 @@
+"""Synthetic data via differential privacy (2009), Theorem 3: what the structure costs, exactly.
+
+Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 3, Theorem 3.
+Read    from the text: decisions of noise ε cost 2ε in all, at any depth, if t ≥ b + ln 2/ε.
+Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fall by t or more at every
+        split is a maximum over where an arithmetic progression starts, since r(x) = ln p(x+1)/p(x)
+        never rises: for a record that is added. For one that is removed it is found over all counts at
+        which a path may stop. Noise is Laplace's, as printed, and the whole-number noise that the
+        mechanism draws. Thresholds: ln 2/ε; ln k/ε for k = 16 and 38 children, the paper's least for
+        which empty nodes do not spawn for ever; three times ln 16/ε. Discounts: the theorem's, ⌈b +
+        ln 2/ε⌉, and all below it. Beside it the basic histogram, ε a level, and PrivTree, whose ε is
+        that of its whole tree.
+Words   costs 2ε = the exact loss is at most 2ε at every ε and threshold, both ways and for both noises;
+        whatever the depth = so it is for every number of splits on a path.
+"""
+
+from __future__ import annotations
+
+from math import ceil, exp, log, log1p
+
+import numpy as np
+import pandas as pd
+
+from workbench import claims
+from workbench.claims import Claim, Finding, Printed, every, number
+from workbench.hierarchy import Quadtree
+from workbench.mechanisms import PrivTree
+from workbench.mechanisms.improved_adaptive_histogram import certified_discount, structural_loss
+from workbench.plots import Panel
+from workbench.privacy import DP
+
+TITLE = "The exact cost of the improved histogram's structure"
+PAGE = "adaptive2009, section 3, Theorem 3"
+COLUMNS = 2
+EPSILONS = {
+    "quick": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+    "paper": tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
+}
+THRESHOLDS = {"k = 2": 2, "k = 16": 16, "k = 38": 38, "k = 16, b thrice": 16**3}
+LAPLACE, WHOLE = "laplace", "geometric"
+AT = 0.1  # ε where the discount varies
+FANOUTS = (2, 16, 38)
+SPLITS = 20
+CHILDREN = (2, 4, 8, 16, 32, 64)  # of PrivTree
+LOSS, TREE_LOSS = "StructuralLoss", "TreeLoss"
+ADDED, REMOVED = "added", "removed"
+BASIC, IMPROVED = "basic histogram", "improved histogram"
+
+PAPER = {
+    "2": Printed("2ε", 0, 2, value=2),
+}
+
+
+def theorem(epsilon: float, threshold: float) -> int:
+    """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
+
+    >>> theorem(0.1, 27.7)
+    35
+    """
+    return ceil(threshold + log(2) / epsilon)
+
+
+def rows(profile: str, store) -> pd.DataFrame:
+    """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
+    told = []
+    for epsilon in EPSILONS[profile]:
+        for name, k in THRESHOLDS.items():
+            b = log(k) / epsilon
+            for law in (LAPLACE, WHOLE):
+                cut = b if law == LAPLACE else ceil(b)
+                t = theorem(epsilon, cut)
+                about = dict(panel="ε", series=name, epsilon=epsilon, threshold=cut, discount=t)
+                about |= dict(noise=law, value=structural_loss(epsilon, cut, t, law) / epsilon)
+                told.append(about | dict(way=ADDED))
+                back = removed_loss(epsilon, cut, law) / epsilon
+                told.append(about | dict(way=REMOVED, value=back))
+    told += [row for k in FANOUTS for row in _discounts(k)]
+    told += _depths()
+    told = pd.DataFrame(told).assign(metric=LOSS)
+    return pd.concat([told, trees()], ignore_index=True).assign(seed=0, dataset="no data")
+
+
+def _discounts(k: int) -> list[dict]:
+    """Every discount up to a little over the theorem's, at ε = 0.1 and a whole threshold."""
+    b = ceil(log(k) / AT)
+    about = dict(
+        panel="t", series=f"k = {k}", epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED
+    )
+    return [
+        about | dict(discount=t, value=structural_loss(AT, b, t, LAPLACE) / AT)
+        for t in range(2, theorem(AT, b) + 3)
+    ]
+
+
+def _depths() -> list[dict]:
+    """A path of so many splits: the improved histogram at ε = 0.1 and k = 16, and the basic one."""
+    b = ceil(log(16) / AT)
+    t, told = theorem(AT, b), []
+    worst = worst_by_splits(AT, b, t, SPLITS)
+    for splits, value in enumerate(worst, start=1):
+        about = dict(
+            panel="depth", splits=splits, epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED
+        )
+        told.append(about | dict(series=IMPROVED, discount=t, value=value / AT))
+        told.append(about | dict(series=BASIC, value=float(splits)))
+    return told
+
+
+def log_passing(x: np.ndarray, epsilon: float, threshold: float, law: str) -> np.ndarray:
+    """ln p(x), p(x) = Pr[x + noise ≥ b]."""
+    over = np.asarray(x, float) - threshold
+    front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
+    below = epsilon * np.minimum(over, 0) - front
+    above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
+    return np.where(over < 0, below, above)
+
+
+def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
+    """The largest Σ r(x_i) of 1 … `splits` splits whose counts fall by t at least (Laplace noise)."""
+    start = np.arange(t)[:, None] + t * np.arange(splits)
+    ratio = log_passing(start + 1, epsilon, threshold, LAPLACE)
+    ratio = ratio - log_passing(start, epsilon, threshold, LAPLACE)
+    return ratio.cumsum(axis=1).max(axis=0)
+
+
+def removed_loss(epsilon: float, threshold: float, law: str) -> float:
+    """The worst case where a record is removed: ln (1 − p(x))/(1 − p(x+1)) at the last decision.
+
+    Earlier decisions speak against it, so that the worst path stops at once: the largest over all x.
+    """
+    x = np.arange(ceil(threshold + 5 / epsilon) + 2, dtype=float)
+    over = x - threshold
+    front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
+    tail = -epsilon * (over + shift) - front  # ln(1 − p) from the threshold on
+    with np.errstate(divide="ignore"):
+        below = np.log1p(-np.exp(np.minimum(log_passing(x, epsilon, threshold, law), 0)))
+    stopping = np.where(over >= 0, tail, below)
+    return float((stopping[:-1] - stopping[1:]).max())
+
+
+def trees() -> pd.DataFrame:
+    """PrivTree's exact loss over the ε of its tree: scores fall by δ a level, down to a common floor.
+
+    Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
+    """
+    told = []
+    for k in CHILDREN:
+        for epsilon in (0.1, 1.0):
+            mechanism = PrivTree(DP(2 * epsilon))  # half of it for the tree
+            scale, fall = mechanism.scale(Quadtree(k.bit_length() - 1, 1), 1)
+            value = structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon
+            about = dict(
+                panel="PrivTree", series=f"PrivTree, ε = {epsilon:g}", fanout=k, epsilon=epsilon
+            )
+            told.append(about | dict(value=value, discount=fall, noise=WHOLE))
+    return pd.DataFrame(told).assign(metric=TREE_LOSS)
+
+
+def panels(rows: pd.DataFrame) -> list[Panel]:
+    """By ε, by discount, by depth, and PrivTree."""
+    bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
+    first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
+    return [
+        Panel("b = ln k/ε, t of Theorem 3", first, "epsilon", log="x"),
+        Panel("b = ln k/ε, any t, ε = 0.1", {"panel": "t"}, "discount", log="y", theory=bound),
+        Panel(
+            "k = 16, t of Theorem 3, ε = 0.1",
+            {"panel": "depth"},
+            "splits",
+            log="y",
+            theory=bound,
+        ),
+        Panel("PrivTree", {"panel": "PrivTree"}, "fanout", log="x"),
+    ]
+
+
+def discounts() -> pd.DataFrame:
+    """The smallest discount whose exact loss is at most 2ε, beside the theorem's; ε = 0.1."""
+    told = []
+    for k in FANOUTS:
+        for b, words in ((log(k) / AT, "ln k/ε"), (ceil(log(k) / AT), "⌈ln k/ε⌉")):
+            line = {"k": k, "b": words, "records": f"{b:.4g}", "theorem": theorem(AT, b)}
+            line["certified"] = certified_discount(AT, b)
+            whole = certified_discount(AT, b, WHOLE) if b == ceil(b) else "–"
+            told.append(line | {"certified, whole noise": whole})
+    return pd.DataFrame(told).set_index(["k", "b"])
+
+
+def beside(rows: pd.DataFrame) -> pd.DataFrame:
+    """The printed cost, beside the exact one, by noise and way."""
+    lines = []
+    some = rows[rows.panel == "ε"]
+    for (noise, way), part in some.groupby(["noise", "way"], sort=False):
+        told = f"{number(part.value.min())} … {number(part.value.max())} ε"
+        found = Finding(bool(part.value.max() <= 2), told)
+        lines.append((f"{noise} noise, a record {way}", PAPER["2"], found))
+    return claims.beside(*lines)
+
+
+def _costs(rows) -> Finding:
+    some = rows[rows.panel == "ε"]
+    deep = rows[(rows.panel == "depth") & (rows.series == IMPROVED)].sort_values("splits")
+    parts = {}
+    for (noise, way), part in some.groupby(["noise", "way"], sort=False):
+        low, high = part.value.min(), part.value.max()
+        words = f"{number(low)}–{number(high)} ε"
+        parts[f"{noise}, {way}"] = Finding(bool(high <= 2 + 1e-9), words)
+    last = deep.value.iloc[-1]
+    words = (
+        f"{number(deep.value.iloc[0])} ε after one split, {number(last)} ε after {len(deep)}"
+    )
+    parts["whatever the depth"] = Finding(bool((deep.value <= 2 + 1e-9).all()), words)
+    return every(parts)
+
+
+CLAIMS = (
+    Claim(
+        "a-th3",
+        "The structure costs 2ε, whatever its depth, when t ≥ b + ln 2/ε.",
+        _costs,
+    ),
+)

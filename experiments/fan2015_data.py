@@ -1,0 +1,148 @@
+"""Fan & Jin 2015: which data its figures are run on, and what is stated of them as public.
+
+The paper's own files are used where they are at hand, else twins stand in, built to the numbers of its
+Table 4; beside them stand two real datasets of the kind. Of each, M (the most records of a user, for
+LPA, DFT and GS) and d (the least, for the popularity of HPA) are stated as its publication prints
+them, Table 4 for the paper's four; l = 10 records a user, 30 for MovieLens, as in section 6.
+
+At the quick profile Netflix' twin is cut to 20,000 of its users, which settles no claim; everything
+else is whole at both profiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.hay2010_fig6 import at_hand
+from workbench import DP
+from workbench.claims import Finding
+from workbench.datasets import (
+    Foursquare,
+    Gowalla,
+    InteractionsTwin,
+    MovieLens,
+    NetflixPrize,
+    OnlineRetail,
+)
+from workbench.interactions import Interactions
+from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
+
+BUDGET = DP(1.0)
+SEEDS = {"quick": 3, "paper": 20}
+NETFLIX = 20_000  # users, at the quick profile
+SLICED = f", {NETFLIX:,} users"
+TWIN = " twin"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One dataset by the name of its panel, and the paper's parameters for it.
+
+    `of` is its column of Table 4, "" where it has none; `most` is M.
+    """
+
+    name: str
+    dataset: Any
+    of: str
+    most: int
+    l: int = 10  # noqa: E741
+    d: int = 1
+
+    @property
+    def twin(self) -> bool:
+        """Whether it is made up."""
+        return isinstance(self.dataset, InteractionsTwin)
+
+
+def cases(profile: str) -> dict[str, Case]:
+    """What is run, by the names of panels: real data first."""
+    netflix = InteractionsTwin.netflix()
+    if profile == "quick":
+        netflix = netflix.slice(NETFLIX)
+    real = [
+        Case("Gowalla (LGLMF)", Gowalla(), "", 1624, d=15),
+        Case("Online Retail", OnlineRetail(), "", 7983),
+        Case("Foursquare New York", Foursquare("nyc"), "", 1303),
+        Case("Foursquare Tokyo", Foursquare("tky"), "", 1303),
+    ]
+    found = [case for case in real if at_hand(case.dataset, None)]
+    for name, own, twin, *stated in (
+        ("Gowalla", Gowalla("austin"), InteractionsTwin.gowalla(), 14_380),
+        ("Foursquare", None, InteractionsTwin.foursquare(), 1303),  # nobody publishes it
+        ("Netflix", NetflixPrize(), netflix, 17_000),
+        ("MovieLens", MovieLens(), InteractionsTwin.movielens(), 2314, 30, 20),
+    ):
+        data = at_hand(own, twin) if own else twin
+        made = data is twin
+        title = name + TWIN * made + SLICED * (made and twin.users == NETFLIX)
+        found.append(Case(title, data, name, *stated))
+    return {case.name: case for case in found}
+
+
+def sampling(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
+    """The paper's two: SRA and HPA, with the case's l unless another is given."""
+    l = l or case.l  # noqa: E741
+    return [SRA(budget, l), HPA(budget, l, case.d)]
+
+
+def compared(case: Case, budget: DP = BUDGET) -> list:
+    """The five of Figures 7 to 9; DFT's k and GS's width, not printed, are chosen privately."""
+    others = [LPA(budget, case.most), FPA(budget, case.most), GS(budget, case.most)]
+    return [*sampling(case, budget), *others]
+
+
+def settled(name: str, finding: Finding) -> Finding:
+    """The finding; of a slice it is only which way it leans."""
+    if not name.endswith(SLICED):
+        return finding
+    return Finding(None, finding.measured, finding.why, bool(finding.holds))
+
+
+def told(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
+    """The rows of a sweep with these metrics, whose parameters stand in columns of their own.
+
+    They are `of`, `direction` and, for the k of a precision (DFT has a k too), `top`.
+    """
+    known = [{f.name: getattr(metric, f.name) for f in fields(metric)} for metric in metrics]
+    names = {"of": "of", "direction": "direction", "k": "top"}
+    again = len(rows) // len(metrics)
+    columns = {
+        column: [about.get(name) for about in known] * again
+        for name, column in names.items()
+        if any(name in about for about in known)
+    }
+    return rows.assign(**columns)
+
+
+def about(case: Case) -> dict[str, Any]:
+    """The columns of every row that is of this dataset."""
+    data = case.dataset
+    return {"panel": case.name, "dataset": repr(data), "truth_public": data.truth_public}
+
+
+def stands_for(rows: pd.DataFrame, of: str) -> str:
+    """The panel of one of the paper's four: its own file, or the twin."""
+    return next(name for name in rows.panel.unique() if name.split(TWIN)[0] == of)
+
+
+def sums(data: Interactions, weights: np.ndarray, of: str = "items") -> np.ndarray:
+    """Σ over records of what each of its user weighs, by item or by edge; weights as `per_user`."""
+    h, n = data.domain.shape[1], data.domain.shape[0] if of == "items" else data.domain.size
+    first = np.flatnonzero(np.diff(data.users, prepend=-1))
+    of_code, out = np.zeros(data.users[-1] + 1), np.zeros(n)
+    of_code[data.users[first]] = weights
+    for at in range(0, len(data), _BLOCK):  # columns of a hundred million rows stay narrow
+        part = slice(at, at + _BLOCK)
+        keys = data.items[part].astype(np.int64)
+        if of == "edges":
+            keys = keys * h + data.contexts[part]
+        out += np.bincount(keys, of_code[data.users[part]], n)
+    return out
+
+
+_BLOCK = 1 << 22  # records

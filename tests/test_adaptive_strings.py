@@ -1,0 +1,225 @@
+"""Specs of recovered and of frequent strings: each check tells true worlds from false ones."""
+
+from math import ceil, log
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import adaptive2009_fig8_9 as fig8_9
+from experiments import adaptive2009_fig10 as fig10
+from workbench import Bound
+from workbench.claims import DIFFERS, HOLDS, UNTESTABLE
+from workbench.hierarchy import Prefixes
+from workbench.metrics import RecoveredFraction
+from workbench.plots import Panel
+from workbench.records import Records
+
+SEEDS = 5
+BREAKS = {fig8_9.IMPROVED: 30, fig8_9.DIRECT: 50, fig8_9.BASIC: 70, fig8_9.TREE: 20}
+STAYS = {fig8_9.IMPROVED: 40, fig8_9.DIRECT: 200, fig8_9.BASIC: 90, fig8_9.TREE: 40}
+POWERS = 2.0 ** np.arange(18)
+
+
+def recovered(frequent=0.99, apart=1.0, ahead=1.0, long=0.2):
+    """A world: recovery of frequent strings, and where basic breaks, improved stays, by what factor."""
+    told, data = [], 1 - np.arange(18) / 20
+    for corpus in (fig8_9.NAMES, fig8_9.LOG):
+        for epsilon in fig8_9.EPSILONS:
+            for name, at in BREAKS.items():
+                at *= apart if name == fig8_9.BASIC else 1
+                stays = STAYS[name] * (ahead if name == fig8_9.IMPROVED else 1)
+                ours = name == fig8_9.IMPROVED
+                off = POWERS < stays / epsilon
+                whole = data * np.where(off, 0.94 if ours else 0.7, 1)
+                part = data * np.where(off, long if ours else 0, 0.3)
+                each = 1 / (1 + (at / epsilon / POWERS / np.sqrt(2)) ** 4)
+                curves = [
+                    dict(adding=fig8_9.OFTEN, part="all", value=whole, data=data),
+                    dict(adding=fig8_9.OFTEN, part="long", value=part, data=data / 3),
+                    dict(adding=fig8_9.EACH, part="short", value=each),
+                ]
+                frames = [pd.DataFrame(curve).assign(frequency=POWERS) for curve in curves]
+                often = dict(part="short", value=[frequent], adding="frequent")
+                frames = [x.assign(metric=fig8_9.FOUND) for x in frames]
+                frames.append(pd.DataFrame(often).assign(metric=fig8_9.FREQUENTLY))
+                about = dict(corpus=corpus, epsilon=epsilon, name=name)
+                told += [x.assign(**about) for x in frames]
+    one = pd.concat(told, ignore_index=True)
+    both = [one.assign(reading=reading) for reading in (fig8_9.PRINTED, fig8_9.ENDED)]
+    return pd.concat([x.assign(seed=s) for x in both for s in range(SEEDS)], ignore_index=True)
+
+
+def often(real=0.99, appears=True):
+    told = [
+        dict(panel=panel, series=series, least=n, value=real if appears else np.nan, strings=9)
+        for panel in (fig8_9.NAMES, fig8_9.LOG)
+        for series in (fig8_9.IMPROVED, fig10.ENDED)
+        for n in fig10.LEAST
+    ]
+    found = pd.DataFrame(told).assign(metric=fig10.REAL)
+    return pd.concat([found.assign(seed=seed) for seed in range(SEEDS)], ignore_index=True)
+
+
+CLAIMS = {claim.id: claim for spec in (fig8_9, fig10) for claim in spec.CLAIMS}
+WORLDS = {"a-8-1": recovered, "a-8-2": recovered, "a-10": often}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_holds_in_a_world_where_it_is_true(name):
+    verdict = CLAIMS[name].judge(WORLDS[name](), "quick")
+    assert verdict.outcome == HOLDS, verdict.measured
+    assert verdict.measured and not verdict.why
+
+
+@pytest.mark.parametrize(
+    "name, change, words",
+    [
+        ("a-8-1", {"frequent": 0.94}, "ε = 0.1: no"),
+        ("a-8-1", {"apart": 8}, "break point set by ε: no"),
+        ("a-8-2", {"ahead": 4}, "longest: no"),
+        ("a-8-2", {"ahead": 8}, "longest: no"),
+        ("a-8-2", {"long": 0.05}, "because of long strings: no"),
+        ("a-10", {"real": 0.9}, "no (90.00%"),
+    ],
+)
+def test_a_claim_differs_in_a_world_where_it_is_false(name, change, words):
+    verdict = CLAIMS[name].judge(WORLDS[name](**change), "quick")
+    assert verdict.outcome == DIFFERS and words in verdict.measured, verdict.measured
+
+
+def test_where_no_string_is_frequent_there_is_nothing_to_judge():
+    verdict = CLAIMS["a-10"].judge(often(appears=False), "paper")
+    assert verdict.outcome == UNTESTABLE and "no string" in verdict.why
+    world = recovered()
+    world.loc[(world.metric == fig8_9.FREQUENTLY) & (world.epsilon == 0.1), "value"] = np.nan
+    verdict = CLAIMS["a-8-1"].judge(world, "paper")
+    assert verdict.outcome == HOLDS and "ε = 0.1: yes (improved" not in verdict.measured
+
+
+def test_specs_tell_what_is_read_off():
+    assert len(fig8_9.beside(recovered())) == 2 * 3 * 4
+    assert len(fig10.beside(often())) == 4
+
+
+def test_curves_are_crossed_from_their_upper_end():
+    powers = 2.0 ** np.arange(5)
+
+    def crossed(*values):
+        return fig8_9._crossed(pd.Series(values, powers), 0.5, 0)
+
+    assert crossed(1, 0, 0, 1, 1) == pytest.approx(2**2.5)
+    assert crossed(0.5, 0.5, 1, 1, 1) == 0
+    assert crossed(1, 1, 1, 1, 0.4) == np.inf
+    assert fig8_9._crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
+    told = [fig8_9._told(x) for x in (0.0, np.inf, 30.4)]
+    assert told == ["below the rarest", "above the most frequent", "30.4"]
+
+
+# --- what the specs compute themselves
+
+
+class Corpus:
+    """A small corpus in the twin's place: strings of up to 23 symbols, one in eight above 20."""
+
+    truth_public = True
+
+    def __repr__(self):
+        return "Corpus()"
+
+    def load(self):
+        rng = np.random.default_rng(0)
+        texts = ["".join(rng.choice(list("abc"), rng.integers(1, 24))) for _ in range(300)]
+        texts = sorted(set(texts))
+        counts = (2000 / np.arange(1, len(texts) + 1)).astype(int) + 1
+        tree = Prefixes(depth=24)
+        return Records.of(tree, texts, Bound(), counts=counts, truth_public=True)
+
+
+@pytest.fixture(scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fig8_9, "datasets", lambda profile: {fig8_9.LOG: Corpus()})
+        patch.setattr(fig10, "datasets", lambda profile: {fig8_9.LOG: Corpus()})
+        patch.setitem(fig8_9.SEEDS, "quick", 2)
+        patch.setitem(fig10.SEEDS, "quick", 2)
+        return fig8_9.rows("quick", None), fig10.rows("quick", None)
+
+
+def test_rows_add_up_both_ways(small):
+    rows, corpus = small[0], Corpus().load()
+    at = dict(name=fig8_9.IMPROVED, epsilon=10.0, reading=fig8_9.ENDED, seed=1)
+    some = rows[np.logical_and.reduce([rows[c] == v for c, v in at.items()])]
+    whole = some[some.part == "all"].set_index(["adding", "frequency"])
+    rare, often = whole.loc[fig8_9.RARE], whole.loc[fig8_9.OFTEN]
+    release = fig8_9.Trial(Corpus(), fig8_9.improved(10.0), 1).release(corpus)
+    found = RecoveredFraction()(corpus, release.estimate)
+    sums = (rare.value + often.value).dropna()
+    assert sums.to_numpy() == pytest.approx(found) and len(sums) == len(often)
+    assert (rare.data + often.data).dropna().to_numpy() == pytest.approx(1)
+    assert (rare.log + often.rest).dropna().eq(20).all()
+    low = RecoveredFraction(16)(corpus, release.estimate) * often.data[16]
+    assert often.value[16] == pytest.approx(low)
+    parts = some[some.adding == fig8_9.OFTEN].pivot(index="frequency", columns="part")
+    parts = parts["value"].fillna(0)
+    assert (parts.short + parts.long).to_numpy() == pytest.approx(parts["all"].to_numpy())
+    assert (parts.long > 0).any()
+
+
+def test_basic_and_direct_find_no_string_that_is_longer(small):
+    rows = small[0]
+    long = rows[(rows.part == "long") & (rows.adding == fig8_9.OFTEN) & (rows.frequency == 1)]
+    found = long.groupby(["name", "reading"]).value.max()
+    for name in (fig8_9.BASIC, fig8_9.DIRECT):
+        assert (found[name] == 0).all()
+    assert (found[fig8_9.IMPROVED] > 0).all() and (found[fig8_9.SOURCE] > 0.01).all()
+    source = rows[rows.name == fig8_9.SOURCE]
+    held = source[source.adding != fig8_9.EACH]
+    assert held.value.to_numpy() == pytest.approx(held.data.to_numpy())
+
+
+def test_every_panel_has_rows(small):
+    for spec, rows in zip((fig8_9, fig10), small, strict=True):
+        for panel in spec.panels(rows):
+            assert isinstance(panel, Panel)
+            there = np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])
+            assert rows[there].value.notna().any() and rows[there].metric.nunique() == 1
+
+
+def test_the_list_is_of_frequent_strings_in_order(small):
+    found = fig10.listed(small[1], fig8_9.LOG)
+    corpus = dict(Corpus().load().to_frame()[["string", "count"]].to_numpy())
+    assert 0 < len(found) <= fig10.LISTED and (found.synthetic >= fig10.FREQUENT).all()
+    assert found.index.is_monotonic_increasing
+    assert all(corpus.get(text, 0) == n for text, n in found["in the data"].items())
+
+
+def test_thinned_counts_are_divided():
+    thin = fig8_9.Thinned(Corpus(), 10)
+    whole, left = Corpus().load(), thin.load()
+    assert thin.truth_public and repr(thin) == "Thinned(dataset=Corpus(), every=10)"
+    assert left.total == (whole.counts // 10).sum() and left.hierarchy == whole.hierarchy
+
+
+def test_surnames_may_be_missing(monkeypatch, tmp_path):
+    from workbench.datasets import published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    assert list(fig8_9.datasets("quick")) == list(fig10.datasets("paper")) == [fig8_9.LOG]
+
+
+def test_thresholds_are_nine_scales_of_a_decisions_noise():
+    for epsilon in fig8_9.EPSILONS:
+        ours, direct, basic, _ = fig8_9.mechanisms(epsilon, 1000)
+        assert ours.threshold >= fig8_9.SCALES / (ours.looks()[0] / 2) * (1 - 1e-12)
+        assert basic.threshold >= fig8_9.SCALES / basic.looks()[0] * (1 - 1e-12)
+        assert direct.depth == basic.depth == 20 and direct.records == 1000
+
+
+def test_36_is_the_least_threshold_that_figure_10_allows():
+    def most(b):  # that a node of 22 symbols may hold unsplit, for t of Theorem 3 at ε = 1
+        return b + 22 * ceil(b + log(2))
+
+    assert most(fig8_9.SPLIT - 1) < 832 <= most(fig8_9.SPLIT)
+    assert len("abc good morning ameri") == 22

@@ -1,0 +1,22 @@
+"""Made-up rows in which a paper's claims are true, and what of them to change so that one is false."""
+
+import numpy as np
+
+from workbench.claims import DIFFERS, HOLDS
+
+
+def holds(claim, world) -> None:
+    """The claim holds there, and says nothing more."""
+    verdict = claim.judge(world, "quick")
+    assert verdict.outcome == HOLDS, verdict.measured
+    assert verdict.measured and not verdict.why
+
+
+def differs(claim, world, where: dict, factor: float):
+    """The claim differs once the values at `where` are multiplied by `factor`."""
+    there = np.logical_and.reduce([world[c] == v for c, v in where.items()])
+    assert there.any()
+    world.loc[there, "value"] = world.value[there] * factor
+    verdict = claim.judge(world, "quick")
+    assert verdict.outcome == DIFFERS, verdict.measured
+    return verdict
