@@ -10,13 +10,16 @@ from importlib import import_module
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
     "inference interactions mechanism mechanisms metrics noise plots privacy records report "
-    "reproduce table transform value workload"
+    "reproduce session table transform value workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
     "domain": "Domain",
     "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
-    "workload": "Boxes Level Nodes RandomBoxes RandomRanges RandomSubsets Ranges Subsets",
+    "workload": (
+        "Boxes Level Marginals Nodes Products RandomBoxes RandomMarginalRanges RandomRanges "
+        "RandomSubsets RandomTables Ranges Subsets TableQueries"
+    ),
     "transform": "Dyadic Haar",
     "table": "PUBLIC UNBOUNDED Bound SparseTable",
     "records": "Records",
@@ -25,6 +28,7 @@ _NAMES = {
     "claims": "Claim Verdict",
     "advice": "Advice advise",
     "experiment": "Sweep Trial run",
+    "session": "Session",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
 

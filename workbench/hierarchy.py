@@ -7,6 +7,7 @@ its lowest key; it holds a run of consecutive keys, so that of sorted records it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
@@ -28,6 +29,7 @@ Keys = UInt64[np.ndarray, "words n"]
 
 _WORD = 2**64
 _FOREIGN = 2**16 - 1
+_LEAST = 1e-200  # side of a box
 _BITS = 12  # of a coordinate that are spread at a time
 
 
@@ -41,6 +43,14 @@ class Hierarchy(Protocol):
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether these are keys of the hierarchy."""
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A value below each node, any with the same chance; beginnings of strings are values."""
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """How many children each node of a level has: 0 where it cannot be split."""
@@ -128,12 +138,35 @@ class Digits:
             ends[word] += np.array([n - 1 for n in spans], np.uint64)[levels]
         return ends
 
+    def hold(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        top = self.ends(np.zeros(1, np.int64), self.root())
+        return all(own.max(initial=0) <= high[0] for own, high in zip(keys, top, strict=True))
+
+    def lowest(self, levels: Int[np.ndarray, " n"], keys: Keys) -> Keys:
+        """The nodes of these levels that the keys lie in."""
+        nodes = keys.copy()
+        for word in range(self.words):
+            low, high = (0, self.split) if word == 0 else (self.split, self.depth)
+            spans = [prod(self.radices[max(i, low) : high]) for i in range(self.depth + 1)]
+            whole = np.array([n == _WORD for n in spans])[levels]
+            width = np.array([n % _WORD or 1 for n in spans], np.uint64)[levels]
+            nodes[word] = np.where(whole, 0, nodes[word] - nodes[word] % width)
+        return nodes
+
+    def anywhere(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A key below each node, any with the same chance."""
+        room = self.ends(levels, nodes) - nodes
+        return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
+
     def share(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
         """Which part of each node's keys lies below a key, or (`after`) below the next one.
 
-        Above 1 where the key lies beyond the node.
+        Exactly 0 before the first and 1 after the last key, 1 beyond the node, between them else.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         inside = [
@@ -143,7 +176,20 @@ class Digits:
         below = inside[0]
         if self.words == 2:
             below = below * prod(self.radices[self.split :]) + inside[1]
-        return (below + after) / widths[levels]
+        part = ((below + after) / widths[levels]).clip(2.0**-1000, 1 - 2.0**-53)
+        last = self.ends(levels, nodes)
+        beyond = self._above(keys, last) | (after & (keys == last).all(axis=0))
+        part[beyond] = 1
+        part[(not after) & (keys == nodes).all(axis=0)] = 0
+        return part
+
+    def _above(self, keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
+        above = keys[-1] > others[-1]
+        return (
+            above
+            if self.words == 1
+            else (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
+        )
 
 
 def order(keys: Keys) -> Int[np.ndarray, " n"]:
@@ -186,6 +232,18 @@ def _below(a, b, h, l, after):  # noqa: E741
     return a < h or (a == h and (b < l or (after and b == l)))
 
 
+def _refuse_names(tree: Any) -> None:
+    """A ValueError if a column of a release would have two meanings."""
+    for name in tree.attributes:
+        if name in ("count", "noisy", "complete", "level") or re.fullmatch(
+            r"(key|lo|hi)\d+", name
+        ):
+            raise ValueError(
+                f"{type(tree).__name__}: an attribute may not be called {name!r}: releases have such "
+                "a column"
+            )
+
+
 def _positive(x) -> str | None:
     return None if type(x) is int and x >= 1 else "need a whole number >= 1"
 
@@ -225,15 +283,17 @@ class Quadtree:
                 raise ValueError(f"Quadtree.{name} = {told!r} must have {self.dims} entries")
             if default is not None and not all(map(isfinite, told)):
                 raise ValueError(f"Quadtree.{name} = {told!r} must be finite")
-        if any(a >= b for a, b in zip(*self.box, strict=True)):
-            raise ValueError(f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}")
+        if not all(_LEAST < b - a < 1 / _LEAST for a, b in zip(*self.box, strict=True)):
+            raise ValueError(
+                f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_LEAST} to "
+                f"{1 / _LEAST}"
+            )
         names = tuple(f"x{i + 1}" for i in range(self.dims))
         if self.attributes is None:
             fix(self, "attributes", names)
-        if len(set(self.attributes)) < self.dims or {"count", "noisy"} & set(self.attributes):
-            raise ValueError(
-                f"Quadtree.attributes = {self.attributes!r} must differ, and not be count or noisy"
-            )
+        if len(set(self.attributes)) < self.dims:
+            raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
+        _refuse_names(self)
         _ = self.digits
 
     @cached_property
@@ -269,18 +329,31 @@ class Quadtree:
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The finest cells of the points in the box."""
-        points = np.ascontiguousarray(points)
+        points = np.asarray(points)
         if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
             raise ValueError(
                 f"points of shape {points.shape} and type {points.dtype} do not fit: need numbers, "
                 f"{self.dims} a point"
             )
+        points = np.ascontiguousarray(
+            points, np.float32 if points.dtype == "f4" else np.float64
+        )
         keys = np.empty((self.digits.words, len(points)), np.uint64)
         low, high = (np.array(x, float) for x in self.box)
         apart = _spread(self.dims)
         why = np.zeros(len(points), np.uint8)
         kept = _morton(points, low, high, self.depth, self.digits.split, apart, keys, why)
         return keys[:, :kept], why
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        return self.digits.hold(keys)
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A finest cell of each node, any with the same chance."""
+        return self.digits.anywhere(levels, nodes, rng)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
         """The lowest cell of each node along every dimension, in cells of the finest level."""
@@ -313,7 +386,7 @@ class Quadtree:
     def points(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Float[np.ndarray, "n dims"]:
-        """A point anywhere in each node, in the units of the box."""
+        """A point anywhere in each node, in the units of the box, as near as floats come."""
         low, high = (np.array(x) for x in self.box)
         sides = 2.0 ** -levels.astype(float)
         at = (
@@ -430,8 +503,8 @@ class Prefixes:
         SYMBOLS,
         check=lambda x: (
             None
-            if isinstance(x, str) and 0 < len(x) == len(set(x)) and "\0" not in x
-            else "need a text of different symbols"
+            if isinstance(x, str) and 0 < len(x) == len(set(x)) < 2**15 and "\0" not in x
+            else "need a text of different symbols, fewer than 32768, none of them NUL"
         ),
         doc="the symbols, in the order of keys",
     )
@@ -439,8 +512,7 @@ class Prefixes:
     attribute: str = "string"
 
     def __post_init__(self):
-        if self.attribute in ("count", "noisy", "complete"):
-            raise ValueError(f"Prefixes.attribute = {self.attribute!r} is a column's own name")
+        _refuse_names(self)
         _ = self.digits
 
     @property
@@ -472,7 +544,8 @@ class Prefixes:
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of the strings that fit; numpy, pandas, polars, Arrow, or any sequence of text."""
-        codes, width, starts = _symbols(strings, self.alphabet.isascii())
+        ascii = self.alphabet.isascii()
+        codes, width, starts = _symbols(strings, None if ascii else self.depth + 1)
         if codes.dtype == np.uint8 and not self.alphabet.isascii():
             raise ValueError("bytes can only be read where the alphabet is ASCII: decode them")
         table = np.full(max(map(ord, self.alphabet)) + 2, _FOREIGN, np.uint16)
@@ -483,6 +556,16 @@ class Prefixes:
         radix, split = len(self.alphabet) + 1, self.digits.split
         kept = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
         return keys[:, :kept], why
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether no key is above the highest; what follows an end is not looked at."""
+        return self.digits.hold(keys)
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """The nodes as they stand: the beginning of a string is a string."""
+        return nodes
 
     def texts(self, nodes: Keys) -> list[str]:
         """The strings, or prefixes, of nodes."""
@@ -502,31 +585,41 @@ class Prefixes:
         return pd.DataFrame({self.attribute: texts, "complete": complete})
 
 
-def _symbols(strings: Any, ascii: bool) -> tuple[np.ndarray, int | None, np.ndarray]:
-    """Code points, or bytes, of all strings in a row; how many each has, or where each starts."""
+def _symbols(strings: Any, most: int | None) -> tuple[np.ndarray, int | None, np.ndarray]:
+    """Bytes of all strings in a row, or code points of the first `most` symbols of each.
+
+    And how many each has, or where each starts.
+    """
     none = np.empty(0, np.int64)
     if isinstance(strings, np.ndarray) and strings.dtype.kind in "SU":
+        if strings.ndim != 1:
+            raise ValueError(f"strings of shape {strings.shape} do not fit: need one dimension")
         one = np.ascontiguousarray(strings)
         codes = one.view(np.uint8 if one.dtype.kind == "S" else np.uint32)
         return codes, len(codes) // max(1, len(one)), none  # padded with 0, no symbol
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if not isinstance(strings, pa.Array | pa.ChunkedArray):
-        to = getattr(strings, "to_arrow", None)
-        strings = to() if to else pa.array(strings, pa.large_string())
-    if isinstance(strings, pa.ChunkedArray):
-        strings = strings.combine_chunks()
-    strings = strings.cast(pa.large_string())
+    try:
+        if not isinstance(strings, pa.Array | pa.ChunkedArray):
+            to = getattr(strings, "to_arrow", None)
+            strings = to() if to else pa.array(strings, pa.large_string())
+        if isinstance(strings, pa.ChunkedArray):
+            strings = strings.combine_chunks()
+        strings = strings.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        raise ValueError("strings must be text: need a sequence of strings") from None
     if strings.null_count:
-        raise ValueError(f"{strings.null_count} strings are missing: leave them out before")
+        raise ValueError("strings are missing: leave them out before")
+    if most is not None:  # NUL would be taken for padding
+        strings = pc.utf8_slice_codeunits(strings, 0, most)
+        strings = pc.replace_substring(strings, "\0", chr(0x10FFFF))
+        return _symbols(np.array(strings.to_pylist() or [""])[: len(strings)], most)
     _, offsets, data = strings.buffers()
     starts = np.frombuffer(offsets, np.int64)[
         strings.offset : strings.offset + len(strings) + 1
     ]
-    codes = np.frombuffer(data or b"", np.uint8)
-    if not ascii:  # else the bytes of any other symbol are foreign as they are
-        return _symbols(np.array(strings.to_pylist() or [""])[: len(strings)], ascii)
-    return codes, None, starts
+    return np.frombuffer(data or b"", np.uint8), None, starts
 
 
 @njit(cache=True, nogil=True)
@@ -591,6 +684,7 @@ class Taxonomy:
     def __post_init__(self):
         rows = tuple((str(c), None if p is None else str(p)) for c, p in self.parents)
         object.__setattr__(self, "parents", rows)
+        _refuse_names(self)
         if twice := [c for c, k in Counter(c for c, _ in rows).items() if k > 1]:
             raise ValueError(f"Taxonomy.parents: {twice[0]!r} stands twice")
         known = {c for c, _ in rows}
@@ -692,6 +786,24 @@ class Taxonomy:
         found = pd.Index(labels).get_indexer(codes.astype(str).where(codes.notna()))
         return keys[:, found[found >= 0]], (found < 0).astype(np.uint8)
 
+    def holds(self, keys: Keys) -> bool:
+        """Whether all are keys of leaves."""
+        known = self._leaves[0]
+        by = order(keys)
+        at = np.minimum(places(known, keys[:, by]), known.shape[1] - 1)
+        return bool((known[:, at] == keys[:, by]).all())
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A leaf below each node, any with the same chance."""
+        known, ends = self._leaves[0], self.digits.ends(levels, nodes)
+        first, last = np.empty((2, len(levels)), np.int64)
+        for found, keys, after in ((first, nodes, False), (last, ends, True)):
+            by = order(keys)
+            found[by] = places(known, keys[:, by], after)
+        return known[:, rng.integers(first, last)] if len(levels) else nodes
+
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The codes, and whether they are `complete`: leaves. The root is called "all"."""
         import pandas as pd
@@ -724,6 +836,9 @@ class Attributes:
     domain: Domain
     reasons: ClassVar[tuple[str, ...]] = ("not in the domain",)
 
+    def __post_init__(self):
+        _refuse_names(self)
+
     @cached_property
     def digits(self) -> Digits:
         """The codes."""
@@ -746,8 +861,8 @@ class Attributes:
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Each attribute can be split once, into all its values."""
-        return tuple((n,) for n in self.domain.shape)
+        """Each attribute that has several values can be split once, into all of them."""
+        return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
     def branching(self) -> int:
@@ -760,9 +875,21 @@ class Attributes:
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of rows that lie in the domain; a column an attribute."""
+        if missing := [a for a in self.attributes if a not in frame]:
+            raise ValueError(f"columns {missing} are missing: need {list(self.attributes)}")
         codes = np.stack([self.domain.encode(a, frame[a]) for a in self.attributes], axis=1)
         good = (codes >= 0).all(axis=1)
         return self.domain.keys(codes[good]).astype(np.uint64)[None], (~good).astype(np.uint8)
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        return self.digits.hold(keys)
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A cell of each node, any with the same chance."""
+        return self.digits.anywhere(levels, nodes, rng)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
         """The codes of keys."""

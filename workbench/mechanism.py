@@ -85,8 +85,10 @@ def approximate_budget(*, pure: bool = False) -> Any:
     return parameter(check=wrong, doc="what the release may cost, δ included")
 
 
-def sensitivity(table: SparseTable) -> float:
-    """The l1 bound of a private table, in counts; a ValueError for a public one."""
+def sensitivity(table: Any, takes: type | None = None) -> float:
+    """The l1 bound of a private table, in counts; a ValueError for a public one or another class."""
+    if takes and not isinstance(table, takes):
+        raise ValueError(f"{table!r} is not what this mechanism takes: need {takes.__name__}")
     if not isinstance(table.bound, Bound):
         raise ValueError(
             "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "

@@ -80,6 +80,10 @@ SYNTHESES = {  # of records in a hierarchy
     "basic histogram": ("#CC79A7", "X"),
     "PrivTree": ("#009E73", "P"),
 }
+PRIORS = {  # of past answers
+    "no prior": ("#0072B2", "s"),
+    "with prior": ("#D55E00", "o"),
+}
 SAMPLINGS = {  # of records of users, and what they are compared with
     "original": ("#000000", "o"),
     "SRA": ("#0072B2", "s"),
@@ -88,7 +92,7 @@ SAMPLINGS = {  # of records of users, and what they are compared with
     "DFT": ("#E69F00", "^"),
     "GS": ("#009E73", "P"),
 }
-LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS
+LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS
 _DOTTED = {
     "non-negative H̄",
     "HB",
@@ -173,11 +177,19 @@ LABELS = {  # columns and metrics, as axes call them
     "rank": "users, the most active first",
     "place": "place on the true list",
     "Records": "records of a user",
+    "StoredRecords": "records",
+    "BestFactor": "best l (records)",
     "MeanSquaredCountError": "squared error (records²)",
     "KLDivergence": "KL divergence (nats)",
     "TopPrecision": "precision",
     "SampledSize": "records kept",
     "ContextShare": "records (of all)",
+    "alpha": "α (tuples)",
+    "RMSE": "RMSE (tuples)",
+    "queries": "past queries, m",
+    "universe": "universe (cells)",
+    "tuples": "tuples",
+    "ProcessorTime": "processor time (s)",
 }
 FRACTIONS = {
     "share",
@@ -194,6 +206,7 @@ FRACTIONS = {
     "SampledSize",
     "ContextShare",
 }  # shown in per cent
+_FROM_0_TO_1 = {"TopPrecision"}
 
 styled = mpl.rc_context(STYLE)
 
@@ -334,6 +347,7 @@ def curves(
         _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
     _label(ax, "x", x, "x" in log, xlabel)
     _label(ax, "y", what, "y" in log, ylabel)
+    _crop(ax, what)
     if "x" not in log:  # no ticks between whole numbers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
@@ -374,15 +388,23 @@ def groups(
             edgecolor="white",
             linewidth=0.6,
             hatch=_HATCHES[i % len(_HATCHES)],
-            yerr=np.nan_to_num([mean - low, high - mean]),
+            yerr=np.nan_to_num([mean - low, high - mean], posinf=0),  # one seed
             error_kw=dict(elinewidth=0.8, ecolor="#333333"),
             label=name,
         )
-    ax.set_xticks(range(len(places)), [at if named else f"{at:g}" for at in places])
+    words = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
+    ax.set_xticks(range(len(places)), words)
     _label(ax, "y", what, log, None)
     ax.set(xlabel="" if named else LABELS.get(x, x), ylim=(floor, None))
+    _crop(ax, what)
     ax.grid(False, axis="x")
     return ax
+
+
+def _crop(ax: Axes, what: str) -> None:
+    """From 0 to 1, for all panels alike: the band of a mean of few seeds may leave that range."""
+    if what in _FROM_0_TO_1 and ax.get_yscale() == "linear":
+        ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)
 
 
 def _measured(rows: pd.DataFrame, value: str) -> str:

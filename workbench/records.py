@@ -13,7 +13,7 @@ from workbench.compiled import njit
 from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places
 from workbench.table import PUBLIC, Bound, Public, SparseTable, whole
 from workbench.value import read_only, sealed
-from workbench.workload import Boxes, Workload, spans
+from workbench.workload import Boxes, Workload, asked, spans
 
 _MOST = 2**53
 
@@ -51,6 +51,8 @@ class Records:
         object.__setattr__(self, "keys", read_only(keys))
         if not _ascending(self.keys):
             raise ValueError("Records.keys must be in ascending order; use Records.of")
+        if not self.hierarchy.holds(self.keys):
+            raise ValueError("Records.keys must be keys of the hierarchy; use Records.of")
         if self.counts is None:
             return
         counts = whole(self.counts)
@@ -86,16 +88,22 @@ class Records:
         left_out = {r: n for r, n in zip(hierarchy.reasons, many, strict=True) if n}
         if weight is None:
             return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
-        weight = weight[why == 0] if left_out else weight
-        return cls.from_keys(hierarchy, keys, weight, bound, truth_public, left_out)
+        return cls.from_keys(hierarchy, keys, weight[why == 0], bound, truth_public, left_out)
 
     @classmethod
     def from_keys(
         cls, hierarchy, keys: Keys, counts, bound, truth_public=False, left_out=None
     ) -> Records:
         """From keys in any order with counts: those of equal keys add up."""
-        keys, counts = np.asarray(keys, np.uint64), whole(counts)
+        keys, counts = np.asarray(keys), whole(counts)
         keys = keys[None] if keys.ndim == 1 else keys
+        if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
+            raise ValueError("Records.keys must be whole numbers >= 0")
+        if counts.shape != keys.shape[1:]:
+            raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
+        if counts.astype(float).sum() > _MOST:
+            raise ValueError(f"Records.counts must sum to at most {_MOST}")
+        keys = keys.astype(np.uint64, copy=False)
         by = order(keys)
         by = by[counts[by] > 0]
         keys, counts = keys[:, by], counts[by]
@@ -186,7 +194,7 @@ class Records:
 
     def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """The exact answers, in records."""
-        workload = workload.on(self.hierarchy)
+        workload = asked(workload, self.hierarchy)
         if isinstance(workload, Boxes):
             levels = np.full(len(self), self.hierarchy.digits.depth)
             counts = np.ones(len(self)) if self.counts is None else self.counts
@@ -299,7 +307,8 @@ class Frontier:
         empty = tree.digits.child(level, parents, np.concatenate([digits, others]))
         nodes = tree.digits.child(level, self.nodes[:, whose], digit)
         open_, bare = tree.children(level + 1, nodes) > 0, tree.children(level + 1, empty) > 0
-        ended = [(level + 1, nodes[:, ~open_]), (level + 1, empty[:, ~bare])]
+        last = tree.digits.depth  # what cannot be split is one value
+        ended = [(last, nodes[:, ~open_]), (last, empty[:, ~bare])]
         part = None if self.part is None else self.part[whose][open_]
         front = replace(
             self,

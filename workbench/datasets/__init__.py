@@ -22,6 +22,7 @@ from workbench.datasets.hay2010_twins import NetTraceTwin as NetTraceTwin
 from workbench.datasets.hay2010_twins import SearchLogsTwin as SearchLogsTwin
 from workbench.datasets.hay2010_twins import SocialNetworkTwin as SocialNetworkTwin
 from workbench.datasets.interactions_twin import InteractionsTwin as InteractionsTwin
+from workbench.datasets.ipums_twin import IPUMSTwin as IPUMSTwin
 from workbench.datasets.movielens import MovieLens as MovieLens
 from workbench.datasets.netflix_prize import NetflixPrize as NetflixPrize
 from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
@@ -36,9 +37,9 @@ from workbench.datasets.surnames import SurnameStrings as SurnameStrings
 
 ALL = (
     Adult, CensusIncome, CommuteTwin, CommutingFlows, Foursquare, GaussianSparse, Gowalla,
-    InteractionsTwin, KeywordFrequencies, KeywordFrequenciesTwin, MovieLens, NetflixPrize, NetTrace,
-    NetTraceTwin, OnlineRetail, OnTheMap, OnTheMapTwin, QueryLogTwin, RetailHours, SearchLogs,
-    SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
+    InteractionsTwin, IPUMSTwin, KeywordFrequencies, KeywordFrequenciesTwin, MovieLens,
+    NetflixPrize, NetTrace, NetTraceTwin, OnlineRetail, OnTheMap, OnTheMapTwin, QueryLogTwin,
+    RetailHours, SearchLogs, SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
 )  # fmt: skip
 
 OWN = (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from workbench.datasets.delimited import Block, read
-from workbench.datasets.onthemap import OnTheMap, crosswalk
 from workbench.datasets.published import File
 from workbench.value import parameter, value
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from workbench.datasets.onthemap import OnTheMap
     from workbench.hierarchy import Quadtree
     from workbench.records import Records
 
@@ -39,7 +39,7 @@ POPULATION = {
 
 
 def _pairs_of_blocks(x: Any) -> str | None:
-    good = isinstance(x, OnTheMap) and x.part == "main" and x.level == "block"
+    good = type(x).__name__ == "OnTheMap" and x.part == "main" and x.level == "block"
     return None if good else 'need OnTheMap of part "main" and level "block"'
 
 
@@ -139,8 +139,8 @@ class CommutePoints:
                     "longitude": _degrees(block, "blklondd", 180),
                 }
             )
-            for state in self.dataset.states
-            for block in read(crosswalk(state).find(), FIELDS)
+            for file in self.dataset.crosswalks()
+            for block in read(file.find(), FIELDS)
         ]
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
         found = pl.concat(frames).unique("block", keep="first", maintain_order=True)

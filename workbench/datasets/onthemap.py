@@ -128,6 +128,10 @@ class OnTheMap:
             truth_public=self.truth_public,
         )
 
+    def crosswalks(self) -> tuple[File, ...]:
+        """The publisher's lists of blocks, a state each."""
+        return tuple(map(crosswalk, self.states))
+
     def points(self, depth: int = 16) -> CommutePoints:
         """The same jobs as points: where people live and work, in degrees."""
         from workbench.datasets.commute_points import CommutePoints

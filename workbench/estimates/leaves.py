@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 
 from workbench import hierarchy as hierarchies
 from workbench.estimates.summary import accepted, geometric_variance
-from workbench.hierarchy import Hierarchy, Keys, Quadtree, order, places
+from workbench.hierarchy import Hierarchy, Keys, Prefixes, Quadtree, order, places
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.value import read_only
-from workbench.workload import Boxes, Workload, spans
+from workbench.workload import Boxes, Workload, asked, spans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,8 @@ class Leaves:
     def counts(self) -> Int[np.ndarray, " n"]:
         """How many synthetic records each node gets: its noisy count, or 0 if that is negative.
 
-        Many noisy zeros then sum to more than nothing; `answer` adds them up as they are.
+        Many noisy zeros then sum to more than nothing; `answer` adds them up as they are, and
+        `inference.balanced` keeps their sum.
         """
         return np.maximum(self.values, 0)
 
@@ -73,7 +74,7 @@ class Leaves:
         noise, where a query cuts no node; NaN where it does, since nobody knows what lies where.
         """
         accepted(weights)
-        workload = workload.on(self.hierarchy)
+        workload = asked(workload, self.hierarchy)
         ones = np.ones(len(self))
         if isinstance(workload, Boxes):
             ends = workload.lo, workload.hi
@@ -82,42 +83,46 @@ class Leaves:
             held = boxes(self.levels, self.keys, ones, *ends)[0] if error else None
         else:
             which, lo, hi = spans(workload, self.hierarchy)
-            answers = np.bincount(which, self._between(lo, hi, self.values), len(workload))
-            if error:
-                held = self._between(lo, hi, ones)
-                cut = np.bincount(which, held != np.rint(held), len(workload)) > 0
-                held = np.bincount(which, held, len(workload))
+            up_to, up_to_lo = self._up_to(hi, True), self._up_to(lo, False)
+            answers = self._sums(which, up_to, up_to_lo, self.values, len(workload))
+            held = self._sums(which, up_to, up_to_lo, ones, len(workload)) if error else None
+            parts = np.stack([up_to[1], up_to_lo[1]])
+            within = ((parts > 0) & (parts < 1)).any(axis=0)
+            cut = np.bincount(which, within, len(workload)) > 0
         if not error:
             return answers
         variance = np.nan if self.decay is None else geometric_variance(self.decay)
         return answers, np.where(cut, np.nan, np.sqrt(np.rint(held) * variance))
 
-    def _between(self, lo: Keys, hi: Keys, values) -> Float[np.ndarray, " pieces"]:
-        return self._up_to(hi, values, True) - self._up_to(lo, values, False)
+    def _sums(self, which, up_to, up_to_lo, values, queries: int) -> np.ndarray:
+        prefix, values = np.append(0, np.cumsum(values)), np.append(values, 0)
+        ends = [prefix[at] + part * values[at] for at, part in (up_to, up_to_lo)]
+        return np.bincount(which, ends[0] - ends[1], queries)
 
-    def _up_to(self, keys: Keys, values, after: bool) -> Float[np.ndarray, " keys"]:
-        """Σ of values below each key, or (`after`) up to and with it."""
+    def _up_to(self, keys: Keys, after: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The last node that starts at or before each key, and which part of it is below that key.
+
+        Or (`after`) below the next one. What lies before all nodes is told as none of the first.
+        """
         if not len(self):
-            return np.zeros(keys.shape[1])
-        at = np.empty(keys.shape[1], np.int64)
-        by = order(keys)
+            return np.zeros(keys.shape[1], np.int64), np.zeros(keys.shape[1])
+        at, by = np.empty(keys.shape[1], np.int64), order(keys)
         at[by] = places(self.keys, keys[:, by], after=True) - 1
-        prefix = np.concatenate([[0], np.cumsum(values)])
         node = np.maximum(at, 0)
-        share = self.hierarchy.digits.share(
-            self.levels[node], self.keys[:, node], keys, after
-        ).clip(0, 1)
-        return np.where(at < 0, 0, prefix[node] + share * values[node])
+        share = self.hierarchy.digits.share(self.levels[node], self.keys[:, node], keys, after)
+        return node, np.where(at < 0, 0, share)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """The synthetic records, public: points anywhere in their nodes, prefixes as they stand.
+        """The synthetic records, public: anywhere in their nodes; beginnings of strings as they stand.
 
-        `seed` places the points, which tells nothing.
+        `seed` places them, which tells nothing.
         """
         tree, counts = self.hierarchy, self.counts()
-        if isinstance(tree, Quadtree):
-            return Records.of(tree, self.points(seed), PUBLIC)
-        return Records.from_keys(tree, self.keys, counts, PUBLIC)
+        if isinstance(tree, Prefixes):
+            return Records.from_keys(tree, self.keys, counts, PUBLIC)
+        levels, nodes = np.repeat(self.levels, counts), np.repeat(self.keys, counts, axis=1)
+        keys = tree.below(levels, nodes, np.random.default_rng(seed))
+        return Records.from_keys(tree, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
         """Synthetic points of a `Quadtree`, in the units of its box: anywhere in their nodes."""

@@ -12,7 +12,7 @@ from workbench import hierarchy as hierarchies
 from workbench.estimates.summary import accepted
 from workbench.hierarchy import Hierarchy
 from workbench.value import read_only
-from workbench.workload import Boxes, Workload
+from workbench.workload import Boxes, Workload, asked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class Partition:
         With `error` also standard errors: NaN, since centred noise has none in closed form.
         """
         accepted(weights)
-        workload = workload.on(self.hierarchy)
+        workload = asked(workload, self.hierarchy)
         if not isinstance(workload, Boxes):
             raise ValueError(f"{workload!r} cannot be asked of a partition: ask Boxes")
         answers = np.empty(len(workload))

@@ -37,7 +37,7 @@ class BasicAdaptiveHistogram:
 
     budget: DP = pure_budget()
     threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
-    depth: int = parameter(low=1, high=64, integer=True, unit="levels", doc="at most, B")
+    depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="at most, B")
     measure: float = parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "adaptive2009"
@@ -53,7 +53,7 @@ class BasicAdaptiveHistogram:
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, most = sensitivity(records), records.hierarchy.digits.depth
+        l1, most = sensitivity(records, Records), records.hierarchy.digits.depth
         if self.depth > most:
             raise ValueError(
                 f"BasicAdaptiveHistogram.depth = {self.depth!r} is not allowed: need at most {most}, "

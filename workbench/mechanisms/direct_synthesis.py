@@ -23,13 +23,14 @@ from jaxtyping import Int
 from workbench import noise
 from workbench.compiled import njit
 from workbench.estimates import Leaves, Partition
-from workbench.hierarchy import order
+from workbench.hierarchy import Hierarchy, order
 from workbench.mechanism import Release, parameter, pure_budget, sensitivity, shares
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
 from workbench.value import value
 
 _CHILDREN = 2**22  # that noise is put on at a time
+_MOST = 2**33  # and in all, at a level
 
 
 @value
@@ -42,9 +43,9 @@ class DirectSynthesis:
     """
 
     budget: DP = pure_budget()
-    depth: int = parameter(low=1, high=64, integer=True, unit="levels", doc="maxdepth")
+    depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="maxdepth")
     records: int = parameter(
-        None, 1, 2**40, integer=True, unit="records", doc="to synthesise; bought if not given"
+        None, 1, 2**28, integer=True, unit="records", doc="to synthesise; bought if not given"
     )
     split: str = parameter(None, choices=(None, "exponential"), doc="what to refine next")
     stop: str = parameter(None, choices=(None, "count"), doc="where signal ends")
@@ -66,7 +67,13 @@ class DirectSynthesis:
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
-        l1, tree, ledger, many = sensitivity(records), records.hierarchy, [], self.records
+        l1, tree = sensitivity(records, Records), records.hierarchy
+        ledger, many = [], self.records
+        if self.split and not hasattr(tree, "axes"):
+            raise ValueError(
+                f"DirectSynthesis.split = {self.split!r} is not allowed over {type(tree).__name__}: "
+                "need several attributes, Attributes or a Quadtree"
+            )
         most = sum(map(len, tree.axes)) if self.split else tree.digits.depth
         if self.depth > most:
             raise ValueError(
@@ -78,9 +85,21 @@ class DirectSynthesis:
             held = np.array([records.total])
             noisy, receipt = noise.geometric(held, l1=l1, epsilon=total, rng=rng)
             many, ledger = max(0, int(noisy[0])), [receipt]
+        self._refuse_huge(tree, many)
         made = self._chosen if self.split else self._allotted
         estimate, receipts = made(records, many, l1, choices, counts, rng)
         return Release(estimate, (*ledger, *receipts), self, records.bound)
+
+    def _refuse_huge(self, tree: Hierarchy, many: int) -> None:
+        """A ValueError, from public quantities alone, if noise would be put on too many children."""
+        nodes, radices = 1, sorted(tree.digits.radices) if self.split else tree.digits.radices
+        for radix in radices[-self.depth :] if self.split else radices[: self.depth]:
+            if (children := min(nodes, many // 2) * radix) > _MOST:
+                raise ValueError(
+                    f"{many} records need noise on up to {children:.3g} children at a level, and "
+                    f"{_MOST} are possible: need fewer records, or less depth"
+                )
+            nodes *= radix
 
     def _allotted(
         self, records, many: int, l1: float, _, looks: list[float], rng
@@ -90,8 +109,9 @@ class DirectSynthesis:
         stop, done = np.array([records.total]), []
         for level, epsilon in enumerate(looks):
             children = tree.children(level, nodes)
-            open_ = (children > 0) & (allot >= self._enough(l1))
-            done.append((level, nodes[:, ~open_], allot[~open_]))
+            open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0
+            done.append((level, nodes[:, ~open_ & ~one], allot[~open_ & ~one]))
+            done.append((tree.digits.depth, nodes[:, one], allot[one]))  # a single value
             nodes, start, stop, allot = nodes[:, open_], start[open_], stop[open_], allot[open_]
             children, below = children[open_], []
             for part in _portions(children):
@@ -135,9 +155,7 @@ class DirectSynthesis:
                 width = (hi - lo)[:, axis] // radix
                 digits.append((places[axis] - lo[whose, axis]) // width[whose])
                 many_.append(radix)
-                part = whose * max(radices) + digits[-1]
-                held = np.bincount(part, weight, len(lo) * max(radices)).astype(np.int64)
-                scores.append(held.reshape(len(lo), max(radices)).max(axis=1, initial=0))
+                scores.append(_largest(whose, digits[-1], weight, len(lo)))
             chosen, receipt = noise.choice(
                 np.stack(scores, axis=1), sensitivity=l1, epsilon=choice, monotone=True,
                 available=taken < deep, rng=rng,
@@ -171,6 +189,17 @@ class DirectSynthesis:
     def example(cls, budget: DP) -> Self:
         """Three levels, and a bought total."""
         return cls(budget, depth=3)
+
+
+def _largest(whose, digit, weight, nodes: int) -> Int[np.ndarray, " nodes"]:
+    """How many records the largest part of each node holds; a cost in records, not in parts."""
+    by = np.lexsort((digit, whose))
+    new = np.append(True, np.diff(whose[by]) + np.diff(digit[by]) != 0)[: len(by)]
+    new |= np.append(True, np.diff(whose[by]) != 0)[: len(by)]
+    first, found = np.flatnonzero(new), np.zeros(nodes, np.int64)
+    if len(first):
+        np.maximum.at(found, whose[by][first], np.add.reduceat(weight[by], first))
+    return found
 
 
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:

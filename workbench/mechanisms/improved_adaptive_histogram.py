@@ -16,8 +16,8 @@ Differs    leaves are counted in a second pass only: with the counts of the firs
            of single paths; but whole noise would turn its tiny moves into whole ones, so its noise is
            Laplace's, in floating point, and idealised. "progressive", which the paper calls stable,
            is not: children of N and N + 1 records, against N and N, lose different records.
-Cost       O(records) to find the nodes, and what is released; "proportional" copies what is left of
-           the records at every level.
+Cost       O(distinct records) to find the nodes, and what is released; "proportional" takes time and
+           memory a record, copies of equal ones included, at every level.
 """
 
 from dataclasses import replace
@@ -71,7 +71,9 @@ class ImprovedAdaptiveHistogram:
 
     def discarded(self, l1: float = 1) -> int:
         """t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉; less is a ValueError."""
-        least = ceil(self.threshold + log(2) * l1 / (self.looks()[0] / 2))
+        each = self.looks()[0] / 2
+        noise.decay(l1, each)  # refuses what is too small to reckon with
+        least = ceil(self.threshold + log(2) * l1 / each)
         if self.discount is not None and self.discount < least:
             raise ValueError(
                 f"ImprovedAdaptiveHistogram.discount = {self.discount!r} is not allowed: the guarantee "
@@ -85,7 +87,7 @@ class ImprovedAdaptiveHistogram:
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, (structure, last) = sensitivity(records), self.looks()
+        l1, (structure, last) = sensitivity(records, Records), self.looks()
         self.empty(records.hierarchy, l1)
         discount = Discount(self.strategy, self.discarded(l1))
         front, stopped = discount.root(records, rng), []
@@ -138,11 +140,14 @@ class Discount:
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
         """Everything in one node; in proportional discounting every record arrives at random, once."""
-        if self.strategy == "proportional" and records.counts is not None:
-            keys = np.repeat(records.keys, records.counts, axis=1)
-            records = replace(records, keys=sealed(keys), counts=None)
         if self.strategy == "proportional":
-            self.arrival = noise.public_words(len(records), rng=rng)
+            try:
+                if records.counts is not None:
+                    keys = np.repeat(records.keys, records.counts, axis=1)
+                    records = replace(records, keys=sealed(keys), counts=None)
+                self.arrival = noise.public_words(len(records), rng=rng)
+            except MemoryError:  # whose own words would tell how many records there are
+                raise MemoryError("strategy = 'proportional' needs memory a record") from None
         front = Frontier.root(records)
         return replace(front, part=np.ones(1)) if self.strategy == "fractional" else front
 
@@ -187,8 +192,8 @@ def levelled(
 ) -> Int[np.ndarray, " k"]:
     """How much each child loses when its siblings lose t in all, one at a time from the largest."""
     lost = np.zeros(len(counts), np.int64)
-    for node in np.unique(whose):
-        here = np.flatnonzero(whose == node)
+    ends = np.flatnonzero(np.diff(whose)) + 1
+    for here in np.split(np.arange(len(whose)), ends) if len(whose) else ():
         left, high = counts[here], int(counts[here].max())
         low = 0
         if left.sum() <= t:

@@ -59,11 +59,12 @@ class PrivTree:
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, (structure, last) = sensitivity(records), self.looks()
+        l1, (structure, last) = sensitivity(records, Records), self.looks()
         beta = max(2, max(records.hierarchy.digits.radices))
         each = float(
             Fraction(structure) * (beta - 1) / (2 * beta - 1) * (1 - Fraction(1, 2**50))
         )
+        noise.decay(l1, each)  # refuses what is too small to reckon with
         fall = self.scale(records.hierarchy, l1)[1]
         front, stopped, floor = Frontier.root(records), [], self.threshold - fall
         for level in range(records.hierarchy.digits.depth):

@@ -13,6 +13,7 @@ bits and the receipt says `simulated`. Not constant-time: timing a release tells
 `unary`                  counts written in unary at hashed places of a bit array, with flipped bits
 `choice`                 one candidate a row, the likelier the higher its score
 `dirichlet`              synthetic records from counts and a prior, at a price the caller proves
+`randomised_response`    every tuple through a channel of its own, which protects it by itself
 `sample`, `take`         the second step of the laborious process: public noisy values, no receipt
 `places`, `empty_cell`   what needs no data: a public sample of keys, the law of an empty cell,
 `public_words`           random words that the release tells
@@ -32,15 +33,17 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int, Num, UInt64
 
+from workbench.domain import Domain
 from workbench.estimates import hashes
+from workbench.estimates.reports import starts_of
 from workbench.estimates.summary import geometric_variance
-from workbench.noise import choices, kernels, levels, priorities, stability
+from workbench.noise import choices, kernels, levels, priorities, response, stability
 from workbench.noise.bits import generator as _generator
 from workbench.noise.bits import words as _words
 from workbench.noise.empty_cells import EmptyCell, ranks
 from workbench.noise.exact import Interval, accept
 from workbench.noise.laws import two_sided as _two_sided
-from workbench.privacy import DP, REPLACE, Receipt
+from workbench.privacy import DP, LOCAL, REPLACE, Receipt
 from workbench.table import Bound
 from workbench.value import sealed
 
@@ -353,8 +356,8 @@ def choice(
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
     """One candidate of each row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
 
-    The exponential mechanism (McSherry & Talwar, FOCS 2007), exactly. A unit moves each score of one
-    row by at most `sensitivity`, and no other row: rows are disjoint parts of the data, all of them
+    The exponential mechanism (McSherry & Talwar, FOCS 2007), exactly. A unit moves each score of a
+    row by at most some sᵢ, Σ sᵢ <= `sensitivity`: rows are disjoint parts of the data, all of them
     paid for by one ε. With `monotone` a unit that is added moves all scores of its row up, or all of
     them down, and ∝ exp(ε·score_i / sensitivity) will do: each weight falls by a factor in [e^−ε, 1]
     and so does their sum. A candidate of score −inf, or not `available`, is never chosen: public
@@ -431,6 +434,49 @@ def dirichlet(
         "dirichlet", cost.epsilon, rng, cost.delta, relation=REPLACE, idealised=True
     )
     return keys, counts, receipt
+
+
+def randomised_response(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    domain: Domain,
+    *,
+    epsilon: float,
+    law: str,
+    rng: np.random.Generator | None = None,
+) -> tuple[np.ndarray, tuple[float, ...], Receipt]:
+    """Every tuple through a channel of its own: locally ε-DP, all attributes of a tuple together.
+
+    "retention": each attribute is kept with probability p or drawn uniformly; returns the keys of the
+    reports, sorted, and p of each attribute. "flipping": each attribute is one bit for each code, all
+    of them flipped with probability f; returns 64 bits a word, rows sorted, and f. ε is shared equally
+    by the attributes of two codes and more, as exact fractions. Reports come as a multiset: tuples
+    are stored by their values, so that their order would tell them.
+    """
+    _check(counts, 0, 2, 0)
+    used = sum(n > 1 for n in domain.shape)
+    share, words = decay(1, epsilon) / max(1, used), _words(rng)
+    codes = domain.codes(np.repeat(keys, counts))
+    receipt = _receipt(law, epsilon, rng, relation=LOCAL)
+    if law == "retention":
+        kept = []
+        for k, n in enumerate(domain.shape):
+            if n > 1:
+                keep = response.retention(share, n)
+                codes[:, k] = response.replaced(codes[:, k], n, keep, words)
+                kept.append(float(keep(192)))
+            else:
+                kept.append(1.0)
+        return sealed(np.sort(domain.keys(codes))), tuple(kept), receipt
+    starts, width = starts_of(domain)
+    chance = response.flip(share)
+    bits = response.coins(len(codes) * width, chance, words).reshape(len(codes), width)
+    response.mark(bits, codes, starts)
+    if width:
+        spare = 64 * width - sum(n for n in domain.shape if n > 1)
+        bits[:, -1] &= np.uint64(2**64 - 1 >> spare)
+        bits = bits[np.lexsort(bits.T)]
+    return sealed(bits), (float(chance(192)),), receipt
 
 
 def sample(

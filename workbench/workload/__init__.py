@@ -289,7 +289,9 @@ class Nodes:
         if (
             digits is None
             or len(self.keys) != digits.words
-            or (self.levels > digits.depth).any()
+            or not ((0 <= self.levels) & (self.levels <= digits.depth)).all()
+            or not digits.hold(self.keys)
+            or (digits.lowest(self.levels, self.keys) != self.keys).any()
         ):
             raise ValueError(f"these nodes are not of {domain!r}")
         return self
@@ -310,7 +312,7 @@ class Nodes:
 class Level:
     """All nodes of a level of a hierarchy, in the order of keys; of at most 2²² nodes."""
 
-    level: int = parameter(low=0, high=52, integer=True, doc="0 is the root")
+    level: int = parameter(low=0, high=128, integer=True, doc="0 is the root")
 
     def on(self, domain: Hierarchy) -> Nodes:
         """The nodes of the level."""
@@ -324,6 +326,13 @@ class Level:
             digit = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
             nodes = domain.digits.child(level, np.repeat(nodes, many, axis=1), digit)
         return Nodes(np.full(nodes.shape[1], self.level), nodes)
+
+
+def asked(workload: Workload, tree: Hierarchy) -> Workload:
+    """The concrete queries over a hierarchy; a ValueError where it has no boxes."""
+    if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+    return workload.on(tree)
 
 
 def spans(workload: Workload, tree: Hierarchy) -> tuple[Int[np.ndarray, " pieces"], Keys, Keys]:
@@ -525,3 +534,14 @@ class RandomBoxes:
         room = np.array(domain.shape) - self.shape
         lo = rng.integers(0, room, (self.count, len(room)), endpoint=True)
         return Boxes(lo, lo + self.shape)
+
+
+from workbench.workload.products import (  # noqa: E402  (they are made of what stands above)
+    Marginals as Marginals,
+)
+from workbench.workload.products import Products as Products  # noqa: E402
+from workbench.workload.products import RandomMarginalRanges as RandomMarginalRanges  # noqa: E402
+from workbench.workload.products import RandomTables as RandomTables  # noqa: E402
+from workbench.workload.products import TableQueries as TableQueries  # noqa: E402
+from workbench.workload.products import Together as Together  # noqa: E402
+from workbench.workload.products import linear as linear  # noqa: E402

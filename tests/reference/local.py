@@ -1,0 +1,313 @@
+"""Randomised response, record by record: retention replacement and flipping (methods.md section 4).
+
+A channel is a list of columns: channel[x][y] = Pr[x is published as y]. A table over several attributes
+is a flat list in the order of `kernel_pca.universe`, the last attribute fastest. Works in Fractions
+whenever the parameters are Fractions.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from numpy.random import Generator
+
+Number = Fraction | float
+Channel = list[list[Number]]
+
+
+# Parameters from gamma
+
+
+def retention(gamma: Number, size: int) -> Number:
+    """p, the chance to keep the value, when else it is drawn uniformly (4.2)."""
+    return (gamma - 1) / (gamma - 1 + size)
+
+
+def flip(gamma: float, bits: int = 2) -> float:
+    """f, the chance to flip a bit, when two codes differ in `bits` of them at most (4.3)."""
+    return 1 / (1 + gamma ** (1 / bits))
+
+
+# Channels
+
+
+def retention_channel(p: Number, size: int, g: Sequence[Number] | None = None) -> Channel:
+    """Keep with probability p, else draw from g, uniform if not given."""
+    if g is None:
+        g = [(p - p + 1) / size] * size  # a Fraction if p is
+    return [[(p if x == y else 0) + (1 - p) * g[y] for y in range(size)] for x in range(size)]
+
+
+def other_value_channel(keep: Number, size: int) -> Channel:
+    """Keep with probability `keep`, else draw uniformly from the other values."""
+    return [
+        [keep if x == y else (1 - keep) / (size - 1) for y in range(size)] for x in range(size)
+    ]
+
+
+def one_hot(value: int, size: int) -> tuple[int, ...]:
+    return tuple(int(value == place) for place in range(size))
+
+
+def binary(value: int, size: int) -> tuple[int, ...]:
+    """The shortest code that tells `size` values apart, highest bit first."""
+    bits = max(1, (size - 1).bit_length())
+    return tuple(value >> place & 1 for place in reversed(range(bits)))
+
+
+def flipping_channel(f: Number, size: int, code=one_hot) -> Channel:
+    """Every bit of the code flipped with probability f; outputs in the order of counting up."""
+    bits = len(code(0, size))
+    found = []
+    for x in range(size):
+        column = []
+        for y in itertools.product((0, 1), repeat=bits):
+            mass = 1
+            for sent, seen in zip(code(x, size), y, strict=True):
+                mass = mass * (1 - f if sent == seen else f)
+            column.append(mass)
+        found.append(column)
+    return found
+
+
+def product_channel(channels: Sequence[Channel]) -> Channel:
+    """Whole tuples, each attribute through its own channel independently."""
+    found = []
+    for x in itertools.product(*(range(len(c)) for c in channels)):
+        column = []
+        for y in itertools.product(*(range(len(c[0])) for c in channels)):
+            column.append(math.prod(c[a][b] for c, a, b in zip(channels, x, y, strict=True)))
+        found.append(column)
+    return found
+
+
+# Privacy
+
+
+def amplification(channel: Channel) -> Number:
+    """gamma: the largest Pr[u is published as y]/Pr[u' is published as y]. Its logarithm is the exact
+    epsilon of one record replaced, in the record alone or in a table of n of them.
+    """
+    worst = channel[0][0] / channel[0][0]
+    for y in range(len(channel[0])):
+        for column, other in itertools.product(channel, repeat=2):
+            worst = max(worst, column[y] / other[y])
+    return worst
+
+
+def table_amplification(channel: Channel, n: int) -> Number:
+    """The same for a table of n records, over all pairs with one record replaced and all outputs."""
+    worst = channel[0][0] / channel[0][0]
+    values, outputs = range(len(channel)), range(len(channel[0]))
+    for rows in itertools.product(values, repeat=n):
+        for place, value in itertools.product(range(n), values):
+            other = (*rows[:place], value, *rows[place + 1 :])
+            for out in itertools.product(outputs, repeat=n):
+                here = math.prod(channel[x][y] for x, y in zip(rows, out, strict=True))
+                there = math.prod(channel[x][y] for x, y in zip(other, out, strict=True))
+                worst = max(worst, here / there)
+    return worst
+
+
+def tuple_loss(channels: Sequence[Channel]) -> float:
+    """epsilon of a whole tuple: the attributes' logarithms added, which `product_channel` attains."""
+    return math.fsum(math.log(amplification(channel)) for channel in channels)
+
+
+# Reconstruction
+
+
+def matrix(channel: Channel) -> list[list[Number]]:
+    """M with M[y][x] = Pr[x is published as y]: its columns sum to 1, observed = M true."""
+    return [[column[y] for column in channel] for y in range(len(channel[0]))]
+
+
+def inverse(square: Sequence[Sequence[Number]]) -> list[list[Number]]:
+    """By Gauss and Jordan."""
+    size = len(square)
+    rows = [list(row) + [int(i == j) for j in range(size)] for i, row in enumerate(square)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda j: abs(rows[j][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        top = rows[i][i]
+        rows[i] = [value / top for value in rows[i]]
+        for j in range(size):
+            if j != i and rows[j][i] != 0:
+                factor = rows[j][i]
+                rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
+    return [row[size:] for row in rows]
+
+
+def kronecker(first: Sequence[Sequence[Number]], second: Sequence[Sequence[Number]]):
+    """The matrix on tables of two attributes, the second fastest."""
+    return [[a * b for a in row for b in other] for row in first for other in second]
+
+
+def times(square: Sequence[Sequence[Number]], vector: Sequence[Number]) -> list[Number]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in square]
+
+
+def joint_inverse(channels: Sequence[Channel]) -> list[list[Number]]:
+    """The Kronecker product of all attributes' M, inverted as one matrix."""
+    whole = [[1]]
+    for channel in channels:
+        whole = kronecker(whole, matrix(channel))
+    return inverse(whole)
+
+
+def closed_inverse(p: Number, size: int) -> list[list[Number]]:
+    """(I - ((1 - p)/|A|) 11^T)/p, of uniform retention replacement (4.4)."""
+    return [[(int(i == j) - (1 - p) / size) / p for j in range(size)] for i in range(size)]
+
+
+def reconstruct(observed: Sequence[Number], channels: Sequence[Channel]) -> list[Number]:
+    """The true table's unbiased estimate from a table of published tuples; may be negative."""
+    return times(joint_inverse(channels), observed)
+
+
+def bit_inverse(f: Number) -> list[list[Number]]:
+    """Of one flipped bit, observed and true both in the order 0, 1."""
+    return inverse([[1 - f, f], [f, 1 - f]])
+
+
+def reconstruct_flipped(
+    rows: Sequence[Sequence[Sequence[int]]], sizes: Sequence[int], flips: Sequence[Number]
+) -> list[Number]:
+    """rows[r][k] holds the published bits of record r's attribute k. For each cell (v_1, ..., v_d) the
+    2^d table of the bits (b_1[v_1], ..., b_d[v_d]), inverted; the entry of all bits 1 is the cell's.
+    """
+    d = len(sizes)
+    whole = [[1]]
+    for f in flips:
+        whole = kronecker(whole, [[1 - f, f], [f, 1 - f]])
+    undo = inverse(whole)
+    found = []
+    for cell in itertools.product(*(range(size) for size in sizes)):
+        seen = [0] * 2**d
+        for row in rows:
+            place = 0
+            for k in range(d):
+                place = 2 * place + row[k][cell[k]]
+            seen[place] += 1
+        found.append(times(undo, seen)[-1])
+    return found
+
+
+def predicate_matrix(p: Number, b: Number) -> list[list[Number]]:
+    """M of "the predicate holds", order true, false; b = Pr[it holds for a value drawn from g]."""
+    return [[(1 - p) * b + p, (1 - p) * b], [(1 - p) * (1 - b), (1 - p) * (1 - b) + p]]
+
+
+def iterative_bayes(
+    observed: Sequence[float], channels: Sequence[Channel], steps: int
+) -> list[float]:
+    """P <- P .* M^T(H ./ (M P)) from uniform, H and P shares of 1: expectation-maximisation."""
+    whole = [[1.0]]
+    for channel in channels:
+        whole = kronecker(whole, matrix(channel))
+    total = math.fsum(observed)
+    shares = [count / total for count in observed]
+    cells = len(whole[0])
+    guess = [1 / cells] * cells
+    for _ in range(steps):
+        seen = times(whole, guess)
+        guess = [
+            guess[x] * math.fsum(whole[y][x] * shares[y] / seen[y] for y in range(len(seen)))
+            for x in range(cells)
+        ]
+    return guess
+
+
+def clipped(estimate: Sequence[float]) -> list[float]:
+    """Negative cells to 0, then divided by the sum. Flipping can leave no positive cell at all, which
+    the notes do not provide for: ZeroDivisionError.
+    """
+    raised = [max(value, 0.0) for value in estimate]
+    return [value / math.fsum(raised) for value in raised]
+
+
+def error(first: Sequence[float], second: Sequence[float]) -> float:
+    """Err of Eq 42, at most 2 for two distributions."""
+    return math.fsum(abs(a - b) for a, b in zip(first, second, strict=True))
+
+
+# Variances, the data fixed
+
+
+def moments(weights: Sequence[Number], column: Sequence[Number]) -> tuple[Number, Number]:
+    """Mean and variance of weights[Y] for a published Y, by enumeration."""
+    mean = sum(m * w for m, w in zip(column, weights, strict=True))
+    square = sum(m * w * w for m, w in zip(column, weights, strict=True))
+    return mean, square - mean * mean
+
+
+def cell_weights_flipped(cell: Sequence[int], sizes: Sequence[int], flips: Sequence[Number]):
+    """What one published tuple adds to `reconstruct_flipped`'s cell, over all bit vectors."""
+    found = []
+    outputs = [list(itertools.product((0, 1), repeat=size)) for size in sizes]
+    for out in itertools.product(*outputs):
+        weight = 1
+        for k, f in enumerate(flips):
+            weight = weight * (out[k][cell[k]] - f) / (1 - 2 * f)
+        found.append(weight)
+    return found
+
+
+def table_variance(
+    weights: Sequence[Number], channel: Channel, truth: Sequence[int]
+) -> tuple[Number, Number]:
+    """Mean and variance of a cell's estimate: every record of value x adds its own."""
+    mean = spread = 0
+    for column, count in zip(channel, truth, strict=True):
+        one, var = moments(weights, column)
+        mean += count * one
+        spread += count * var
+    return mean, spread
+
+
+def retention_variance(
+    cell: Sequence[int], truth: Sequence[int], sizes: Sequence[int], ps: Sequence[Number]
+) -> Number:
+    """The same in closed form, uniform replacement: over records, prod_k E[w_k^2] - [x = cell], with
+    E[w_k^2] = q(1 - q)/p^2 + [x_k = cell_k] and q = (1 - p)/|A| (+ p if x_k = cell_k).
+    """
+    total = 0
+    for x, count in zip(itertools.product(*(range(s) for s in sizes)), truth, strict=True):
+        product = 1
+        for k, p in enumerate(ps):
+            same = int(x[k] == cell[k])
+            q = (1 - p) / sizes[k] + same * p
+            product = product * (q * (1 - q) / p**2 + same)
+        total += count * (product - int(x == tuple(cell)))
+    return total
+
+
+def flipping_variance(
+    cell: Sequence[int], truth: Sequence[int], sizes: Sequence[int], flips: Sequence[Number]
+) -> Number:
+    """The same for one-hot flipping: E[w_k^2] = f(1 - f)/(1 - 2f)^2 + [x_k = cell_k]."""
+    total = 0
+    for x, count in zip(itertools.product(*(range(s) for s in sizes)), truth, strict=True):
+        product = 1
+        for k, f in enumerate(flips):
+            product = product * (f * (1 - f) / (1 - 2 * f) ** 2 + int(x[k] == cell[k]))
+        total += count * (product - int(x == tuple(cell)))
+    return total
+
+
+# Draws
+
+
+def publish(x: int, channel: Channel, rng: Generator) -> int:
+    """One value through its channel."""
+    place, y = rng.random(), 0
+    while y < len(channel[x]) - 1 and place >= channel[x][y]:
+        place -= channel[x][y]
+        y += 1
+    return y
+
+
+def publish_flipped(x: int, size: int, f: float, rng: Generator) -> tuple[int, ...]:
+    """The bits of one value, each flipped with probability f."""
+    return tuple(bit ^ int(rng.random() < f) for bit in one_hot(x, size))

@@ -1,0 +1,489 @@
+"""A session never forgets a spend, never overspends, and answers from its bank without the table."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+from workbench.domain import Domain
+from workbench.mechanisms import LaplaceQueries
+from workbench.privacy import DP
+from workbench.session import Session
+from workbench.table import PUBLIC, Bound, SparseTable
+from workbench.workload import Marginals, Products, RandomMarginalRanges, Ranges, linear
+
+DOMAIN = Domain(("a", "b", "c"), (4, 3, 2))
+COUNTS = np.arange(24).reshape(4, 3, 2) + 5
+ONE = Products.of(DOMAIN, [{"a": (0, 2)}])
+
+
+def table(bound=None, domain=DOMAIN):
+    return SparseTable.from_dense(domain, COUNTS.reshape(domain.shape), bound or Bound())
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "answers.sqlite"
+
+
+def begin(path, budget=1.0, **options):
+    return Session.open(path, table(), DP(budget), **options)
+
+
+def test_a_question_is_answered_written_down_and_recalled(path):
+    with begin(path, dataset="v1") as session:
+        release = session.ask(Marginals(1), 0.25)
+        assert release.privacy == DP(0.25) and not release.simulated
+        assert session.remaining == 0.75
+        (row,) = session.ledger.to_dict("records")
+        assert row["epsilon"] == 0.25 and row["asked"] == "Marginals(k=1)" and row["answered"]
+        assert np.array_equal(session.bank.values, release.estimate.values)
+        assert np.array_equal(session.bank.variances, release.estimate.variances)
+        assert "0.75" in repr(session) and str(path.parent) not in repr(session)
+    with pytest.raises(ValueError, match="no table"):
+        session.ask(ONE, 0.1)
+    values, errors = session.recall(ONE, alpha=inf)
+    assert errors[0] < np.sqrt(2 * release.estimate.variances[0]) and np.isfinite(values).all()
+
+
+def test_recall_and_price_need_no_table(path):
+    first = begin(path, total=float(COUNTS.sum()))
+    first.ask(Marginals(1), 0.25)
+    first.ask(Marginals(2), 0.25)
+    asked = RandomMarginalRanges(7)
+    told = first.recall(asked), first.price(asked, 70.0)
+    del first
+    for session in (Session.open(path), Session.open(path, table())):
+        again = session.recall(asked), session.price(asked, 70.0)
+        assert np.array_equal(told[0], again[0]) and told[1] == again[1]
+    with sqlite3.connect(path) as db:
+        assert "No private data" in db.execute("SELECT text FROM readme").fetchone()[0]
+        texts = [text for (text,) in db.execute("SELECT query FROM bank")]
+    assert json.loads(texts[0]) == [[1, {"a": [0, 1]}]]
+
+
+def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
+    session, seen, draw = begin(path), [], LaplaceQueries.__call__
+
+    def spied(self, data, rng=None):
+        with sqlite3.connect(path) as db:  # what any other process would see
+            seen.append(
+                (len(data), db.execute("SELECT sum(epsilon) FROM ledger").fetchone()[0])
+            )
+        if len(data) and len(seen) == 4:
+            raise KeyboardInterrupt
+        return draw(self, data, rng)
+
+    monkeypatch.setattr(LaplaceQueries, "__call__", spied)
+    session.ask(ONE, 0.25)
+    with pytest.raises(KeyboardInterrupt):
+        session.ask(ONE, 0.5)
+    assert seen == [(0, None), (24, 0.25), (0, 0.25), (24, 0.75)]
+    assert session.remaining == 0.25 and list(session.ledger.answered) == [1, 0]
+    assert len(session.bank) == 1  # the lost answer is no answer
+
+
+def test_exact_sums_decide(path):
+    session = begin(path, 1.0)
+    with session._transaction() as db:  # as if 0.1 had been asked for nine times
+        for _ in range(9):
+            db.execute("INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, 0.1)")
+    with pytest.raises(ValueError, match="0.0999999999"):
+        session.ask(ONE, 0.1)
+    session.ask(ONE, session.remaining)
+    assert session.remaining == 0.0
+    assert sum(map(Fraction, session.ledger.epsilon)) <= 1
+
+
+def test_many_tiny_questions_add_up_exactly(path):
+    session = begin(path, 1.0)
+    with session._transaction() as db:
+        row = "INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, ?)"
+        db.executemany(row, [(0.5,), *[(2.0**-60,)] * 1000])  # floats would lose each of them
+    exact = Fraction(1, 2) - Fraction(1000, 2**60)
+    assert Fraction(session.remaining) <= exact < Fraction(np.nextafter(session.remaining, 1))
+    with pytest.raises(ValueError, match="nothing was spent"):
+        session.ask(ONE, 0.5)
+
+
+def test_when_nothing_is_left_the_message_says_what_can_be_recalled(path):
+    session = begin(path)
+    session.ask(Marginals(1), 1.0)
+    with pytest.raises(
+        ValueError, match=r"0.0 that remain .* from Marginals\(k=1\) \(9 queries"
+    ):
+        session.ask(ONE, 0.1)
+    assert len(session.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "workload, epsilon",
+    [
+        (ONE, 0.0),
+        (ONE, float("nan")),
+        (ONE, inf),
+        (ONE, 1e-300),
+        (Products.of(DOMAIN, []), 0.1),
+        (Products.of(DOMAIN, [{"a": (1, 1)}]), 0.1),
+        (Ranges([0], [99]), 0.1),
+    ],
+)
+def test_what_cannot_be_asked_costs_nothing(path, workload, epsilon):
+    session = begin(path)
+    with pytest.raises(ValueError):
+        session.ask(workload, epsilon)
+    assert session.remaining == 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda p: Session.open(p, table(), DP(2.0), dataset="v1"),
+        lambda p: Session.open(p, table(Bound(linf=2)), DP(1.0), dataset="v1"),
+        lambda p: Session.open(p, table(), DP(1.0), dataset="v2"),
+        lambda p: Session.open(p, table(), DP(1.0)),
+        lambda p: Session.open(p, table(), dataset="v1", total=7.0),
+        lambda p: Session.open(
+            p, table(domain=Domain(("c", "b", "a"), (4, 3, 2))), dataset="v1"
+        ),
+        lambda p: Session.open(p, table(domain=Domain(("a", "b"), (4, 6))), dataset="v1"),
+        lambda p: Session.open(p, prior=((1, 1),)),
+        lambda p: Session.open(p, COUNTS),
+        lambda p: Session.open(p, table(PUBLIC)),
+        lambda p: Session.open(p, table(), DP(1.0, 1e-6)),
+    ],
+)
+def test_a_session_belongs_to_what_it_was_begun_with(path, other):
+    begin(path, dataset="v1").ask(ONE, 0.5)
+    with pytest.raises(ValueError):
+        other(path)
+    assert Session.open(path, table(), DP(1.0), dataset="v1").remaining == 0.5
+
+
+def test_the_order_of_attributes_counts(tmp_path):
+    domains = [Domain(names, (2, 2)) for names in (("a", "b"), ("b", "a"))]
+    tables = [SparseTable.from_keys(d, [1], [3], Bound()) for d in domains]
+    Session.open(tmp_path / "s", tables[0], DP(1.0))
+    with pytest.raises(ValueError, match="domain"):
+        Session.open(tmp_path / "s", tables[1])
+
+
+def test_other_files_are_refused_and_left_alone(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database, " * 100)
+    foreign = tmp_path / "foreign.sqlite"
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE ledger (epsilon)")
+    torn = tmp_path / "torn.sqlite"
+    begin(torn).ask(Marginals(3), 0.5)
+    torn.write_bytes(torn.read_bytes()[:6000])
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()
+    for file in (text, foreign, torn):
+        before = file.read_bytes()
+        for options in ((), (table(), DP(1.0))):
+            with pytest.raises(ValueError, match=file.name):
+                Session.open(file, *options)
+        assert file.read_bytes() == before
+    with pytest.raises(ValueError, match="empty.sqlite"):
+        Session.open(empty)
+    with pytest.raises(FileNotFoundError):
+        Session.open(tmp_path / "nowhere.sqlite")
+    with pytest.raises(FileNotFoundError):
+        begin(tmp_path / "no" / "folder.sqlite")
+
+
+def test_a_spend_cannot_be_taken_back_by_accident(path):
+    begin(path).ask(ONE, 0.5)
+    with sqlite3.connect(path) as db:
+        for command in ("DELETE FROM ledger", "UPDATE ledger SET epsilon = 0.1"):
+            with pytest.raises(sqlite3.IntegrityError, match="spent"):
+                db.execute(command)
+
+
+def test_a_file_that_goes_or_is_replaced_is_noticed(path):
+    session = begin(path)
+    session.ask(ONE, 0.5)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        session.ask(ONE, 0.25)
+    assert "cannot be read" in repr(session) and not path.exists()
+    begin(path)
+    with pytest.raises(ValueError, match="place"):
+        session.ask(ONE, 0.25)
+
+
+def test_a_lock_beside_the_data_guards_against_a_second_session(tmp_path):
+    data, one, two = (tmp_path / name for name in ("d.csv", "one.sqlite", "two.sqlite"))
+    with pytest.raises(FileNotFoundError):
+        begin(one, data=data)
+    data.touch()
+    begin(one, data=data).ask(ONE, 0.5)
+    begin(one, data=data)
+    for lost in (False, True):
+        with pytest.raises(ValueError, match="one.sqlite"):
+            begin(two, data=data, lost=lost)
+        assert not two.exists()
+    two.write_bytes(one.read_bytes())
+    with pytest.raises(ValueError, match="one.sqlite"):  # a copy
+        begin(two, data=data, lost=True)
+    one.unlink()
+    with pytest.raises(ValueError, match="lost"):
+        begin(two, data=data)
+    assert begin(two, data=data, lost=True).remaining == 0.5
+    begin(two, data=data)
+    two.unlink()
+    with pytest.raises(ValueError, match="lost"):  # begun anew in the same place
+        begin(two, data=data)
+    (tmp_path / "d.csv.session").write_text("torn")
+    with pytest.raises(ValueError, match="lost"):
+        begin(two, data=data)
+    begin(two, data=data, lost=True)
+
+
+def _small(monkeypatch, pages):
+    """A file system with room for so many pages."""
+    connect = sqlite3.connect
+
+    def limited(*args, **options):
+        db = connect(*args, **options)
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", limited)
+
+
+def test_a_full_disk_refuses_the_question(path, monkeypatch):
+    session = begin(path)
+    session.ask(ONE, 0.25)
+    size = path.stat().st_size
+    with monkeypatch.context() as full:
+        _small(full, 1)
+        with pytest.raises(OSError, match="full"):
+            session.ask(RandomMarginalRanges(300), 0.5)
+    assert session.remaining == 0.75 and len(session.bank) == 1
+    assert path.stat().st_size == size and os.listdir(path.parent) == [path.name]
+    session.ask(ONE, 0.75)
+
+
+def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path, monkeypatch):
+    session, draw = begin(path), LaplaceQueries.__call__
+
+    def last(self, data, rng=None):
+        if len(data):
+            monkeypatch.setattr(session, "path", path.parent / "gone")
+        return draw(self, data, rng)
+
+    monkeypatch.setattr(LaplaceQueries, "__call__", last)
+    with pytest.warns(UserWarning, match="not kept"):
+        assert len(session.ask(ONE, 0.25).estimate) == 1
+    session.path = path
+    assert session.remaining == 0.75
+    with pytest.raises(ValueError, match="empty"):
+        session.recall(ONE)
+
+
+def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
+    session = begin(path)
+    monkeypatch.setattr("workbench.session._WAIT", 0.05)
+    with sqlite3.connect(path, isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TimeoutError, match="another process"):
+            session.ask(ONE, 0.25)
+        assert session.remaining == 1.0  # reading goes on
+        db.execute("ROLLBACK")
+
+
+PROCESSES = """
+import os, random, resource, signal, sys, time
+import numpy as np
+from workbench.domain import Domain
+from workbench.privacy import DP
+from workbench.session import Session
+from workbench.table import Bound, SparseTable
+from workbench.workload import Marginals, Products
+
+folder, domain = sys.argv[1], Domain(("a", "b"), (4, 3))
+table = SparseTable.from_dense(domain, np.arange(12).reshape(4, 3), Bound())
+one, moments = Products.of(domain, [{"a": (0, 2)}]), random.Random(7)
+
+def child(work):
+    read, write = os.pipe()
+    if not (pid := os.fork()):
+        try:
+            work(lambda: os.write(write, b"."))
+        finally:
+            os._exit(0)
+    os.close(write)
+    return pid, read
+
+def answers(pid, read):
+    os.waitpid(pid, 0)
+    found = b""
+    while part := os.read(read, 4096):
+        found += part
+    os.close(read)
+    return len(found)
+
+def asking(path, epsilon, budget):
+    def work(told):
+        session = Session.open(path, table, DP(budget))
+        while True:
+            session.ask(one, epsilon)
+            told()
+    return work
+
+# killed at any moment
+path = folder + "/killed"
+session, left = Session.open(path, table, DP(64.0)), 0
+session.ask(one, 2.0**-10)
+for i in range(1000):
+    if i > 15 and left > 15:
+        break
+    pid, read = child(asking(path, 2.0**-10, 64.0))
+    time.sleep(moments.uniform(0.0, 0.03 + 0.004 * i))
+    os.kill(pid, signal.SIGKILL)
+    left += answers(pid, read)
+    ledger = session.ledger
+    assert ledger.epsilon.sum() * 2**10 == len(ledger) >= left + 1, (len(ledger), left)
+    assert left <= ledger.answered.sum() <= len(ledger)
+assert len(session.bank) == ledger.answered.sum()
+
+# several that begin it together, and ask for the last of its budget
+path = folder + "/raced"
+racing = [child(asking(path, 0.07, 1.0)) for _ in range(3)]
+left = sum(answers(*one) for one in racing)
+session = Session.open(path)
+assert left == len(session.ledger) == 14, (left, len(session.ledger))
+
+# a disk that fills up
+path = folder + "/filled"
+session = Session.open(path, table, DP(1.0))
+def filling(told):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + 8192,) * 2)
+    session = Session.open(path, table)
+    while True:
+        try:
+            session.ask(Marginals(2), 2.0**-7)
+        except OSError:
+            told(), told()
+            break
+        told()
+left = answers(*child(filling)) - 2
+assert 0 < left == len(session.ledger) == session.ledger.answered.sum(), (left, session.ledger)
+session.ask(Marginals(2), session.remaining)
+print("held")
+"""
+
+
+def test_killed_racing_or_out_of_disk_no_spend_is_forgotten(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESSES, tmp_path], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "held\n", done.stderr
+
+
+# Prices, beside explicit linear algebra over the universe
+
+
+def _dense(workload):
+    cells = np.arange(DOMAIN.size)
+    asked = linear(workload, DOMAIN)
+    return np.stack([asked.sums(DOMAIN, np.array([t]), np.ones(1)) for t in cells], axis=1)
+
+
+def _worst(history, asked, v, alpha, known):
+    """The largest standard error of `asked` after answers of variance v to all of it."""
+    rows, noise = [_dense(asked)], [np.full(len(linear(asked, DOMAIN)), v)]
+    if history is not None:
+        rows.append(_dense(history.workload))
+        noise.append(history.variances)
+    q, noise, p = np.concatenate(rows), np.concatenate(noise), np.full(24, 1 / 24)
+    prior = np.diag(p) - known * np.outer(p, p)
+    if alpha < inf:
+        gain = q @ (alpha**2 * prior)
+        left = alpha**2 * prior - gain.T @ np.linalg.solve(gain @ q.T + np.diag(noise), gain)
+    else:  # least squares; with the total known, x moves within sum 0
+        basis = np.linalg.svd(np.ones((1, 24)))[2][known:].T
+        design = q @ basis
+        left = basis @ np.linalg.pinv((design.T / noise) @ design, rcond=1e-12) @ basis.T
+    return np.sqrt(np.diag(rows[0] @ left @ rows[0].T).max())
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("alpha", [30.0, inf])
+@pytest.mark.parametrize(
+    "bought", [(), (Marginals(1),), (Marginals(1), RandomMarginalRanges(9))]
+)
+@pytest.mark.parametrize(
+    "asked",
+    [Marginals(2), Products.of(DOMAIN, [{}, {"a": (0, 2)}, {"b": (0, 1), "c": (1, 2)}])],
+)
+def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought, asked):
+    session = begin(path, 50.0, total=float(COUNTS.sum()) if known else None)
+    for workload in bought:
+        session.ask(workload, 0.5)
+    history = session.bank if bought else None
+    moved = linear(asked, DOMAIN).sensitivity(DOMAIN)
+    for error in (1.0, 4.0):
+        price = session.price(asked, error, alpha)
+        now = _worst(history, asked, 1e14, alpha, known)
+        if price == 0:
+            assert now <= error * (1 + 1e-6)
+            continue
+        least = 2 * (moved / price) ** 2
+        assert _worst(history, asked, least, alpha, known) == pytest.approx(error, rel=1e-4)
+        assert _worst(history, asked, least * 1.01, alpha, known) > error
+    session.ask(asked, price or 1.0)
+    assert session.recall(asked, alpha)[1].max() <= error * (1 + 1e-7)
+    assert session.price(asked, error * (1 + 1e-6), alpha) == 0.0
+
+
+def test_a_price_beyond_the_budget_says_so_and_what_is_known_counts(path):
+    session = begin(path)
+    with pytest.raises(
+        ValueError, match=r"error = 0.1 costs epsilon = 14.1\d+, but 1.0 remain"
+    ):
+        session.price(ONE, 0.1)
+    fresh = session.price(ONE, 3.0)
+    session.ask(ONE, 0.4)
+    assert 0 < session.price(ONE, 3.0) < fresh
+    for error in (0.0, -1.0, float("nan"), inf, "much"):
+        with pytest.raises(ValueError, match="error"):
+            session.price(ONE, error)
+
+
+def test_an_empty_bank_says_so_unless_a_prior_speaks(path):
+    session = begin(path)
+    with pytest.raises(ValueError, match="empty"):
+        session.recall(ONE)
+    with pytest.raises(ValueError, match="empty"):
+        session.bank  # noqa: B018
+    values, errors = Session.open(path.with_name("told"), table(), DP(1.0), total=100.0).recall(
+        ONE
+    )
+    assert values[0] == pytest.approx(50) and errors[0] == pytest.approx(100 * 0.5)
+
+
+def test_what_the_bank_cannot_tell_has_no_finite_error(path):
+    session = begin(path)
+    session.ask(ONE, 0.5)
+    _, errors = session.recall(Products.of(DOMAIN, [{"b": (0, 1)}, {"a": (0, 2)}]))
+    assert errors[0] == inf and errors[1] < inf
+
+
+def test_a_prior_may_come_from_the_bank(path):
+    from workbench.inference import product_prior
+
+    session = begin(path, 9.0, total=float(COUNTS.sum()))
+    session.ask(Marginals(1), 5.0)
+    again = Session.open(path, prior=product_prior(session.bank))
+    assert again.recall(Marginals(2), 1.0)[0] != pytest.approx(
+        session.recall(Marginals(2), 1.0)[0]
+    )

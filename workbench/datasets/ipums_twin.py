@@ -1,0 +1,159 @@
+"""IPUMSTwin: made-up adults over the nine domains of a census extract."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.domain import Domain
+from workbench.table import Bound, SparseTable
+from workbench.value import parameter, value
+
+LABELS: dict[str, tuple[str, ...] | range | None] = {
+    "Age": range(16, 95),
+    "Gender": ("Female", "Male"),
+    "Education": range(1, 18),
+    "Birthplace": None,
+    "Race": None,
+    "Workclass": None,
+    "Marital": (
+        "Never married",
+        "Married",
+        "Spouse absent",
+        "Separated",
+        "Divorced",
+        "Widowed",
+    ),
+    "Occupation": None,
+    "Salary": range(50),
+}
+SIZES = (79, 2, 17, 51, 9, 7, 6, 50, 50)
+NATIVE = 0.86  # born where the census is taken: code 0
+GROWTH, SPREAD = 0.085, 0.55  # log salary: by a year of education, and what nothing explains
+
+
+@value
+class IPUMSTwin:
+    """500,000 made-up adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
+
+    What is matched to print: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50; ages
+    from 16, education from 1, salary from 0) and the number of tuples. What is ours is the dependence,
+    drawn attribute by attribute. Ages thin out from 40 on; women outlive men. 86 % are born in code 0,
+    the others in proportion to 1/r of the r-th place, and race goes with the place. Education is
+    around 11.5, less for the old, with heaps at 9 and 13. Marriage, divorce and widowhood come with
+    age. Who does not work (workclass 0, by age and gender) has occupation 0 and salary 0; occupations
+    go with education and gender; salaries are lognormal around what education, age, gender and
+    occupation say, and 49 is "49 or more".
+
+    One unit is one person, in one cell. Made up, so public. Takes half a second.
+    Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
+    """
+
+    cite: ClassVar[str] = "chen2012"
+    truth_public: ClassVar[bool] = True
+
+    records: int = parameter(500_000, 1, 10**8, integer=True, unit="people")
+    seed: int = parameter(0, 0, integer=True)
+
+    @property
+    def domain(self) -> Domain:
+        """The paper's nine attributes, as in its Figure 1."""
+        return Domain(tuple(LABELS), SIZES, tuple(LABELS.values()))
+
+    def load(self) -> SparseTable:
+        """The table, the same for the same parameters."""
+        rng, domain = np.random.default_rng(self.seed), self.domain
+        keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
+        ones = np.ones(len(keys), np.int64)
+        return SparseTable.from_keys(domain, keys, ones, Bound(1), truth_public=True)
+
+
+def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
+    """Codes of n people, attribute by attribute, each given those before."""
+    ages, schooling = np.arange(16, 95), np.arange(1, 18)
+    age = _drawn(1 / (1 + np.exp((ages - 62) / 11))[None], np.zeros(n, np.int64), rng)
+    years = ages[age]
+    male = 0.505 - 0.0035 * np.maximum(ages - 50, 0)
+    gender = _drawn(np.stack([1 - male, male], axis=1), age, rng)
+    place = 1 / np.arange(1, 51)
+    places = np.append(NATIVE, (1 - NATIVE) * place / place.sum())
+    born = _drawn(places[None], np.zeros(n, np.int64), rng)
+    race = _drawn(_races(), born, rng)
+    # education by age and by whether one was born here
+    middle = 11.7 - 0.045 * np.maximum(ages - 45, 0) - 0.6 * np.maximum(20 - ages, 0)
+    middle = np.stack([middle, middle - 0.8], axis=1).ravel()
+    school = np.exp(-0.5 * ((schooling - middle[:, None]) / 2.7) ** 2)
+    school *= 1 + 2.5 * (schooling == 9) + 1.5 * (schooling == 13)
+    education = _drawn(school, 2 * age + (born > 0), rng)
+    marital = _drawn(_marriages(ages), 2 * age + gender, rng)
+    work = _drawn(_works(ages), (2 * age + gender) * 2 + (education >= 12), rng)
+    rank = np.linspace(4, 16, 49)  # schooling that each occupation asks for
+    leaning = np.sin(np.arange(49) * 2.4)  # of men, above 0, or of women
+    fit = -0.5 * ((schooling[:, None] - rank) / 2.2) ** 2
+    popular = -0.6 * np.log(1 + np.arange(49) * 19 % 49)
+    jobs = fit[:, None, :] + popular + np.array([-0.9, 0.9])[:, None] * leaning
+    drawn = _drawn(np.exp(jobs).reshape(34, 49), 2 * education + gender, rng)
+    works = work > 0
+    occupation = np.where(works, drawn + 1, 0)
+    pay = 1.55 + GROWTH * schooling[education] + 0.18 * gender + 0.02 * (rank[drawn] - 10)
+    pay += 0.035 * np.minimum(years - 16, 30) - 0.012 * np.maximum(years - 55, 0)
+    pay += SPREAD * rng.standard_normal(n)
+    salary = np.where(works, np.clip(np.exp(pay), 1, 49), 0).astype(np.int64)
+    return [age, gender, education, born, race, work, marital, occupation, salary]
+
+
+def _drawn(
+    weights: Float[np.ndarray, "rows codes"],
+    row: Int[np.ndarray, " n"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " n"]:
+    """A code for each of n, in proportion to the weights of its row: one sorted search."""
+    steps = np.cumsum(weights, axis=1)
+    steps /= steps[:, -1:]
+    steps[:, -1] = 1
+    flat = (steps + np.arange(len(steps))[:, None]).ravel()
+    # u < 1 and the row's last step is row + 1, so that none leaves its row, but by rounding
+    at = np.searchsorted(flat, row + rng.random(len(row)), side="right")
+    return np.clip(at - row * weights.shape[1], 0, weights.shape[1] - 1)
+
+
+def _races() -> Float[np.ndarray, "places races"]:
+    """Of people born in each place: natives as a whole, the others mostly of one."""
+    natives = np.array([0.80, 0.115, 0.012, 0.004, 0.003, 0.008, 0.033, 0.020, 0.005])
+    away = 0.2 * natives + 0.8 * np.eye(9)[(np.arange(50) * 4 + 6) % 9]
+    return np.concatenate([natives[None], away])
+
+
+def _marriages(ages: Int[np.ndarray, " ages"]) -> Float[np.ndarray, "ages·genders states"]:
+    single = 0.06 + 0.94 / (1 + np.exp((ages - 26) / 4.0))
+    rows = []
+    for widows in (0.055, 0.018):  # women, men
+        widowed = widows / (widows + np.exp(-(ages - 62) / 8.0))
+        divorced = 0.16 * (1 - np.exp(-np.maximum(ages - 22, 0) / 14))
+        left = (1 - single) * (1 - widowed)
+        states = [
+            single,
+            left * (1 - divorced) * 0.95,
+            left * 0.02,
+            left * 0.03,
+            left * divorced,
+        ]
+        rows.append(np.stack([*states, (1 - single) * widowed], axis=1))
+    return np.stack(rows, axis=1).reshape(-1, 6)
+
+
+def _works(
+    ages: Int[np.ndarray, " ages"],
+) -> Float[np.ndarray, "ages·genders·schooling classes"]:
+    kinds = np.array(
+        [[0.76, 0.08, 0.03, 0.06, 0.05, 0.02], [0.58, 0.09, 0.06, 0.13, 0.10, 0.04]]
+    )
+    active = 1 / (1 + np.exp(-(ages - 18) / 1.5)) / (1 + np.exp((ages - 65) / 3.5))
+    rows = []
+    for share in (0.74, 0.90):  # women, men
+        for kind, more in zip(kinds, (0.94, 1.06), strict=True):
+            at_work = (active * share * more)[:, None]
+            rows.append(np.concatenate([1 - at_work, at_work * kind], axis=1))
+    return np.stack(rows, axis=1).reshape(-1, 7)

@@ -1,0 +1,35 @@
+"""Leaves whose counts are at least 0 and add up to what the noisy ones do.
+
+Source     the projection on a simplex, by water-filling (Held, Wolfe & Crowder, Mathematical
+           Programming 1974), in whole numbers.
+Differs    what does not divide evenly goes to the first of the largest counts, in the order of keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.estimates import Leaves
+
+
+def balanced(leaves: Leaves) -> Leaves:
+    """The whole counts >= 0 closest to the noisy ones among those of the same sum (0 if that is below).
+
+    Negative counts that are set to 0 leave too many records: half the noise of every empty leaf. All
+    counts then lose alike, down to 0, until the sum is right. Standard errors have no closed form any
+    more.
+    """
+    if not isinstance(leaves, Leaves):
+        raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
+    total, counts = max(0, int(leaves.values.sum())), leaves.values
+    low, high = 0, max(1, int(counts.max(initial=0)))
+    while high - low > 1:  # the largest loss that leaves enough
+        loss = (low + high) // 2
+        enough = int(np.maximum(counts - loss, 0).sum()) >= total
+        low, high = (loss, high) if enough else (low, loss)
+    counts = np.maximum(counts - low, 0)
+    over = int(counts.sum()) - total
+    counts[np.argsort(-counts, kind="stable")[:over]] -= 1
+    return replace(leaves, values=counts, decay=None)

@@ -1,0 +1,63 @@
+"""Flipping: randomised response on bits, one for each code of each attribute.
+
+Guarantee  ε-DP for each tuple by itself (relation local): two tuples differ in two bits of each
+           attribute at most. The attributes of two codes and more share ε equally.
+Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+Source     Mishra & Sandler, PODS 2006; compared with by Chen, Zhou & Bhowmick, EDBT 2012, section 5.2.
+Differs    the budget is the tuple's: the paper's γ = e for each of nine attributes is DP(9). It says
+           only "bit-vector"; here one bit a code. Bits are published, not sketches of them.
+           Reports come as a multiset.
+Cost       some 7 random words for 64 bits, a bit for each tuple and code, and one sort.
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.domain import Domain
+from workbench.estimates import BitReports
+from workbench.mechanism import Release, pure_budget, sensitivity
+from workbench.privacy import DP, LOCAL
+from workbench.table import SparseTable
+from workbench.value import value
+
+
+@value
+class Flipping:
+    """Publish each tuple as bits, each of them flipped at random."""
+
+    budget: DP = pure_budget()
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "mishra2006"
+    relation: ClassVar[str] = LOCAL
+
+    def flipped(self, domain: Domain) -> float:
+        """f = 1/(1 + e^(ε/2d)), the chance of each bit: then ((1 − f)/f)^2d = e^ε."""
+        used = max(1, sum(n > 1 for n in domain.shape))
+        return 1 / (1 + exp(min(self.budget.epsilon / (2 * used), 700)))
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the reports."""
+        if sensitivity(table) != 1:
+            raise ValueError(
+                f"a table of bound {table.bound!r} is not allowed: Flipping protects each tuple by "
+                "itself, so need one tuple a unit, l1 = 1"
+            )
+        bits, (flipped,), receipt = noise.randomised_response(
+            table.keys,
+            table.counts,
+            table.domain,
+            epsilon=self.budget.epsilon,
+            law="flipping",
+            rng=rng,
+        )
+        return Release(BitReports(table.domain, bits, flipped), (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """It has no further parameters."""
+        return cls(budget)

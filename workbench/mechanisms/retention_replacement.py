@@ -1,0 +1,67 @@
+"""Retention replacement: randomised response that keeps each value, or draws it uniformly.
+
+Guarantee  ε-DP for each tuple by itself (relation local: its report tells its values apart by e^ε at
+           most, whoever collects it). The attributes of two codes and more share ε equally.
+Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+Source     Agrawal, Srikant & Thomas, SIGMOD 2005; compared with by Chen, Zhou & Bhowmick, EDBT 2012,
+           section 5.2, after Evfimievski, Gehrke & Srikant, PODS 2003.
+Differs    the budget is the tuple's. Chen et al. take γ = e, most likely for each attribute: on nine
+           attributes that is DP(9). Reports come as a multiset.
+Cost       a coin for each tuple and attribute, and one sort.
+"""
+
+from __future__ import annotations
+
+from math import expm1
+from typing import ClassVar, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.domain import Domain
+from workbench.estimates import Reports
+from workbench.mechanism import Release, pure_budget, sensitivity
+from workbench.privacy import DP, LOCAL
+from workbench.table import SparseTable
+from workbench.value import value
+
+
+@value
+class RetentionReplacement:
+    """Publish each tuple with some of its values replaced."""
+
+    budget: DP = pure_budget()
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "agrawal2005"
+    relation: ClassVar[str] = LOCAL
+
+    def kept(self, domain: Domain) -> tuple[float, ...]:
+        """p of each attribute, the chance to be kept: (γ − 1)/(γ − 1 + |A|), γ = e^(ε/d).
+
+        A value is reported as itself with p + (1 − p)/|A| and as another with (1 − p)/|A|: γ apart.
+        """
+        used = max(1, sum(n > 1 for n in domain.shape))
+        more = expm1(min(self.budget.epsilon / used, 700))
+        return tuple(more / (more + n) if n > 1 else 1.0 for n in domain.shape)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the reports."""
+        if sensitivity(table) != 1:
+            raise ValueError(
+                f"a table of bound {table.bound!r} is not allowed: RetentionReplacement protects each "
+                "tuple by itself, so need one tuple a unit, l1 = 1"
+            )
+        keys, kept, receipt = noise.randomised_response(
+            table.keys,
+            table.counts,
+            table.domain,
+            epsilon=self.budget.epsilon,
+            law="retention",
+            rng=rng,
+        )
+        return Release(Reports(table.domain, keys, kept), (receipt,), self, table.bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """It has no further parameters."""
+        return cls(budget)

@@ -1,0 +1,24 @@
+"""How far a release is from the truth: values that take (truth, estimate) and give a number.
+
+Both sides answer the same workload. An error against the truth is an exact function of private data,
+so metrics refuse unless the table is public or says `truth_public`.
+"""
+
+from workbench.metrics.answers import HeldCells as HeldCells
+from workbench.metrics.answers import MeanAbsoluteError as MeanAbsoluteError
+from workbench.metrics.answers import MeanSignedError as MeanSignedError
+from workbench.metrics.answers import MeanSquaredError as MeanSquaredError
+from workbench.metrics.answers import MedianRelativeError as MedianRelativeError
+from workbench.metrics.answers import SquaredError as SquaredError
+from workbench.metrics.counts import ContextShare as ContextShare
+from workbench.metrics.counts import KLDivergence as KLDivergence
+from workbench.metrics.counts import MeanSquaredCountError as MeanSquaredCountError
+from workbench.metrics.counts import SampledSize as SampledSize
+from workbench.metrics.counts import TopPrecision as TopPrecision
+from workbench.metrics.counts import breakdown as breakdown
+from workbench.metrics.points import CommuteDistances as CommuteDistances
+from workbench.metrics.points import EarthMover as EarthMover
+from workbench.metrics.points import great_circle as great_circle
+from workbench.metrics.strings import RecoveredFraction as RecoveredFraction
+from workbench.metrics.strings import found_strings as found_strings
+from workbench.metrics.strings import recovered_by_frequency as recovered_by_frequency

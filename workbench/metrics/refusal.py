@@ -1,0 +1,16 @@
+"""Exact truth leaves by no side door: comparisons need data whose truth is public."""
+
+from __future__ import annotations
+
+from workbench.interactions import Interactions
+from workbench.records import Records
+from workbench.table import PUBLIC, SparseTable
+
+
+def refuse_private(truth: SparseTable | Interactions | Records) -> None:
+    """A ValueError unless the truth may be shown beside a release."""
+    if truth.bound is not PUBLIC and not truth.truth_public:
+        raise ValueError(
+            "this table does not say truth_public: an error against it is an exact function of private "
+            "data and would leak it; `advise` works from public quantities"
+        )
