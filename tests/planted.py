@@ -164,4 +164,54 @@ MISTAKES = (
         "test_dirichlet.py::test_receipts_and_answers",
         "synthetic data drawn with floating point is saved as if its guarantee were exact",
     ),
+    Mistake(
+        "decisions priced for one record",
+        "mechanisms/improved_adaptive_histogram.py",
+        "                l1=l1,\n",
+        "                l1=1,\n",
+        "test_adaptive.py::test_every_look_is_priced_for_what_a_unit_moves",
+        "a unit of four records is split off by decisions whose noise hides one",
+    ),
+    Mistake(
+        "children that are never empty",
+        "records.py",
+        "stays[spawning] = False",
+        "pass",
+        "test_adaptive.py::test_empty_nodes_that_are_split_leave_a_partition",
+        "an empty node that was split is counted once more, above its own children",
+    ),
+    Mistake(
+        "a discount that forgets the noise",
+        "mechanisms/improved_adaptive_histogram.py",
+        "least = ceil(self.threshold + log(2) * l1 / each)",
+        "least = ceil(self.threshold)",
+        "test_adaptive.py::test_a_discount_below_the_bound_is_refused",
+        "Theorem 3 needs counts to fall by ln 2/ε more than the threshold",
+    ),
+    Mistake(
+        "a bound that is believed",
+        "interactions.py",
+        "        l = min(most, _MOST)  # noqa: E741  (nobody has more)\n"
+        "        size = np.minimum(self.per_user(), l).sum()\n"
+        "        columns = self.users, self.items, self.contexts\n"
+        "        if size < len(self):\n"
+        "            kept = _empty(size, columns)\n"
+        "            _sample",
+        "        l = min(l, _MOST)  # noqa: E741  (nobody has more)\n"
+        "        size = np.minimum(self.per_user(), l).sum()\n"
+        "        columns = self.users, self.items, self.contexts\n"
+        "        if size < len(self):\n"
+        "            kept = _empty(size, columns)\n"
+        "            _sample",
+        "test_sampling.py::test_a_bound_that_is_not_true_is_made_true",
+        "noise is for as many records as the caller says that a user has, not for what is counted",
+    ),
+    Mistake(
+        "popularity learnt for one record",
+        "mechanisms/hpa.py",
+        "few.item_counts(), l1=sensitivity(few)",
+        "few.item_counts(), l1=1",
+        "test_sampling.py::test_every_look_is_priced_for_what_a_user_moves",
+        "what items are popular is learnt from d records of a user, and the noise hides one",
+    ),
 )

@@ -452,3 +452,22 @@ def test_module_docstring_doctests():
     import doctest
 
     assert doctest.testmod(fpa).failed == 0 and doctest.testmod(gs).failed == 0
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_the_rounding_of_a_transform_is_paid_for(k, monkeypatch):
+    """Noise is for the coefficients, what the transform rounds, and a step of the grid for each."""
+    seen, real = [], noise.laplace
+
+    def look(values, **told):
+        seen.append(told)
+        return real(values, **told)
+
+    monkeypatch.setattr(noise, "laplace", look)
+    mechanism, data = FPA(DP(1.0), bound=3, k=k), crowd()
+    mechanism(data, np.random.default_rng(0))
+    kept = mechanism.kept(data, np.random.default_rng(0))
+    for told, n in zip(seen, (data.domain.shape[0], data.domain.size), strict=True):
+        taken = min(k, n)
+        least = mechanism.l1(taken, n, kept.bound) + 2 * taken**0.5 * mechanism.rounded(n)
+        assert told["l0"] == taken and told["l1"] >= least

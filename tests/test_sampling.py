@@ -17,6 +17,7 @@ from workbench import (
     RandomSubsets,
     Ranges,
     Release,
+    noise,
 )
 from workbench.estimates import Sequence, Tables
 from workbench.mechanisms import HPA, LPA, SRA
@@ -131,6 +132,54 @@ def test_noise_is_for_what_one_user_can_have():
         release = LPA(B, 5)(made(bound=bound), seeded())
         assert release.estimate.items.variance == variance(l1, 0.5, "geometric")
         assert release.bound.l1 == l1
+        kept = LPA(B, 5).kept(made(bound=bound), seeded())
+        assert kept.per_user().max() <= l1  # cut to what the noise is for, whatever is said
+
+
+@pytest.mark.parametrize("d, l1", [(2, 2), (5, 3)])
+def test_every_look_is_priced_for_what_a_user_moves(d, l1, monkeypatch):
+    """HPA's popularity costs as much as d records of a user, and its counts as l."""
+    seen, real = [], noise.geometric
+
+    def look(values, *, l1, epsilon, rng):
+        seen.append((l1, epsilon))
+        return real(values, l1=l1, epsilon=epsilon, rng=rng)
+
+    monkeypatch.setattr(noise, "geometric", look)
+    release = HPA(B, 3, d)(made(bound=Bound(3, 3, 3)), seeded())
+    assert seen[0] == (l1, pytest.approx(0.1)) and [x for x, _ in seen] == [l1, 3, 3]
+    assert sum(e for _, e in seen) == pytest.approx(release.privacy.epsilon)
+
+
+@pytest.mark.parametrize("bound", [Bound(1), Bound(2, 2, 2), Bound(3, 1), Bound(4, 0.5)])
+def test_a_bound_that_is_not_true_is_made_true(bound):
+    """A user with ten records of two items, whatever the caller says of them."""
+    data = Interactions.from_codes(
+        Domain(("item", "day"), (4, 2)), [0] * 10, [0, 1] * 5, [0] * 10, bound
+    )
+    for kept in (
+        data.bounded(8, seeded()),
+        data.once(seeded()),
+        data.picked(8, np.arange(4), seeded()),
+        SRA(B, 8).kept(data, seeded()),
+        HPA(B, 8, 2).kept(data, seeded()),
+        LPA(B, 8).kept(data, seeded()),
+    ):
+        counts = kept.item_counts()
+        assert counts.sum() <= kept.bound.l1 and counts.max() <= kept.bound.linf
+    if bound.l1 >= 2:
+        table = data.pairs(seeded())
+        assert table.counts.sum() <= table.bound.l1 and table.counts.max() <= table.bound.linf
+
+
+@pytest.mark.parametrize("start", [2**53, 2**60, 2**63 - 50, 2**64 - 100])
+def test_users_with_large_numbers_are_apart(start):
+    users = np.array([start + k for k in range(99)], np.uint64)
+    for order in (np.arange(99), np.arange(99)[::-1], np.argsort(np.arange(99) % 7)):
+        data = Interactions.from_codes(
+            Domain(("item", "day"), (4, 2)), users[order], [0] * 99, [0] * 99, UNBOUNDED
+        )
+        assert data.per_user().tolist() == [1] * 99
 
 
 def test_what_must_be_stated_is_refused_with_the_reason():

@@ -33,7 +33,9 @@ class Interactions:
     attributes, which are public. `bound` says how far one user moves the edge counts: Bound(M, 1) where
     a user has at most M records and no item twice, Bound(M, M, M) where items may repeat, `UNBOUNDED`
     where nobody counted, `PUBLIC` where nothing is left to protect; there is no default.
-    `truth_public` says that exact counts may be shown beside a release.
+    `truth_public` says that exact counts may be shown beside a release, `distinct` that whoever made it
+    has checked that no user has an item twice. What samples the records cuts users to a stated bound,
+    and believes no more than it has cut or checked.
     """
 
     domain: Domain
@@ -42,6 +44,7 @@ class Interactions:
     contexts: Int[np.ndarray, " records"]
     bound: Bound | Unbounded | Public
     truth_public: bool = False
+    distinct: bool = False
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Unbounded | Public):
@@ -169,7 +172,7 @@ class Interactions:
                 build = _Builder(domain, names, file.metadata.num_rows)
                 for batch in file.iter_batches(_BATCH, columns=[*dict.fromkeys(names)]):
                     build.add([batch.column(c) for c in names])
-        except pyarrow.ArrowInvalid as e:
+        except (pyarrow.ArrowException, OSError) as e:
             raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
         return cls(domain, *build.columns(), bound, truth_public)
 
@@ -225,17 +228,13 @@ class Interactions:
         """At most so many records has one user; None where nobody counted."""
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
-    @property
-    def _distinct(self) -> bool:
-        """Whether no user has an item twice."""
-        return isinstance(self.bound, Bound) and self.bound.linf == 1
-
     def _kept(self, columns: tuple, most: int, distinct: bool) -> Interactions:
         """Some of the records: at most so many a user."""
         bound = self.bound
         if bound is not PUBLIC:
             bound = Bound(most, 1) if distinct else Bound(most, most, most)
-        return Interactions(self.domain, *map(sealed, columns), bound, self.truth_public)
+        columns = map(sealed, columns)
+        return Interactions(self.domain, *columns, bound, self.truth_public, distinct)
 
     def bounded(self, l: int, rng: np.random.Generator | None = None) -> Interactions:  # noqa: E741
         """At most `l` records of each user: all, or l of them at random without replacement.
@@ -244,28 +243,25 @@ class Interactions:
         """
         l = _whole("l", l)  # noqa: E741
         most = l if self._most is None else min(l, self._most)
-        l = min(l, _MOST)  # noqa: E741  (nobody has more)
+        l = min(most, _MOST)  # noqa: E741  (nobody has more)
         size = np.minimum(self.per_user(), l).sum()
         columns = self.users, self.items, self.contexts
         if size < len(self):
             kept = _empty(size, columns)
             _sample(self._starts, l, _state(rng), *columns, *kept)
             columns = kept
-        return self._kept(columns, most, self._distinct)
+        return self._kept(columns, most, self.distinct)
 
     def once(self, rng: np.random.Generator | None = None) -> Interactions:
         """One record of each user and item: where there are several, one at random."""
-        most = (
-            self.domain.shape[0]
-            if self._most is None
-            else min(self._most, self.domain.shape[0])
-        )
+        items = self.domain.shape[0]
         columns = self.users, self.items, self.contexts
-        if not self._distinct:
+        if not self.distinct:
             kept = _empty(len(self), columns)
             size = _once(self._starts, self.domain.shape[0], _state(rng), *columns, *kept)
             columns = tuple(c[:size].copy() for c in kept)
-        return self._kept(columns, most, True)
+        made = self._kept(columns, items, True)
+        return made if self._most is None else made.bounded(min(self._most, items), rng)
 
     def picked(
         self,
@@ -290,7 +286,8 @@ class Interactions:
         if scores.dtype.kind == "f" and np.isnan(scores).any():
             raise ValueError(f"scores: that of item {int(np.isnan(scores).argmax())} is NaN")
         most = l if self._most is None else min(l, self._most)
-        l = min(l, _MOST)  # noqa: E741  (nobody has more)
+        l = min(most, _MOST)  # noqa: E741  (nobody has more)
+        random = min(random, l)
         size = np.minimum(self.per_user(), l).sum()
         columns = self.users, self.items, self.contexts
         if size < len(self):
@@ -298,14 +295,15 @@ class Interactions:
             kept = _empty(size, columns)
             _pick(self._starts, l - random, random, ranks, _state(rng), *columns, *kept)
             columns = kept
-        return self._kept(columns, most, self._distinct)
+        return self._kept(columns, most, self.distinct)
 
-    def pairs(self) -> SparseTable:
+    def pairs(self, rng: np.random.Generator | None = None) -> SparseTable:
         """Item–item edges: how many pairs of records of one user fall on each pair of items.
 
         Pairs are unordered: the smaller code stands first, and two records of one item meet on the
         diagonal. A user with l records makes l(l−1)/2 pairs, which is how far they move the table:
         any mechanism on sparse tables releases it. Bound the users first: memory is 8 bytes a pair.
+        Whoever has more records than the bound says is cut at random.
         """
         most = self._most
         if self.bound is not PUBLIC and (most is None or most < 2):
@@ -313,13 +311,15 @@ class Interactions:
                 f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
                 "l(l-1)/2 pairs are what one user can change; use bounded(l)"
             )
+        if most is not None and self.per_user().max(initial=0) > most:
+            return self.bounded(most, rng).pairs()
         (name, _), (m, _) = self.domain.attributes, self.domain.shape
         labels = self.domain.labels and self.domain.labels[:1] * 2
         domain = Domain((name, f"other {name}"), (m, m), labels)
         bound = self.bound
         if isinstance(bound, Bound):
             n = most * (most - 1) // 2
-            bound = Bound(n, 1) if self._distinct else Bound(n, n, n)
+            bound = Bound(n, 1) if self.distinct else Bound(n, n, n)
         sizes = self.per_user()
         keys = np.empty((sizes * (sizes - 1) // 2).sum(), np.int64)
         _pairs(self._starts, self.items, m, keys)
@@ -378,7 +378,7 @@ def _arrow(column: Any):
         return column.to_arrow()
     try:
         array = pa.Array.from_pandas(column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # values of several kinds
         array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
@@ -417,9 +417,15 @@ class _Builder:
 
     def _user(self, column) -> np.ndarray:
         import pyarrow as pa
+        import pyarrow.compute
 
         if pa.types.is_integer(column.type):
             return column.to_numpy()
+        if (
+            pa.types.is_floating(column.type)
+            and pa.compute.any(pa.compute.is_nan(column)).as_py()
+        ):
+            raise ValueError(f"column {self.names[0]!r}: a value is missing")
         column = _encode(column)
         known = self.known
         codes = [known.setdefault(v, len(known)) for v in column.dictionary.to_pylist()]
@@ -464,6 +470,10 @@ def _by_user(users: np.ndarray, items: np.ndarray, contexts: np.ndarray, own=Fal
 
     Those that nobody else holds are numbered where they are.
     """
+    if (
+        users.dtype == np.uint64
+    ):  # one to one; compared with other numbers it would become a float
+        users = users.view(np.int64)
     if len(users) and (users[1:] < users[:-1]).any():
         low, high = int(users.min()), int(users.max())
         if high - low > 4 * len(users) + 2**22:
@@ -520,7 +530,9 @@ def _below(s, n):
 def _number(users, out):
     """Sorted users become 0, 1, …; `out` may be `users`."""
     k = np.int32(0)
-    last = users[0] if users.size else 0
+    if users.size == 0:
+        return
+    last = users[0]
     for i in range(users.size):
         if users[i] != last:
             last = users[i]

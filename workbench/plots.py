@@ -92,7 +92,16 @@ SAMPLINGS = {  # of records of users, and what they are compared with
     "DFT": ("#E69F00", "^"),
     "GS": ("#009E73", "P"),
 }
-LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS
+PUBLISHED = {  # from noisy marginals, or tuple by tuple
+    "maximum entropy": ("#0072B2", "s"),
+    "SGD as printed": ("#56B4E9", "D"),
+    "retention": ("#D55E00", "v"),
+    "flipping": ("#E69F00", "^"),
+    "noisy marginals": ("#999999", "."),
+    "everyone alike": ("#999999", "X"),
+    "kernel PCA": ("#009E73", "P"),
+}
+LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 _DOTTED = {
     "non-negative H̄",
     "HB",
@@ -186,10 +195,14 @@ LABELS = {  # columns and metrics, as axes call them
     "ContextShare": "records (of all)",
     "alpha": "α (tuples)",
     "RMSE": "RMSE (tuples)",
+    "JointError": "error, cut at 1",
+    "dims": "attributes of a query, k",
     "queries": "past queries, m",
     "universe": "universe (cells)",
     "tuples": "tuples",
     "ProcessorTime": "processor time (s)",
+    "Price": "further ε",
+    "error": "error asked for (tuples)",
 }
 FRACTIONS = {
     "share",
@@ -206,7 +219,7 @@ FRACTIONS = {
     "SampledSize",
     "ContextShare",
 }  # shown in per cent
-_FROM_0_TO_1 = {"TopPrecision"}
+_FROM_0_TO_1 = {"TopPrecision", "JointError"}
 
 styled = mpl.rc_context(STYLE)
 

@@ -70,7 +70,7 @@ class Gathered:
         if domain.shape[0] <= 2**16:
             items = items.astype(np.uint16)
         kept = (sealed(column[order]) for column in (users, items, contexts))
-        return Interactions(domain, *kept, bound, truth_public)
+        return Interactions(domain, *kept, bound, truth_public, once and counts is None)
 
     def _refuse(self, domain: Domain, row: int) -> None:
         for path, lines, users, items, _ in self.blocks:

@@ -183,7 +183,7 @@ class InteractionsTwin:
         most = self.max_per_user
         bound = Bound(most, 1) if self.once else Bound(most, most, most)
         kept = map(sealed, (users, items, contexts))
-        return Interactions(self.domain, *kept, bound, self.truth_public)
+        return Interactions(self.domain, *kept, bound, self.truth_public, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
         """How many records each user has, most active first; they sum to `records` exactly."""

@@ -116,7 +116,7 @@ class NetflixPrize:
             kernels.scatter(*block, place, items, contexts)
         users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         bound, kept = Bound(self.domain.shape[0], 1), map(sealed, (users, items, contexts))
-        return Interactions(self.domain, *kept, bound, self.truth_public)
+        return Interactions(self.domain, *kept, bound, self.truth_public, distinct=True)
 
 
 def columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -99,7 +99,8 @@ class FPA:
 
     def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
-        kept = (data.once(rng) if self.once else data).bounded(self.bound, rng)
+        once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
+        kept = (data.once(rng) if once else data).bounded(self.bound, rng)
         sensitivity(kept)
         return kept
 

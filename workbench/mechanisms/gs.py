@@ -195,7 +195,7 @@ class GS:
         chosen = noise.public_words(len(records), rng=rng) <= np.uint64(last)
         own = np.repeat(chosen, records)
         columns = (sealed(c[own]) for c in (kept.users, kept.items, kept.contexts))
-        return Interactions(kept.domain, *columns, kept.bound, kept.truth_public)
+        return Interactions(kept.domain, *columns, kept.bound, kept.truth_public, kept.distinct)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -30,7 +30,8 @@ def shares() -> Any:
     """The field that splits a budget among items and edges."""
 
     def wrong(x) -> str | None:
-        good = isinstance(x, tuple) and len(x) == 2 and all(map(_number, x)) and min(x) > 0
+        good = isinstance(x, tuple) and len(x) == 2 and all(map(_number, x))
+        good = good and 0 < min(x) and max(x) < 1
         good = good and abs(fsum(x) - 1) < 1e-9
         return None if good else "need two shares > 0 that add up to 1, (items, edges)"
 
@@ -41,7 +42,7 @@ def sampling_factor() -> Any:
     """The field l: a whole number, or what `suggested` finds from public facts."""
 
     def wrong(x) -> str | None:
-        whole = isinstance(x, int) and not isinstance(x, bool) and x >= 1
+        whole = isinstance(x, int) and not isinstance(x, bool) and 1 <= x <= 2**53
         return None if whole or x == "suggested" else "need a whole number >= 1, or 'suggested'"
 
     return parameter(check=wrong, unit="records", doc="at most so many records of each user")
@@ -69,7 +70,7 @@ def popular() -> Any:
 def needed_bound() -> Any:
     """The field M of a mechanism whose noise is in proportion to it."""
     return parameter(
-        None, 1, integer=True, unit="records", doc="M, of each user; public, enforced"
+        None, 1, 2**53, integer=True, unit="records", doc="M, of each user; public, enforced"
     )
 
 
@@ -84,7 +85,9 @@ def refuse_unbounded(mechanism: Any) -> None:
 
 
 def _number(x) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and isfinite(x)
+    if isinstance(x, int) and not isinstance(x, bool):
+        return abs(x) < 2**1023
+    return isinstance(x, float) and isfinite(x)
 
 
 def suggested(mechanism: Any, items: int, epsilon: float) -> int:
