@@ -162,7 +162,7 @@ def test_another_file_under_the_same_name_is_measured_again(tmp_path, monkeypatc
 DECIDE = (
     "mechanisms/priority_sampling mechanisms/laborious noise/priorities noise/kernels".split()
 )
-DECIDE += "datasets/gaussian_sparse metrics/answers workload/__init__".split()
+DECIDE += "datasets/gaussian_sparse metrics/answers workload/queries".split()
 DECIDE += "estimates/summary experiment".split()
 
 

@@ -41,7 +41,8 @@ OURS = (
     "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
     "c-c6-1 c-th h-ex h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4 "
     "a-5-1 a-5-2 a-5-3 a-4 a-6 a-7 a-8-1 a-8-2 a-10 a-t1 a-th3 "
-    "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2"
+    "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2 "
+    "n-2a n-2b n-2c n-3 n-4 n-5 n-6a n-6b n-7"
 ).split()
 each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
 

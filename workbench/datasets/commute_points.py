@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from workbench.datasets.onthemap import OnTheMap
     from workbench.hierarchy import Quadtree
     from workbench.records import Records
 
@@ -60,7 +59,7 @@ class CommutePoints:
     cite: ClassVar[str] = "lodes7"
     truth_public: ClassVar[bool] = True
 
-    dataset: OnTheMap = parameter(check=_pairs_of_blocks, doc="the jobs")
+    dataset: Any = parameter(check=_pairs_of_blocks, doc="the jobs: an OnTheMap")
     depth: int = parameter(16, 1, 32, integer=True, unit="levels")
 
     @cached_property

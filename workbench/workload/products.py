@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int, Num
 
 from workbench.domain import Domain
 from workbench.value import parameter, read_only, sealed, value
-from workbench.workload import Boxes, Ranges, Subsets, _told
+from workbench.workload.queries import Boxes, Ranges, Subsets, _told
 
 _DENSE = 2**22  # cells that are laid out in full at a time: 32 MiB
 _PIECES = 2**22  # terms that ranges or subsets may become

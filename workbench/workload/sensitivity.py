@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload import Workload
 from workbench.workload.products import Products, TableQueries, Together, _peaks, linear
+from workbench.workload.queries import Workload
 
 _LAID_OUT = 2**21  # cells
 _PAIRS = 2**27  # of tuples, times queries, that are compared one by one
