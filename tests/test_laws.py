@@ -93,7 +93,9 @@ def given(cls, data):
     """The table as what the mechanism takes."""
     if cls.takes is Records:
         return Records(Quadtree(2, 3), data.keys.astype(np.uint64), data.counts, data.bound)
-    if cls.takes is Interactions:  # a user each; the last two cells are one user's, if there may be
+    if (
+        cls.takes is Interactions
+    ):  # a user each; the last two cells are one user's, if there may be
         places = np.repeat(data.keys, data.counts)
         users = np.arange(len(places))
         users[-1:] -= data.bound is not PUBLIC and data.bound.l0 == 2 and len(data) == 3

@@ -341,3 +341,27 @@ def test_the_twin_has_the_papers_domains_and_dependence():
 
 def test_census_income_has_the_nine_attributes():
     assert len(datasets.CensusIncome().domain.shape) == 9
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("count", [1, 2, 2**40])
+def test_zeros_hide_no_factor_that_overflows(count):
+    """A term of 0 whose other factor is huge would be NaN on some tables, and told apart."""
+    domain = Domain(("a", "b"), (3, 4))
+    with pytest.raises(ValueError, match="1e100"):
+        Products.of(domain, [{"a": [1e308] * 3, "b": [0.0] * 4}, {}])
+    asked = Products.of(domain, [{"a": [1e99] * 3, "b": [0.0] * 4}, {}])
+    table = SparseTable.from_keys(domain, [0], [count], Bound(1, 1))
+    assert not asked.whole
+    answers = table.answer(asked)
+    assert answers.tolist() == [0, count]
+
+
+def test_attributes_beyond_the_bits_of_a_word_are_attributes():
+    names = (*(f"x{i}" for i in range(70)), "z")
+    domain = Domain(names, (*(1,) * 70, 4))
+    asked = Products.of(domain, [[(1000.0, {"z": {0}}), (-1.0, {})], {"z": {1}}])
+    table = SparseTable.from_keys(domain, [1, 2], [5, 7], Bound(1, 1))
+    assert table.answer(asked).tolist() == [-12, 5]
+    assert asked.units(domain, table.keys, table.counts, 1.0).tolist() == [-12, 5]
+    assert asked.sensitivity(domain) == 999

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -229,7 +230,7 @@ def test_a_lock_beside_the_data_guards_against_a_second_session(tmp_path):
     for lost in (False, True):
         with pytest.raises(ValueError, match="one.sqlite"):
             begin(two, data=data, lost=lost)
-        assert not two.exists()
+        assert not (two.exists() and two.stat().st_size)
     two.write_bytes(one.read_bytes())
     with pytest.raises(ValueError, match="one.sqlite"):  # a copy
         begin(two, data=data, lost=True)
@@ -487,3 +488,19 @@ def test_a_prior_may_come_from_the_bank(path):
     assert again.recall(Marginals(2), 1.0)[0] != pytest.approx(
         session.recall(Marginals(2), 1.0)[0]
     )
+
+
+def test_an_older_copy_in_its_place_is_not_asked(tmp_path):
+    domain = Domain(("x",), (4,))
+    table = SparseTable.from_keys(domain, [0, 1], [5, 9], Bound(1, 1))
+    path, old = tmp_path / "s.sqlite", tmp_path / "old"
+    session = Session.open(path, table, DP(1.0))
+    session.ask(Marginals(1), 0.1)
+    shutil.copy(path, old)
+    session.ask(Marginals(1), 0.5)
+    shutil.copy(old, path)
+    for use in (lambda: session.remaining, lambda: session.ask(Marginals(1), 0.5)):
+        with pytest.raises(ValueError, match="older copy"):
+            use()
+    with pytest.raises(ValueError, match="folder"):
+        Session.open(tmp_path, table, DP(1.0))

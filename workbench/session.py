@@ -81,6 +81,7 @@ class Session:
         self.path, self._table, self._prior, self._id = path, table, prior, None
         self._parts: dict[int, NoisyAnswers] = {}
         self._known: tuple[int, Eigenqueries] | None = None
+        self._asked = 0  # questions that are known to be in the file
 
     @classmethod
     def open(
@@ -104,6 +105,8 @@ class Session:
         is gone and `lost` says that the caller knows, and counts what it spent.
         """
         path, fresh = Path(path).resolve(), not Path(path).exists()
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder: need the path of a file")
         stated = _stated(table, budget, total, dataset)
         session = cls(path, table, KernelPCA(1.0, prior=prior).prior)
         new = table is not None and budget is not None
@@ -111,15 +114,10 @@ class Session:
             raise FileNotFoundError(
                 f"{path}: no such session; one begins with table and budget, in a folder that exists"
             )
-        try:
-            with session._transaction(new=new, write=new) as db:
-                token = session._settle(db, stated)
-                if data is not None:
-                    _lock(Path(data).resolve(), path, token, lost)
-        except BaseException:
-            if fresh and path.exists() and not path.stat().st_size:
-                path.unlink()
-            raise
+        with session._transaction(new=new, write=new) as db:
+            token = session._settle(db, stated)
+            if data is not None:
+                _lock(Path(data).resolve(), path, token, lost)
         return session
 
     def _settle(self, db: sqlite3.Connection, stated: dict) -> str:
@@ -171,6 +169,16 @@ class Session:
             )
             if found != (self._id and (self._id,)):
                 raise ValueError(f"{self.path}: another session has taken this one's place")
+            if self._id:
+                asked = db.execute("SELECT coalesce(max(question), 0) FROM ledger").fetchone()[
+                    0
+                ]
+                if asked < self._asked:
+                    raise ValueError(
+                        f"{self.path}: an older copy has taken this session's place: it has forgotten "
+                        "what was spent, so nothing more is asked of it"
+                    )
+                self._asked = asked
             yield db
             db.execute("COMMIT")
         except sqlite3.Error as e:
@@ -217,6 +225,7 @@ class Session:
             texts, variances = words.told(asked.workload), asked.variances.tolist()
             room = f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))"
             db.executemany(room, zip(places, texts, variances, strict=True))
+        self._asked = max(self._asked, question)
         return places, question
 
     def recall(

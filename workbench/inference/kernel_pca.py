@@ -39,8 +39,9 @@ _NOTHING = 1e-9  # of a query's squared norm: what rounding leaves of no bias
 
 def positive(x: Any) -> str | None:
     """What is wrong with a trade-off α, if anything."""
-    good = isinstance(x, int | float) and not isinstance(x, bool) and x > 0
-    return None if good else "need a number > 0 (inf: unbiased)"
+    good = isinstance(x, int | float) and not isinstance(x, bool)
+    good = good and (x == inf or 1e-100 <= x <= 1e100)
+    return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
 
 
 def weights(prior: Any) -> tuple[tuple[float, ...], ...] | None:

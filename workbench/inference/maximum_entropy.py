@@ -144,13 +144,13 @@ class MaximumEntropy:
                     chains.sweep(states, rng, sums)
                     margins = chains.margins(sums)
                     w = problem.ascend(w, margins, step)
-                    mean += w if 2 * i >= length else 0
+                    mean += w if 2 * i >= length or length == 1 else 0
                     chains.tilt(problem.potentials(w))
                     if i % _AIMED == _AIMED - 1:
                         chains.aim(margins)
                     bar.update()
                 done, length = done + length, 2 * length
-                w = mean / (length // 2 - (length // 2 + 1) // 2)
+                w = mean / max(1, length // 2 - (length // 2 + 1) // 2)  # the second half of it
                 w = np.where(np.isnan(problem.known), w, problem.known)
                 potentials = problem.potentials(w)
                 chains.tilt(potentials)

@@ -6,8 +6,10 @@ Assumes    the table's bound. How far a unit moves the answers is the workload's
 Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
 Differs    noise exactly, on a public grid. Queries of real numbers are rounded to that grid tuple by
            tuple, before they are added up, so that nothing depends on how floating point adds; the
-           sensitivity counts it. The paper states indistinguishability (one tuple replaced, their
-           number public) with sensitivities of adding one; here it is add-or-remove throughout.
+           sensitivity counts it. Standard errors are those of the noise; where that is finer than the
+           rounding (ε of thousands), they do not count what rounding adds. The paper states
+           indistinguishability (one tuple replaced, their number public) with sensitivities of adding
+           one; here it is add-or-remove throughout.
 Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.
 """
 

@@ -24,6 +24,7 @@ from workbench.workload.queries import Boxes, Ranges, Subsets, _told
 _DENSE = 2**22  # cells that are laid out in full at a time: 32 MiB
 _PIECES = 2**22  # terms that ranges or subsets may become
 _EXACT = 2**53
+_EXTREME = 1e100
 _WHOLE = 2**27  # largest term of a query whose answers are released as whole numbers
 
 
@@ -109,6 +110,7 @@ class Products(_Linear):
         ends = self.offsets
         if not len(ends) or ends[0] or ends[-1] != terms or (np.diff(ends) < 0).any():
             raise ValueError(f"Products.offsets must rise from 0 to {terms} terms")
+        _refuse_extreme("Products", self._reach, self.times, *self.factors)
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence) -> Products:
@@ -255,15 +257,24 @@ class Products(_Linear):
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms by the axes that they use."""
-        bits = (self.which > 0) @ (1 << np.arange(self.which.shape[1], dtype=np.int64))
-        found, at = np.unique(bits, return_inverse=True)
+        """Terms by the axes that they use, however many attributes there are."""
+        if not len(self.which):
+            return ()
+        found, at = np.unique(self.which > 0, axis=0, return_inverse=True)
+        at = at.ravel()
         order = np.argsort(at, kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(at, minlength=len(found)))[:-1])
-        axes = (
-            tuple(k for k in range(self.which.shape[1]) if b >> k & 1) for b in found.tolist()
-        )
-        return tuple(zip(axes, parts, strict=True)) if len(found) else ()
+        axes = (tuple(np.flatnonzero(used).tolist()) for used in found)
+        return tuple(zip(axes, parts, strict=True))
+
+    @property
+    def _reach(self) -> Float[np.ndarray, " terms"]:
+        """What no factor, and no product of some factors, of a term exceeds: zeros hide nothing."""
+        out = np.maximum(np.abs(self.times), 1)
+        with np.errstate(over="ignore"):
+            for k, f in enumerate(self.factors):
+                out = out * np.maximum(np.abs(f).max(axis=1), 1)[self.which[:, k]]
+        return out
 
     @cached_property
     def largest(self) -> float:
@@ -275,7 +286,7 @@ class Products(_Linear):
         """Whether all answers on whole counts are whole numbers, of terms up to 2²⁷ a tuple."""
         whole = all((f == np.rint(f)).all() for f in self.factors)
         whole = whole and bool((self.times == np.rint(self.times)).all())
-        return whole and self.largest <= _WHOLE
+        return whole and bool((self._reach <= _WHOLE).all())
 
     @cached_property
     def most(self) -> float:
@@ -359,6 +370,7 @@ class TableQueries(_Linear):
                 )
             if not np.isfinite(tables).all():
                 raise ValueError(f"TableQueries.groups of {names} must be finite numbers")
+            _refuse_extreme("TableQueries", np.abs(tables), tables)
             kept.append((names, read_only(tables)))
         many = sum(len(t) for _, t in kept)
         order = np.arange(many) if self.order is None else np.asarray(self.order, np.int64)
@@ -736,6 +748,16 @@ def _places(domain: Domain, names, sizes, used=None) -> dict[int, int]:
                 f"{domain.shape[place[k]]}"
             )
     return place
+
+
+def _refuse_extreme(name: str, reach, *arrays) -> None:
+    """A ValueError for what floating-point numbers of counts could not be multiplied by."""
+    small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
+    if small or (reach > _EXTREME).any():
+        raise ValueError(
+            f"{name}: values beyond 1e-100 … 1e100 (and 0) are not allowed, nor terms whose factors "
+            "make more together"
+        )
 
 
 def _peaks(products: Products) -> Float[np.ndarray, " terms"]:
