@@ -1,0 +1,115 @@
+"""A table's attributes, one after another."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from workbench.domain import Domain
+from workbench.value import value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+from workbench.hierarchy.digits import Digits, Keys, refuse_names
+
+
+@value
+class Attributes:
+    """A table's attributes, one after another in the order of its domain: a level each.
+
+    Keys are those of the domain. Where a mechanism chooses which attribute to refine next, the order
+    does not matter.
+
+    >>> Attributes(Domain(("age", "sex"), (100, 2))).digits.radices
+    (100, 2)
+    """
+
+    domain: Domain
+    reasons: ClassVar[tuple[str, ...]] = ("not in the domain",)
+
+    def __post_init__(self):
+        refuse_names(self)
+
+    @cached_property
+    def digits(self) -> Digits:
+        """The codes."""
+        return Digits(self.domain.shape)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those of the domain."""
+        return self.domain.attributes
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.domain.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The same, an attribute."""
+        return self.domain.shape
+
+    @property
+    def axes(self) -> tuple[tuple[int, ...], ...]:
+        """Each attribute that has several values can be split once, into all of them."""
+        return tuple((n,) if n > 1 else () for n in self.domain.shape)
+
+    @property
+    def branching(self) -> int:
+        """How many children a node may have that can be split further."""
+        return max(self.domain.shape[:-1], default=0)
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """As many as the attribute has values."""
+        return np.full(nodes.shape[1], (*self.domain.shape, 0)[level])
+
+    def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
+        """The keys of rows that lie in the domain; a column an attribute."""
+        if missing := [a for a in self.attributes if a not in frame]:
+            raise ValueError(f"columns {missing} are missing: need {list(self.attributes)}")
+        codes = np.stack([self.domain.encode(a, frame[a]) for a in self.attributes], axis=1)
+        good = (codes >= 0).all(axis=1)
+        return self.domain.keys(codes[good]).astype(np.uint64)[None], (~good).astype(np.uint8)
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        return self.digits.hold(keys)
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A cell of each node, any with the same chance."""
+        return self.digits.anywhere(levels, nodes, rng)
+
+    def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
+        """The codes of keys."""
+        return self.domain.codes(nodes[0].astype(np.int64)).T
+
+    def boxes(self, levels, nodes, values, lo, hi):
+        """Σ of the values in boxes of cells, by volume where a box cuts a node; and if it cuts."""
+        sums, cut = np.zeros(len(lo)), np.zeros(len(lo), bool)
+        low = self.corners(nodes)
+        free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
+        high = np.where(free, np.array(self.shape)[:, None], low + 1)
+        for i, (a, b) in enumerate(zip(lo, hi, strict=True)):
+            part = (np.minimum(high, b[:, None]) - np.maximum(low, a[:, None])).clip(0)
+            share = (part / (high - low)).prod(axis=0)
+            sums[i], cut[i] = share @ values, ((share > 0) & (share < 1)).any()
+        return sums, cut
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """The labels, and "*" for what is not refined."""
+        lo = self.corners(nodes).T
+        free = np.asarray(levels)[:, None] <= np.arange(len(self.shape))
+        return self.boxed(lo, np.where(free, lo + self.shape, lo + 1))
+
+    def boxed(self, lo, hi) -> pd.DataFrame:
+        """Boxes in words: a label, or "*" for all of an attribute."""
+        frame = self.domain.frame(self.domain.keys(lo)).astype(object)
+        wide = (hi - lo > 1) & (np.array(self.shape) > 1)
+        return frame.mask(wide, "*")

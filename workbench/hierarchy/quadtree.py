@@ -1,0 +1,252 @@
+"""Points in a box, halved along every dimension."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt8, UInt64
+
+from workbench.compiled import njit
+from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+from workbench.hierarchy.digits import WORD, Digits, Keys, positive, refuse_names
+
+_LEAST = 1e-200  # side of a box
+_BITS = 12  # of a coordinate that are spread at a time
+
+
+@value
+class Quadtree:
+    """The unit cube, halved along every dimension at every level: 2^dims children.
+
+    Or another box, from `low` to `high` a dimension, which is public. A coordinate outside the box, or
+    none at all (NaN), is not in the space; the box's upper faces belong to the last cells.
+
+    >>> Quadtree(2, 3).encode(np.array([[0.99, 0.0], [2.0, 0.0]]))
+    (array([[42]], dtype=uint64), array([0, 1], dtype=uint8))
+    """
+
+    reasons: ClassVar[tuple[str, ...]] = ("outside the box",)
+
+    dims: int = parameter(check=positive, doc="dimensions")
+    depth: int = parameter(check=positive, doc="levels of halving")
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        if self.dims > 16 or self.depth > 52:
+            raise ValueError(
+                f"{self!r} is not allowed: need at most 16 dimensions and 52 levels, which is what "
+                "floating-point coordinates tell apart"
+            )
+        fix = object.__setattr__
+        for name, default in (("low", 0.0), ("high", 1.0), ("attributes", None)):
+            told = getattr(self, name)
+            if told is None:
+                continue
+            fix(self, name, tuple(told))
+            if len(told) != self.dims:
+                raise ValueError(f"Quadtree.{name} = {told!r} must have {self.dims} entries")
+            if default is not None and not all(map(isfinite, told)):
+                raise ValueError(f"Quadtree.{name} = {told!r} must be finite")
+        if not all(_LEAST < b - a < 1 / _LEAST for a, b in zip(*self.box, strict=True)):
+            raise ValueError(
+                f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_LEAST} to "
+                f"{1 / _LEAST}"
+            )
+        names = tuple(f"x{i + 1}" for i in range(self.dims))
+        if self.attributes is None:
+            fix(self, "attributes", names)
+        if len(set(self.attributes)) < self.dims:
+            raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
+        refuse_names(self)
+        _ = self.digits
+
+    @cached_property
+    def digits(self) -> Digits:
+        """A bit of every coordinate at every level, the first dimension's highest."""
+        return Digits((2**self.dims,) * self.depth)
+
+    @property
+    def size(self) -> int:
+        """How many cells of the finest level there are."""
+        return self.digits.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The same, a dimension."""
+        return (2**self.depth,) * self.dims
+
+    @property
+    def box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lower and the upper corner."""
+        return self.low or (0.0,) * self.dims, self.high or (1.0,) * self.dims
+
+    @property
+    def branching(self) -> int:
+        """How many children a node may have that can be split further."""
+        return 2**self.dims
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """2^dims each, down to the finest level."""
+        return np.full(nodes.shape[1], 2**self.dims if level < self.depth else 0)
+
+    def encode(
+        self, points: Float[np.ndarray, "n dims"]
+    ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
+        """The finest cells of the points in the box."""
+        points = np.asarray(points)
+        if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
+            raise ValueError(
+                f"points of shape {points.shape} and type {points.dtype} do not fit: need numbers, "
+                f"{self.dims} a point"
+            )
+        points = np.ascontiguousarray(
+            points, np.float32 if points.dtype == "f4" else np.float64
+        )
+        keys = np.empty((self.digits.words, len(points)), np.uint64)
+        low, high = (np.array(x, float) for x in self.box)
+        apart = _spread(self.dims)
+        why = np.zeros(len(points), np.uint8)
+        kept = _morton(points, low, high, self.depth, self.digits.split, apart, keys, why)
+        return keys[:, :kept], why
+
+    def holds(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        return self.digits.hold(keys)
+
+    def below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A finest cell of each node, any with the same chance."""
+        return self.digits.anywhere(levels, nodes, rng)
+
+    def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
+        """The lowest cell of each node along every dimension, in cells of the finest level."""
+        found = np.zeros((self.dims, nodes.shape[1]), np.int64)
+        _corners(nodes, self.depth, self.digits.split, found)
+        return found
+
+    @property
+    def axes(self) -> tuple[tuple[int, ...], ...]:
+        """How often, and in how many parts, each dimension can be split on its own."""
+        return ((2,) * self.depth,) * self.dims
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """The boxes of the nodes: `<attribute>_from` and `<attribute>_to`."""
+        lo, sides = self.corners(nodes).T, 2 ** (self.depth - levels.astype(np.int64))
+        return self.boxed(lo, lo + sides[:, None])
+
+    def boxed(
+        self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
+    ) -> pd.DataFrame:
+        """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""
+        import pandas as pd
+
+        told = {}
+        for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
+            told[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)
+            told[f"{name}_to"] = a + (b - a) * (hi[:, i] / 2**self.depth)
+        return pd.DataFrame(told)
+
+    def points(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Float[np.ndarray, "n dims"]:
+        """A point anywhere in each node, in the units of the box, as near as floats come."""
+        low, high = (np.array(x) for x in self.box)
+        sides = 2.0 ** -levels.astype(float)
+        at = (
+            self.corners(nodes).T / 2.0**self.depth
+            + rng.random((len(levels), self.dims)) * (sides[:, None])
+        )
+        return low + (high - low) * at
+
+    def boxes(
+        self,
+        levels: Int[np.ndarray, " n"],
+        nodes: Keys,
+        values: Float[np.ndarray, " n"],
+        lo: Int[np.ndarray, "queries dims"],
+        hi: Int[np.ndarray, "queries dims"],
+    ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
+        """Σ of values in boxes of finest cells, by volume where a box cuts a node; and if it cuts."""
+        sums, cut = np.zeros(len(lo)), np.zeros(len(lo), bool)
+        sides = 2 ** (self.depth - levels.astype(np.int64))
+        _boxed(self.corners(nodes), sides, values.astype(float), lo, hi, sums, cut)
+        return sums, cut
+
+
+@cache
+def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
+    """Twelve bits, `dims` places apart, where they fit a word."""
+    told = [sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD for x in range(2**_BITS)]
+    return np.array(told, np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def _morton(points, low, high, depth, split, apart, keys, why):
+    n, dims = points.shape
+    scale = 2.0**depth / (high - low)
+    step, bits = np.uint64(_BITS * dims), np.uint64(_BITS)
+    late, mask = np.uint64(depth - split), np.uint64(2**_BITS - 1)
+    rest = (np.uint64(1) << late) - np.uint64(1)
+    last, kept = np.uint64(2**depth - 1), 0
+    for i in range(n):
+        first, second = np.uint64(0), np.uint64(0)
+        outside = False
+        for j in range(dims):
+            x = points[i, j]
+            outside |= not (x >= low[j] and x <= high[j])
+            at = min(np.uint64(max(x - low[j], 0.0) * scale[j]), last)
+            shift = np.uint64(dims - 1 - j)
+            head, tail = at >> late, at & rest
+            first |= apart[head & mask] << shift
+            second |= apart[tail & mask] << shift
+            while (head | tail) > mask:
+                head, tail, shift = head >> bits, tail >> bits, shift + step
+                first |= apart[head & mask] << shift
+                second |= apart[tail & mask] << shift
+        why[i] = outside
+        if not outside:
+            keys[0, kept] = first
+            if keys.shape[0] == 2:
+                keys[1, kept] = second
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _corners(nodes, depth, split, found):
+    dims, n = found.shape
+    for i in range(n):
+        for level in range(depth):
+            word = 0 if level < split else 1
+            end = split if word == 0 else depth
+            digit = nodes[word, i] >> np.uint64((end - 1 - level) * dims)
+            for j in range(dims):
+                bit = np.int64(digit >> np.uint64(dims - 1 - j)) & 1
+                found[j, i] |= bit << (depth - 1 - level)
+
+
+@njit(cache=True, nogil=True)
+def _boxed(corners, sides, values, lo, hi, sums, cut):
+    dims, n = corners.shape
+    for q in range(len(sums)):
+        for i in range(n):
+            share = 1.0
+            for j in range(dims):
+                a, b = max(corners[j, i], lo[q, j]), min(corners[j, i] + sides[i], hi[q, j])
+                if b <= a:
+                    share = 0.0
+                    break
+                share *= (b - a) / sides[i]
+            if share > 0:
+                sums[q] += share * values[i]
+                cut[q] |= share < 1
