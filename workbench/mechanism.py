@@ -106,6 +106,24 @@ def refuse_larger(mechanism: Any, m: int) -> None:
         )
 
 
+def refuse_deeper(mechanism: Any, most: int) -> None:
+    """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
+    if mechanism.depth > most:
+        raise ValueError(
+            f"{type(mechanism).__name__}.depth = {mechanism.depth!r} is not allowed: need at most "
+            f"{most}, the levels of the hierarchy"
+        )
+
+
+def refuse_shared(mechanism: Any, table: SparseTable) -> None:
+    """A ValueError for a table of which a unit may have more than one tuple."""
+    if sensitivity(table) != 1:
+        raise ValueError(
+            f"a table of bound {table.bound!r} is not allowed: {type(mechanism).__name__} protects "
+            "each tuple by itself, so need one tuple a unit, l1 = 1"
+        )
+
+
 def looks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
     """What the mechanism puts noise on: sizes, sensitivities, and shares of ε that add up to it."""
     parts = basis(mechanism.transform, domain).parts

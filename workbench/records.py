@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.compiled import njit
-from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places
+from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places, siblings
 from workbench.table import PUBLIC, Bound, Public, SparseTable, whole
 from workbench.value import read_only, sealed
 from workbench.workload import Boxes, Workload, asked, spans
@@ -141,6 +141,10 @@ class Records:
         """How many records there are up to each key; empty where every key is one record."""
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
+    def _before(self, at: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """How many records the first `at` keys stand for."""
+        return at if self.counts is None else np.append(0, self.ends())[at]
+
     def split(
         self,
         level: int,
@@ -166,31 +170,19 @@ class Records:
         """How many records lie in each node; nodes in the order of keys, none in another."""
         first = places(self.keys, nodes)
         last = places(self.keys, self.hierarchy.digits.ends(levels, nodes), after=True)
-        if self.counts is None:
-            return last - first
-        ends = np.concatenate([[0], self.ends()])
-        return ends[last] - ends[first]
+        first, last = self._before(np.stack([first, last]))
+        return last - first
 
     def between(self, keys: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie from each of some sorted keys up to the next one."""
         at = np.append(places(self.keys, keys), len(self))
-        return np.diff(at if self.counts is None else np.append(0, self.ends())[at])
+        return np.diff(self._before(at))
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
         """The occupied nodes of a level, in the order of keys, and how many records they hold."""
-        digits = self.hierarchy.digits
-        keys = self.keys.copy()
-        for word in range(digits.words):
-            low, high = (0, digits.split) if word == 0 else (digits.split, digits.depth)
-            if level <= low:
-                keys[word] = 0
-            elif level < high:
-                keys[word] -= keys[word] % np.uint64(digits.widths[level - 1])
+        keys = self.hierarchy.digits.lowest(level, self.keys)
         first = np.flatnonzero(_changes(keys))
-        ends = np.concatenate(
-            [[0], np.arange(1, len(self) + 1) if self.counts is None else self.ends()]
-        )
-        return keys[:, first], np.diff(ends[np.append(first, len(self))])
+        return keys[:, first], np.diff(self._before(np.append(first, len(self))))
 
     def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """The exact answers, in records."""
@@ -200,12 +192,11 @@ class Records:
             counts = np.ones(len(self)) if self.counts is None else self.counts
             return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
         which, lo, hi = spans(workload, self.hierarchy)
-        ends = np.arange(1, len(self) + 1) if self.counts is None else self.ends()
-        ends, by_lo, by_hi = np.append(0, ends), order(lo), order(hi)
-        held = np.empty(len(which))
-        held[by_hi] = ends[places(self.keys, hi[:, by_hi], after=True)]
-        held[by_lo] -= ends[places(self.keys, lo[:, by_lo])]
-        return np.bincount(which, held, len(workload))
+        at, by_lo, by_hi = np.empty((2, len(which)), np.int64), order(lo), order(hi)
+        at[0, by_lo] = places(self.keys, lo[:, by_lo])
+        at[1, by_hi] = places(self.keys, hi[:, by_hi], after=True)
+        first, last = self._before(at)
+        return np.bincount(which, last - first, len(workload))
 
     def to_frame(self) -> Any:
         """One row a key: its value in words, and `count`."""
@@ -302,9 +293,8 @@ class Frontier:
             ],
             axis=1,
         )
-        digits = (np.arange(len(filled)) - np.repeat(first, many))[~filled]
-        others = np.arange(fresh.sum()) - np.repeat(np.cumsum(fresh) - fresh, fresh)
-        empty = tree.digits.child(level, parents, np.concatenate([digits, others]))
+        digits = np.concatenate([siblings(many)[~filled], siblings(fresh)])
+        empty = tree.digits.child(level, parents, digits)
         nodes = tree.digits.child(level, self.nodes[:, whose], digit)
         open_, bare = tree.children(level + 1, nodes) > 0, tree.children(level + 1, empty) > 0
         last = tree.digits.depth  # what cannot be split is one value

@@ -17,6 +17,7 @@ from workbench.hierarchy.digits import Hierarchy as Hierarchy
 from workbench.hierarchy.digits import Keys as Keys
 from workbench.hierarchy.digits import order as order
 from workbench.hierarchy.digits import places as places
+from workbench.hierarchy.digits import siblings as siblings
 from workbench.hierarchy.prefixes import SYMBOLS as SYMBOLS
 from workbench.hierarchy.prefixes import Prefixes as Prefixes
 from workbench.hierarchy.quadtree import Quadtree as Quadtree

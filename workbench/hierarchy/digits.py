@@ -96,6 +96,13 @@ class Digits:
         ends = (self.split if i < self.split else self.depth for i in range(self.depth))
         return tuple(prod(self.radices[i + 1 : end]) for i, end in enumerate(ends))
 
+    @cached_property
+    def _spans(self) -> list[list[int]]:
+        """How many values each word takes below a node, by the node's level."""
+        parts = [(0, self.split), (self.split, self.depth)][: self.words]
+        levels = range(self.depth + 1)
+        return [[prod(self.radices[max(i, a) : b]) for i in levels] for a, b in parts]
+
     def word(self, level: int) -> int:
         """Which word holds the digit that a node at `level` is split by."""
         return int(level >= self.split)
@@ -119,12 +126,8 @@ class Digits:
     def ends(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
         """The highest key of each node."""
         ends = nodes.copy()
-        for word in range(self.words):
-            low, high = (0, self.split) if word == 0 else (self.split, self.depth)
-            spans = [
-                prod(self.radices[max(level, low) : high]) for level in range(self.depth + 1)
-            ]
-            ends[word] += np.array([n - 1 for n in spans], np.uint64)[levels]
+        for own, spans in zip(ends, self._spans, strict=True):
+            own += np.array([n - 1 for n in spans], np.uint64)[levels]
         return ends
 
     def hold(self, keys: Keys) -> bool:
@@ -132,15 +135,13 @@ class Digits:
         top = self.ends(np.zeros(1, np.int64), self.root())
         return all(own.max(initial=0) <= high[0] for own, high in zip(keys, top, strict=True))
 
-    def lowest(self, levels: Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """The nodes of these levels that the keys lie in."""
+    def lowest(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
+        """The nodes of these levels, or of one, that the keys lie in."""
         nodes = keys.copy()
-        for word in range(self.words):
-            low, high = (0, self.split) if word == 0 else (self.split, self.depth)
-            spans = [prod(self.radices[max(i, low) : high]) for i in range(self.depth + 1)]
+        for own, spans in zip(nodes, self._spans, strict=True):
             whole = np.array([n == WORD for n in spans])[levels]
             width = np.array([n % WORD or 1 for n in spans], np.uint64)[levels]
-            nodes[word] = np.where(whole, 0, nodes[word] - nodes[word] % width)
+            own[:] = np.where(whole, 0, own - own % width)
         return nodes
 
     def anywhere(
@@ -179,6 +180,11 @@ class Digits:
             if self.words == 1
             else (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
         )
+
+
+def siblings(many: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
+    """0, 1, … for the children of each node, one after another, of which there are `many`."""
+    return np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
 
 
 def order(keys: Keys) -> Int[np.ndarray, " n"]:

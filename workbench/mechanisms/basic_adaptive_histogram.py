@@ -22,6 +22,7 @@ from workbench.mechanism import (
     measured,
     parameter,
     pure_budget,
+    refuse_deeper,
     refuse_endless,
     sensitivity,
     shares,
@@ -53,12 +54,8 @@ class BasicAdaptiveHistogram:
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, most = sensitivity(records, Records), records.hierarchy.digits.depth
-        if self.depth > most:
-            raise ValueError(
-                f"BasicAdaptiveHistogram.depth = {self.depth!r} is not allowed: need at most {most}, "
-                "the levels of the hierarchy"
-            )
+        l1 = sensitivity(records, Records)
+        refuse_deeper(self, records.hierarchy.digits.depth)
         self.empty(records.hierarchy, l1)
         front, stopped, ledger = Frontier.root(records), [], []
         *paid, last = self.looks()

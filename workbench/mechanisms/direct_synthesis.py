@@ -24,7 +24,14 @@ from workbench import noise
 from workbench.compiled import njit
 from workbench.estimates import Leaves, Partition
 from workbench.hierarchy import Hierarchy, order
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity, shares
+from workbench.mechanism import (
+    Release,
+    parameter,
+    pure_budget,
+    refuse_deeper,
+    sensitivity,
+    shares,
+)
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
 from workbench.value import value
@@ -75,11 +82,7 @@ class DirectSynthesis:
                 "need several attributes, Attributes or a Quadtree"
             )
         most = sum(map(len, tree.axes)) if self.split else tree.digits.depth
-        if self.depth > most:
-            raise ValueError(
-                f"DirectSynthesis.depth = {self.depth!r} is not allowed: need at most {most}, the "
-                "levels of the hierarchy"
-            )
+        refuse_deeper(self, most)
         total, choices, counts = self.looks()
         if many is None:
             held = np.array([records.total])

@@ -20,7 +20,7 @@ import numpy as np
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import BitReports
-from workbench.mechanism import Release, pure_budget, sensitivity
+from workbench.mechanism import Release, pure_budget, refuse_shared
 from workbench.privacy import DP, LOCAL
 from workbench.table import SparseTable
 from workbench.value import value
@@ -42,11 +42,7 @@ class Flipping:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
-        if sensitivity(table) != 1:
-            raise ValueError(
-                f"a table of bound {table.bound!r} is not allowed: Flipping protects each tuple by "
-                "itself, so need one tuple a unit, l1 = 1"
-            )
+        refuse_shared(self, table)
         bits, (flipped,), receipt = noise.randomised_response(
             table.keys,
             table.counts,

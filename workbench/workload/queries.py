@@ -316,6 +316,8 @@ class Level:
 
     def on(self, domain: Hierarchy) -> Nodes:
         """The nodes of the level."""
+        from workbench.hierarchy import siblings  # which compiles loops: not at start-up
+
         nodes = domain.digits.root()
         if self.level > domain.digits.depth:
             raise ValueError(f"{self!r} is not a level of {domain!r}")
@@ -323,8 +325,8 @@ class Level:
             many = domain.children(level, nodes)
             if many.sum() > 2**22:
                 raise ValueError(f"{domain!r} has more than {2**22} nodes at {self!r}")
-            digit = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-            nodes = domain.digits.child(level, np.repeat(nodes, many, axis=1), digit)
+            nodes = np.repeat(nodes, many, axis=1)
+            nodes = domain.digits.child(level, nodes, siblings(many))
         return Nodes(np.full(nodes.shape[1], self.level), nodes)
 
 
