@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 PROFILES = ("quick", "paper")
+KEPT = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
 DPI = 200  # of the PNG
 
@@ -55,9 +56,9 @@ class Figure:
 
 
 def folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Where one figure lives; a ValueError if there is no such profile."""
-    if profile not in PROFILES:
-        raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
+    """Where one figure lives; a ValueError if there is no such profile, and no such folder."""
+    if profile not in KEPT:
+        raise ValueError(f"profile = {profile!r} is not allowed: need one of {KEPT}")
     return Path(results).resolve() / profile / stem
 
 
@@ -73,8 +74,9 @@ def save(
     """Write one figure's folder and return it; `fig` is None where the result is a table.
 
     `spec` is the experiments module: its name's last part, or its `STEM`, is the figure's, its
-    `TITLE` the sentence over it. Rows that carry a column `truth_public` which is not all true are
-    refused, because errors against a private truth are exact functions of it.
+    `TITLE` the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
+    that carry a column `truth_public` which is not all true are refused, because errors against a
+    private truth are exact functions of it.
     """
     stem = getattr(spec, "STEM", spec.__name__.rpartition(".")[2])
     if "truth_public" in rows and not rows.truth_public.eq(True).all():
@@ -174,7 +176,7 @@ def _manifest(stem: str, spec: ModuleType, profile: str, rows: pd.DataFrame) -> 
         "seconds": round(float(trials.seconds.sum()), 3) if "seconds" in trials else None,
         "versions": versions("numpy", "scipy", "matplotlib"),
         "commit": _commit(),
-        "command": f"workbench reproduce {stem} --profile {profile}",
+        "command": getattr(spec, "COMMAND", f"workbench reproduce {stem} --profile {profile}"),
         "written": now.isoformat(timespec="seconds"),
     }
 

@@ -7,10 +7,11 @@ import os
 import platform
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from math import ceil, exp, inf, isfinite, log, log1p, nextafter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -392,6 +393,21 @@ def read_release(path: str | Path) -> tuple[Any, dict]:
     if told is None or json.loads(told).get("format") != 1:
         raise ValueError(f"{path}: a Parquet file, but not a release of this workbench")
     return table, json.loads(told)
+
+
+def options(mechanism: Any) -> str:
+    """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
+    of = fields(mechanism)
+    plain = all("doc" in f.metadata for f in of) and not getattr(mechanism, "idealised", False)
+    if mechanism.takes is not SparseTable or not plain:
+        return ""
+    told = [f"--epsilon {mechanism.budget.epsilon!r}"]
+    told += [f"--delta {mechanism.budget.delta!r}"] * bool(mechanism.budget.delta)
+    told += [f"--mechanism {type(mechanism).__name__}"]
+    for f in of:
+        if f.name != "budget" and (x := getattr(mechanism, f.name)) != f.default:
+            told.append(f"--{f.name.replace('_', '-')} {quote(str(x).removesuffix('()'))}")
+    return " ".join(told)
 
 
 def refuse_existing(path: Path, force: bool) -> None:

@@ -18,6 +18,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -109,10 +110,12 @@ _DOTTED = {
     "PrivTree",
 }  # beside what a paper draws, of later years
 _HATCHES = ("", "///", "...", "xxx")
-_CROWDED = 60  # points of a curve, from which marks would hide it
+SHADES = "cividis_r"  # of cells
+CROWDED = 60  # points of a curve, from which marks would hide it
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
 # of one look drawn repeatedly
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
+_LAWFUL = (5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4)  # of theory
 
 WORDS = {  # mechanisms in words
     "GeometricHistogram": "geometric",
@@ -302,6 +305,25 @@ class Panel:
     theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
     bars: bool = False
     every: int = 1
+    mark: float | None = None  # a place on x that is pointed out
+    cells: bool = False  # rows are boxes with a value each
+    outlines: bool = False  # of cells
+
+
+def chosen(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """The rows of one panel."""
+    return rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
+
+
+def laws(panel: Panel) -> Sequence[tuple[str, Callable]]:
+    """The theory of a panel: pairs of words and a law, however many were given."""
+    return [panel.theory] if panel.theory and callable(panel.theory[-1]) else panel.theory
+
+
+def lawful(panel: Panel) -> list[tuple]:
+    """The dashes of a panel's theory: a kind for each of its words."""
+    words = list(dict.fromkeys(name for name, _ in laws(panel)))
+    return [_LAWFUL[words.index(name) % len(_LAWFUL)] for name, _ in laws(panel)]
 
 
 @styled
@@ -317,17 +339,23 @@ def grid(
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
+    boxed = [chosen(rows, panel) for panel in wanted if panel.cells]
+    limits = shades(pd.concat(boxed)) if boxed else None
     for panel, ax in zip(wanted, axes, strict=False):
-        chosen = rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
+        some = chosen(rows, panel)
+        if panel.cells:
+            cells(some, ax, limits, outlines=panel.outlines)
+            continue
         if panel.bars:
-            groups(chosen, panel.x, panel.series, ax, log="y" in panel.log)
+            groups(some, panel.x, panel.series, ax, log="y" in panel.log)
         else:
             look = dict(at=panel.at, log=panel.log, every=panel.every)
-            curves(chosen, panel.x, panel.series, ax, **look)
+            curves(some, panel.x, panel.series, ax, **look)
         printed(panel.printed, ax)
-        one = panel.theory and callable(panel.theory[-1])
-        for words, law in [panel.theory] if one else panel.theory or ():
-            theory(law, ax, words)
+        for (words, law), dashes in zip(laws(panel), lawful(panel), strict=True):
+            theory(law, ax, words, dashes)
+        if panel.mark is not None:
+            ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)
     for ax in axes[len(wanted) :]:
         ax.remove()
     return legend(fig)
@@ -355,7 +383,7 @@ def curves(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what = _measured(rows, value)
+    what = measured(rows, value)
     for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
         _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
     _label(ax, "x", x, "x" in log, xlabel)
@@ -382,7 +410,7 @@ def groups(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what, places = _measured(rows, value), list(rows[x].unique())
+    what, places = measured(rows, value), list(rows[x].unique())
     named = isinstance(places[0], str)
     places = places if named else sorted(places, reverse=True)
     found = list(rows.groupby(series, sort=False))
@@ -420,7 +448,7 @@ def _crop(ax: Axes, what: str) -> None:
         ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)
 
 
-def _measured(rows: pd.DataFrame, value: str) -> str:
+def measured(rows: pd.DataFrame, value: str = "value") -> str:
     """What the column `value` holds: the rows' one metric, or what the column is called."""
     if value != "value" or "metric" not in rows:
         return value
@@ -448,7 +476,7 @@ def _curve(
         points.x,
         points["mean"],
         color=color,
-        marker=marker if len(points) < _CROWDED else "",
+        marker=marker if len(points) < CROWDED else "",
         markevery=marks,
         linestyle=dashes,
         markerfacecolor="white" if approximate else color,
@@ -474,9 +502,12 @@ def _view(ax: Axes) -> Iterator[None]:
 
 
 def _look(name: str, ax: Axes):
-    """Colour, marker and dashes; a look that the panel has already is drawn in other dashes."""
-    words = str(name).split(",")[0]
-    drawn = [str(line.get_label()).split(",")[0] for line in ax.lines]
+    return look(name, [str(line.get_label()) for line in ax.lines])
+
+
+def look(name: str, drawn: Sequence[str]) -> tuple[str, str, Any]:
+    """Colour, marker and dashes of a series; one like those `drawn` already gets other dashes."""
+    words, drawn = str(name).split(",")[0], [label.split(",")[0] for label in drawn]
     if words not in LOOKS:
         strange = list(dict.fromkeys(w for w in drawn if w not in LOOKS and w[:1] != "_"))
         place = strange.index(words) if words in strange else len(strange)
@@ -515,8 +546,64 @@ def bars(
     for point in printed:
         if point.at in places:
             _bracket(ax, point, places[point.at], "x")
-    _label(ax, "x", _measured(rows, value), log, label)
+    _label(ax, "x", measured(rows, value), log, label)
     return ax
+
+
+@styled
+def cells(
+    rows: pd.DataFrame,
+    ax: Axes,
+    limits: tuple[float, float] | None = None,
+    *,
+    outlines: bool = False,
+) -> Axes:
+    """Boxes from (x0, y0) to (x1, y1), the darker the larger their `value`, with a scale below.
+
+    Those at or below 0 stay white. `limits` are the ends of the scale, those of `shades` if not given.
+    A column `labels` names the axes, as "x|y".
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    limits = limits or shades(rows)
+    shade_ = shade(rows.value.to_numpy(float), limits)
+    corners = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
+    x0, y0, x1, y1 = corners.T
+    boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
+    colors = mpl.colormaps[SHADES](np.nan_to_num(shade_))
+    colors[np.isnan(shade_)] = 1
+    edges = "#bbbbbb" if outlines else "face"
+    drawn = mpl.collections.PolyCollection(
+        boxes, facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True
+    )
+    ax.add_collection(drawn)
+    names = rows.labels.iloc[0].split("|") if "labels" in rows else ("", "")
+    ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
+    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.grid(False)
+    scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), SHADES)
+    bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
+    bar.set_label(LABELS.get(measured(rows, "value"), measured(rows, "value")))
+    bar.ax.xaxis.set_minor_formatter(NullFormatter())
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(_number))
+    return ax
+
+
+def shades(rows: pd.DataFrame) -> tuple[float, float]:
+    """The ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
+    above = rows.value[rows.value > 0].astype(float)
+    high = float(above.max()) if len(above) else 1.0
+    low = max(float(above.min()) if len(above) else 0.1, high / 1e4)
+    return (low, high) if low < high else (high / 10, high)
+
+
+def shade(
+    values: Float[np.ndarray, " n"], limits: tuple[float, float]
+) -> Float[np.ndarray, " n"]:
+    """Where values lie on the scale, 0 … 1; NaN at or below 0."""
+    with np.errstate(all="ignore"):
+        at = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
+    return np.where(values > 0, np.clip(at, 0, 1), np.nan)
 
 
 @styled
@@ -640,7 +727,7 @@ def _bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
 
 
 @styled
-def theory(law: Callable, ax: Axes, label: str = "theory") -> Axes:
+def theory(law: Callable, ax: Axes, label: str = "theory", dashes: tuple = (5, 2)) -> Axes:
     """A dashed curve y = law(x) over the x that the panel shows; the view stays."""
     low, high = ax.get_xlim()
     x = (
@@ -649,9 +736,14 @@ def theory(law: Callable, ax: Axes, label: str = "theory") -> Axes:
         else np.linspace(low, high, 200)
     )
     view = ax.get_ylim()
-    ax.plot(x, law(x), color="0.4", linestyle=(0, (5, 2)), linewidth=0.9, zorder=1, label=label)
+    ax.plot(x, law(x), color="0.4", linestyle=(0, dashes), linewidth=0.9, zorder=1, label=label)
     ax.set(xlim=(low, high), ylim=view)
     return ax
+
+
+def close(fig: Figure) -> None:
+    """Forget a figure that is drawn."""
+    plt.close(fig)
 
 
 @styled

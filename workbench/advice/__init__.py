@@ -110,13 +110,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
         except ValueError as e:
             notes.append(f"Nothing is said of dyadic sums: {e}.")
             continue
-        levels = [(m, 1)]
-        covers = {q: Cover(np.full((1, 1), float(q)), np.ones(1)) for q in queries}
-        if transform:
-            tree = transform.on(domain)
-            (axis,), covers = tree.axes, {q: node_cover(tree, q) for q in queries}
-            levels = [(n, min(1 << axis.height - d, m)) for d, n in enumerate(axis.nodes)]
-        nodes = Nodes.of(model, levels)
+        nodes, covers = _reached(domain, transform, model, queries)
 
         def take(summary, mechanism, law, cells=None, nodes=nodes, covers=covers):
             cells = released(law, nodes) if cells is None else cells
@@ -152,6 +146,61 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
             "or than answers can visit."
         )
     return tuple(options), tuple(notes)
+
+
+def expected(
+    mechanism: Any,
+    domain: Domain,
+    bound: Bound,
+    model: Declared,
+    queries: Sequence[int],
+) -> Option:
+    """What to expect of one mechanism at its own parameters, on a table that `model` describes.
+
+    A ValueError for mechanisms and transforms of which no formula is known here.
+    """
+    kind, transform = type(mechanism), getattr(mechanism, "transform", None)
+    known = (CountSketch, GeometricHistogram, HighPassFilter, PrioritySampling)
+    known += (StabilityHistogram, ThresholdSampling)
+    other = getattr(mechanism, "consistent", False) or getattr(mechanism, "depth", 1) > 1
+    if kind not in known or transform not in (None, Dyadic()) or other:
+        raise ValueError(f"nothing is known beforehand of {mechanism!r}")
+    queries, l1, m = tuple(queries), bound.l1, domain.size
+    block = noise.Block(m, l1, mechanism.budget.epsilon)
+    if kind not in (CountSketch, StabilityHistogram):
+        (block,) = looks(mechanism, domain, l1)
+    law = Law(float(noise.decay(block.l1, block.epsilon)))
+    nodes, covers = _reached(domain, transform, model, queries)
+    if kind is CountSketch:
+        width = mechanism.width
+        off = tuple(sketch_off(q, law, width, m, model) for q in queries)
+        return Option("", mechanism, 0, 0, width * mechanism.depth, nan, off, True)
+    if kind is HighPassFilter:
+        cut = float(mechanism.cut(domain, l1))
+        law = replace(law, theta=cut, sides=mechanism.sides)
+    elif kind is ThresholdSampling:
+        tau = max(mechanism.threshold(domain, l1), 1.0)
+        law = replace(law, theta=float(mechanism.theta), tau=tau, sides=mechanism.sides)
+    elif kind is PrioritySampling:
+        law = replace(law, theta=float(mechanism.theta), sides=mechanism.sides)
+        law = priority_law(law, nodes, mechanism.size)
+    elif kind is StabilityHistogram:
+        cut = float(mechanism.threshold(bound))
+        law = replace(law, theta=cut, sides=1, silent=True)
+    cells = float(block.size) if kind is GeometricHistogram else released(law, nodes)
+    off = offs(law, nodes, covers)
+    return Option("", mechanism, law.theta, law.tau, cells, nan, off, True)
+
+
+def _reached(domain: Domain, transform: Any, model, queries) -> tuple[Nodes, dict[int, Cover]]:
+    """What the nodes of a domain hold, and how many of them each size of query needs."""
+    if transform is None:
+        covers = {q: Cover(np.full((1, 1), float(q)), np.ones(1)) for q in queries}
+        return Nodes.of(model, [(domain.size, 1)]), covers
+    tree = transform.on(domain)
+    (axis,), covers = tree.axes, {q: node_cover(tree, q) for q in queries}
+    levels = [(n, min(1 << axis.height - d, domain.size)) for d, n in enumerate(axis.nodes)]
+    return Nodes.of(model, levels), covers
 
 
 @dataclass(frozen=True, repr=False)

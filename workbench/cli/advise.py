@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from workbench.cli import release, screen
-
-if TYPE_CHECKING:
-    from workbench.mechanism import Mechanism
 
 
 def advise(
@@ -49,6 +44,7 @@ def advise(
     """
     from workbench.advice import advise
     from workbench.domain import Domain
+    from workbench.mechanism import options
 
     sizes = queries and [release.number("--queries", x.strip()) for x in queries.split(",")]
     advice = advise(
@@ -67,15 +63,4 @@ def advise(
     screen.table(advice.caption, list(shown.columns), shown.to_numpy(), right=right)
     for words in (*advice.notes, advice.reason[0].upper() + advice.reason[1:] + "."):
         screen.console().print(words, markup=False)
-    screen.say(f"\nworkbench release … {_options(advice.mechanism)}")
-
-
-def _options(mechanism: Mechanism) -> str:
-    """How to ask `workbench release` for it."""
-    told = [f"--epsilon {mechanism.budget.epsilon!r}"]
-    told += [f"--delta {mechanism.budget.delta!r}"] * bool(mechanism.budget.delta)
-    told += [f"--mechanism {type(mechanism).__name__}"]
-    for f in fields(mechanism):
-        if f.name != "budget" and (x := getattr(mechanism, f.name)) != f.default:
-            told.append(f"--{f.name} {quote(str(x))}")
-    return " ".join(told)
+    screen.say(f"\nworkbench release … {options(advice.mechanism)}")

@@ -1,0 +1,271 @@
+"""One panel on a page: sliders that set up a scene, and what a draw of it shows.
+
+Whatever a page sends is answered roughly at once; when a control comes to rest, the exact picture is
+measured by a process of its own, which Stop ends. Answers that the page has moved past are dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from zipfile import ZipFile
+
+import anywidget
+import pandas as pd
+import traitlets
+
+from workbench import figures, plots
+from workbench.mechanism import Release
+from workbench.mechanism import options as release_options
+from workbench.widgets import scene as scenes
+from workbench.widgets.chart import charts
+from workbench.widgets.scene import Scene, Seen
+
+DRAWS = 20  # repetitions behind a band
+EXACT = 0.15  # seconds that an exact picture may take in this process
+HERE = Path(__file__).parent
+RESULTS = "experiments/results"
+SIMULATED = "simulated: the seed replays this noise, so it is never to be published"
+
+
+class Panel(anywidget.AnyWidget):
+    """A scene under sliders, for JupyterLab, Voila and, over a grid, files without a kernel.
+
+    `values` are the settings, `rows` what is on the screen, `release` the first draw of it, made by
+    simulated noise. `set(theta=40.0)` moves sliders from Python; a ValueError is the mechanism's.
+    """
+
+    _esm = HERE / "panel.js"
+    _css = HERE / "panel.css"
+    spec = traitlets.Dict().tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)
+    progress = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, scene: Scene, results: str | Path = RESULTS, **values: Any):
+        self.scene, self.results = scene, Path(results)
+        self.values = {c.name: c.value for c in scene.controls}
+        self.seed, self.draws = 0, 1
+        self.rows, self.release = pd.DataFrame(), None
+        self._asked, self._lock, self._stopped = 0, threading.RLock(), threading.Event()
+        super().__init__(spec=about(scene))
+        self.on_msg(self._heard)
+        self.set(**values)
+
+    def set(self, *, luck: int | None = None, draws: int | None = None, **values: Any) -> None:
+        """Move sliders to `values` and draw exactly; `draws` repetitions make a band."""
+        with self._lock:
+            told = self._read(values)
+            seed = self.seed if luck is None else luck
+            draws = self.draws if draws is None else draws
+            done = [scenes.draw(self.scene, told, seed + i, True) for i in range(draws)]
+            self.values, self.seed, self.draws = told, seed, draws
+            self._show(done, exact=True)
+
+    def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        known = {c.name: c for c in self.scene.controls}
+        for name in values:
+            if name not in known:
+                raise ValueError(f"no control {name!r}; there are: {', '.join(known)}")
+        return self.values | {name: known[name].read(x) for name, x in values.items()}
+
+    def _show(self, done: list[tuple[Seen, Release]], exact: bool) -> None:
+        self.rows, self.release = joined(done), done[0][1]
+        told = seen(self.scene, self.values, self.seed, self.draws, done)
+        self.view = told | dict(exact=exact, seq=self._asked)
+
+    # what a page says
+
+    def _heard(self, _, told: dict[str, Any], buffers: list) -> None:
+        kind = told.get("kind")
+        if kind == "ready":
+            threading.Thread(target=_worker.start, daemon=True).start()
+        elif kind == "stop":
+            self._stopped.set()
+            _worker.stop()
+        elif kind == "export":
+            self._answer(self._export)
+        elif kind == "set":
+            self._answer(lambda: self._moved(told))
+
+    def _answer(self, do: Callable[[], None]) -> None:
+        """Whatever goes wrong is a sentence on the panel, never a traceback."""
+        try:
+            do()
+        except (ValueError, OSError, MemoryError) as e:
+            self.progress = {}
+            words = str(e) or "there is not enough memory for this"
+            self.view = self.view | dict(error=words, seq=self._asked)
+
+    def _moved(self, told: dict[str, Any]) -> None:
+        with self._lock:
+            self._asked, self._stopped = int(told["seq"]), threading.Event()
+            self.values = self._read(told["values"])
+            self.seed = int(told["luck"])
+            self.draws = DRAWS if told["bands"] else 1
+            begun = time.perf_counter()
+            self._show([scenes.draw(self.scene, self.values, self.seed, False)], exact=False)
+            spent = time.perf_counter() - begun
+            if not told["rest"]:
+                return
+            asked = self._asked, dict(self.values), self.seed, self.draws, self._stopped
+        if asked[3] == 1 and spent < EXACT / 5:
+            self._refine(*asked, scenes.draw)
+        else:
+            work = threading.Thread(
+                target=self._answer, args=(lambda: self._refine(*asked, _worker.draw),)
+            )
+            work.start()
+
+    def _refine(self, asked: int, values, seed: int, draws: int, stopped, draw) -> None:
+        """The exact picture, unless the page has moved on; so far as it is there when stopped."""
+        done = []
+        for i in range(draws):
+            if self._asked != asked:
+                return
+            self.progress = dict(done=i, of=draws, seq=asked)
+            try:
+                done.append(draw(self.scene, values, seed + i, True))
+            except _Stopped:
+                if not stopped.is_set():
+                    raise MemoryError from None  # nobody asked for it
+            if stopped.is_set():
+                break
+        with self._lock:
+            if self._asked != asked:
+                return
+            self.progress = {}
+            if done:
+                self._show(done, exact=True)
+            if stopped.is_set():
+                words = f"stopped after {len(done)} of {draws} draws"
+                self.view = self.view | dict(exact=bool(done), note=words)
+
+    # files
+
+    def figure(self) -> Any:
+        """What is on the screen as a matplotlib figure, by the code of the batch."""
+        wanted = self.scene.panels(self.values, self.rows)
+        return plots.grid(self.rows, wanted, min(2, len(wanted)), height=2.4)
+
+    def save(
+        self, results: str | Path | None = None, *, stem: str = "", profile: str = "explorer"
+    ) -> Path:
+        """Write it as PDF, SVG and PNG, with its rows and manifest; returns the folder."""
+        told = scenes.command(self.scene, self.values, self.seed, self.draws)
+        name = stem or self.scene.name
+        spec = SimpleNamespace(__name__=name, TITLE=self.scene.title, COMMAND=told)
+        fig, rows = self.figure(), self.rows
+        if self.release is not None:
+            rows = rows.assign(simulated=self.release.simulated)
+        try:
+            return figures.save(
+                fig, rows, spec=spec, profile=profile, results=results or self.results
+            )
+        finally:
+            plots.close(fig)
+
+    def _export(self) -> None:
+        folder, packed = self.save(), BytesIO()
+        with ZipFile(packed, "w") as archive:
+            for path in sorted(folder.iterdir()):
+                archive.write(path, f"{folder.name}/{path.name}")
+        self.send(dict(kind="saved", path=str(folder), name=folder.name), [packed.getvalue()])
+
+
+def about(scene: Scene) -> dict[str, Any]:
+    """What a page needs to know of a scene, once."""
+    told = dict(name=scene.name, title=scene.title, words=scene.words, luck=scene.luck)
+    return told | dict(controls=[c.told() for c in scene.controls], draws=DRAWS)
+
+
+def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
+    """The rows of some draws."""
+    return pd.concat([one.rows for one, _ in done], ignore_index=True)
+
+
+def seen(scene: Scene, values, seed: int, draws: int, done: list[tuple[Seen, Release]]) -> dict:
+    """What a page shows of some draws of one setting; facts and guarantee are the first's."""
+    (first, release), rows = done[0], joined(done)
+    held, of = len(release.estimate), getattr(release.estimate.domain, "size", 0)
+    share = f", {held / of:.3g} of a dense table's {of:,}" if of else ""
+    ledger = [[r.name, str(r.cost), r.relation] for r in release.ledger]
+    lines = [scenes.command(scene, values, seed, draws)]
+    if told := release_options(release.mechanism):
+        lines.append(f"workbench release YOUR.csv … {told}")
+    return dict(
+        values={c.name: _shown(c, values[c.name]) for c in scene.controls},
+        luck=seed,
+        bands=draws > 1,
+        charts=charts(rows, scene.panels(values, rows)),
+        guarantee=str(release.privacy),
+        simulated=SIMULATED,
+        facts=[["released", f"{held:,} {_unit(release)}{share}"], *map(list, first.facts)],
+        ledger=ledger,
+        code=scenes.code(scene, values, seed),
+        commands=lines,
+        note="",
+        error="",
+    )
+
+
+def _shown(control, x: Any) -> Any:
+    return x if x is None or isinstance(x, str | int | float) else repr(x)
+
+
+def _unit(release: Release) -> str:
+    return getattr(release.estimate, "holds", "numbers")
+
+
+class _Stopped(Exception):
+    """The work was ended by Stop."""
+
+
+class _Worker:
+    """A process for long work, which can be ended at any moment; the next one starts at once."""
+
+    def __init__(self):
+        self._pool, self._lock = None, threading.Lock()
+
+    def start(self) -> None:
+        """Have the process ready."""
+        self._submit(_warm)
+
+    def _submit(self, *task: Any) -> Any:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        with self._lock:
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, timeout=600)
+            return self._pool.submit(*task)
+
+    def stop(self) -> None:
+        """End the process and whatever it does."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
+
+    def draw(self, *task: Any) -> tuple[Seen, Release]:
+        """`scenes.draw`, over there."""
+        from concurrent.futures import BrokenExecutor, CancelledError
+
+        from joblib.externals.loky.process_executor import ShutdownExecutorError
+
+        try:
+            return self._submit(scenes.draw, *task).result()
+        except (BrokenExecutor, CancelledError, ShutdownExecutorError):
+            self.stop()
+            raise _Stopped from None
+
+
+def _warm() -> None:
+    """Import what draws need."""
+    import workbench.mechanisms  # noqa: F401
+
+
+_worker = _Worker()

@@ -1,0 +1,200 @@
+"""Summaries of a sparse table: which cells a filter and two samples keep, and how far off they are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from workbench.advice import Declared, expected
+from workbench.datasets import GaussianSparse
+from workbench.mechanism import Release
+from workbench.mechanisms import (
+    GeometricHistogram,
+    HighPassFilter,
+    PrioritySampling,
+    ThresholdSampling,
+)
+from workbench.metrics import MeanAbsoluteError
+from workbench.plots import Panel
+from workbench.privacy import DP
+from workbench.table import Bound
+from workbench.transform import Dyadic
+from workbench.value import value
+from workbench.widgets.controls import Control, decades, of
+from workbench.widgets.scene import Seen, Setup, Values
+from workbench.workload import RandomRanges, Ranges
+
+FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
+WHOLE, NEAR = "whole", "near"
+PARTS = CELLS = 64
+QUERIES = {False: 60, True: 400}  # of each size, roughly and exactly
+DENSE = "full table, expected"
+
+
+@value
+class Summaries:
+    """Filter, threshold and priority sampling on made-up sparse data."""
+
+    name: ClassVar[str] = "summaries"
+    title: ClassVar[str] = "Summaries of a sparse table"
+    words: ClassVar[str] = (
+        "A table of m cells, most of them empty, is released without noise on every cell being "
+        "written down. The filter keeps noisy counts of at least θ; sampling keeps them with chance "
+        "count/τ; priority sampling keeps exactly as many as you ask for."
+    )
+    luck: ClassVar[str] = (
+        "Moving θ, τ or the size keeps the noise of every non-empty cell; moving ε scales it. Which "
+        "empty cells survive is drawn anew from the same seed."
+    )
+    controls: ClassVar[tuple[Control, ...]] = (
+        Control("summary", FILTER, (FILTER, THRESHOLD, PRIORITY), "choice"),
+        Control("epsilon", 0.1, decades(0.01, 10), label="ε", doc="privacy loss"),
+        Control(
+            "by",
+            "size",
+            ("size", "cut"),
+            "choice",
+            label="chosen by",
+            doc="the size wanted, or the cut θ or τ itself",
+            when=({"summary": (FILTER, THRESHOLD)},),
+        ),
+        of(
+            PrioritySampling,
+            "size",
+            100_000,
+            decades(100, 10**6, whole=True),
+            label="size",
+            doc="cells to release; a filter or sample chooses its θ or τ for it",
+            when=({"summary": (PRIORITY,)}, {"by": ("size",)}),
+        ),
+        of(
+            HighPassFilter,
+            "theta",
+            40.0,
+            decades(1, 2000, zero=True),
+            doc="cut-off of a filter; of a sample, before it is drawn",
+            when=({"summary": (THRESHOLD, PRIORITY)}, {"by": ("cut",)}),
+        ),
+        of(
+            ThresholdSampling,
+            "tau",
+            100.0,
+            decades(1, 10_000),
+            when=({"summary": (THRESHOLD,), "by": ("cut",)},),
+        ),
+        Control(
+            "dyadic", False, kind="switch", doc="sums over dyadic intervals instead of cells"
+        ),
+        Control(
+            "consistent",
+            False,
+            kind="switch",
+            doc="drop nodes below absent ones",
+            when=({"dyadic": (True,)},),
+        ),
+        of(GaussianSparse, "m", 10**6, decades(10**4, 10**7, whole=True), label="domain, m"),
+        of(GaussianSparse, "density", 0.1, decades(0.0001, 1.0)),
+        of(GaussianSparse, "mean", 100.0, decades(2, 5000), label="mean count"),
+        of(GaussianSparse, "std", 20.0, decades(0.5, 1000, zero=True), label="spread"),
+        of(GaussianSparse, "placement", "uniform"),
+    )
+    grid: ClassVar[dict[str, tuple]] = {
+        "summary": (FILTER, THRESHOLD, PRIORITY),
+        "epsilon": (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+        "size": (10_000, 30_000, 100_000, 200_000),
+        "dyadic": (False, True),
+    }
+
+    def setup(self, values: Values) -> Setup:
+        """The settings as a mechanism on a table."""
+        v = values
+        table = GaussianSparse(v["m"], v["density"], v["mean"], v["std"], v["placement"])
+        budget, by_size = DP(v["epsilon"]), v["by"] == "size"
+        told: dict[str, Any] = dict(transform=Dyadic() if v["dyadic"] else None)
+        told["consistent"] = v["consistent"] and v["dyadic"]
+        if v["summary"] == FILTER:
+            cut = dict(size=v["size"]) if by_size else dict(theta=v["theta"])
+            return Setup(table, HighPassFilter(budget, **cut, **told))
+        if v["summary"] == THRESHOLD:
+            cut = dict(size=v["size"]) if by_size else dict(tau=v["tau"])
+            return Setup(table, ThresholdSampling(budget, theta=v["theta"], **cut, **told))
+        return Setup(table, PrioritySampling(budget, v["size"], v["theta"], **told))
+
+    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+        """Errors of ranges of all sizes; truth and release, over the domain and cell by cell."""
+        estimate, domain, rows = release.estimate, data.domain, []
+        for size in sizes(domain.size):
+            metric = MeanAbsoluteError(RandomRanges(size, QUERIES[exact]))
+            row = dict(panel="error", series=_series(values), query_size=size)
+            rows.append(row | dict(metric="MeanAbsoluteError", value=metric(data, estimate)))
+        middle = int(data.keys[len(data) // 2]) if len(data) else 0
+        start = max(0, min(middle - CELLS // 2, domain.size - CELLS))
+        near = np.arange(start, min(start + CELLS, domain.size))
+        edges = np.linspace(0, domain.size, min(PARTS, domain.size) + 1).astype(np.int64)
+        views = (WHOLE, edges[:-1], edges[1:], edges[:-1]), (NEAR, near, near + 1, near - start)
+        for panel, lo, hi, at in views:
+            for series, told in (("truth", data), (_series(values), estimate)):
+                counts = told.answer(Ranges(lo, hi))
+                line = dict(panel=panel, series=series, metric="Count", cell=at, value=counts)
+                rows += pd.DataFrame(line).to_dict("records")
+        found = [("non-empty cells", f"{len(data):,} of {domain.size:,}")]
+        if law := foreseen(*self.setup(values), sizes(domain.size)):
+            found.append(("size expected", f"{law.cells:,.0f}, by closed form"))
+        return Seen(pd.DataFrame(rows), found)
+
+    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+        """Error over size with what closed forms expect; the whole domain; some cells."""
+        setup = self.setup(values)
+        known = sizes(setup.dataset.m)
+        dense = GeometricHistogram(setup.mechanism.budget)
+        theory = []
+        for words, made in (("expected", setup.mechanism), (DENSE, dense)):
+            if law := foreseen(setup.dataset, made, known):
+                theory.append((words, _Between(law)))
+        return [
+            Panel("Error of ranges", {"panel": "error"}, "query_size", theory=theory),
+            Panel(f"The domain in {PARTS} parts", {"panel": WHOLE}, "cell", log=""),
+            Panel(f"{CELLS} neighbouring cells", {"panel": NEAR}, "cell", log=""),
+        ]
+
+
+def sizes(m: int) -> tuple[int, ...]:
+    """1, 10, 100, … up to a tenth of the domain.
+
+    >>> sizes(10_000)
+    (1, 10, 100, 1000)
+    """
+    return tuple(10**k for k in range(len(str(m)) - 1)) or (1,)
+
+
+@lru_cache(256)
+def foreseen(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) -> Any:
+    """What closed forms expect of the mechanism, if cells are uniform and there is a formula."""
+    if dataset.placement != "uniform":
+        return None
+    model = Declared(dataset.density, max(dataset.mean, 0), dataset.std)
+    try:
+        return expected(mechanism, dataset.domain, Bound(), model, queries)
+    except ValueError:
+        return None
+
+
+class _Between:
+    """Expected errors, and straight lines between them on logarithmic axes."""
+
+    def __init__(self, option: Any):
+        told = [(off.query, max(off.error, 1e-9)) for off in option.off]
+        self.queries, self.errors = np.log(np.array(told, float)).T
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return np.exp(np.interp(np.log(x), self.queries, self.errors))
+
+
+def _series(values: Values) -> str:
+    """What the release is called."""
+    some = values["summary"]
+    cut = some != FILTER and values["theta"] > 0
+    return f"filter-{some}" * cut + some * (not cut) + ", dyadic" * values["dyadic"]
