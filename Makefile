@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 INSTALL := $(PIP) install -c constraints.txt
 
-.PHONY: reproduce test lab bench clean
+.PHONY: reproduce test lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -18,6 +18,9 @@ test: .venv/installed
 
 lab: .venv/installed
 	$(BIN)/workbench lab
+
+explore: .venv/installed
+	$(BIN)/workbench explore
 
 bench: .venv/peers
 	$(BIN)/workbench bench

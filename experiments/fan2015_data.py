@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments.hay2010_fig6 import at_hand
@@ -29,7 +28,6 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
 )
-from workbench.interactions import Interactions
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 
 BUDGET = DP(1.0)
@@ -128,21 +126,3 @@ def about(case: Case) -> dict[str, Any]:
 def stands_for(rows: pd.DataFrame, of: str) -> str:
     """The panel of one of the paper's four: its own file, or the twin."""
     return next(name for name in rows.panel.unique() if name.split(TWIN)[0] == of)
-
-
-def sums(data: Interactions, weights: np.ndarray, of: str = "items") -> np.ndarray:
-    """Σ over records of what each of its user weighs, by item or by edge; weights as `per_user`."""
-    h, n = data.domain.shape[1], data.domain.shape[0] if of == "items" else data.domain.size
-    first = np.flatnonzero(np.diff(data.users, prepend=-1))
-    of_code, out = np.zeros(data.users[-1] + 1), np.zeros(n)
-    of_code[data.users[first]] = weights
-    for at in range(0, len(data), _BLOCK):  # columns of a hundred million rows stay narrow
-        part = slice(at, at + _BLOCK)
-        keys = data.items[part].astype(np.int64)
-        if of == "edges":
-            keys = keys * h + data.contexts[part]
-        out += np.bincount(keys, of_code[data.users[part]], n)
-    return out
-
-
-_BLOCK = 1 << 22  # records

@@ -19,10 +19,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015_data import SEEDS, about, cases, sampling, settled, stands_for, sums
+from experiments.fan2015_data import SEEDS, about, cases, sampling, settled, stands_for
 from workbench.claims import ALIKE, Claim, Finding, Printed, curve, every, number
 from workbench.estimates import Sequence, Tables
-from workbench.metrics import TopPrecision
+from workbench.metrics import TopPrecision, weighted_counts
 from workbench.noise import variance
 from workbench.plots import Panel
 
@@ -50,7 +50,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         epsilon = mechanism.budgets()[0]
         spread = np.sqrt(variance(case.d, epsilon, "geometric"))
         sizes = data.per_user()
-        counts = -np.sort(-sums(data, np.minimum(sizes, case.d) / sizes))
+        counts = -np.sort(-weighted_counts(data, np.minimum(sizes, case.d) / sizes))
         for seed in range(SEEDS[profile]):
             scores, _ = mechanism.scores(data, np.random.default_rng(seed))
             listed = estimate(data, scores, spread**2)

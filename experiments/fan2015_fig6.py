@@ -36,14 +36,13 @@ from experiments.fan2015_data import (
     sampling,
     settled,
     stands_for,
-    sums,
     told,
 )
 from workbench import DP, Sweep, run
 from workbench.claims import ALIKE, Claim, Finding, Printed, curve, every, number
 from workbench.mechanisms import SRA
 from workbench.mechanisms.sra import parts
-from workbench.metrics import MeanSquaredCountError
+from workbench.metrics import MeanSquaredCountError, sampling_error
 from workbench.noise import variance
 from workbench.plots import Panel, named
 
@@ -93,14 +92,12 @@ def asked(case: Case, profile: str) -> list[int]:
 def expected(case: Case, kept: list[int]) -> pd.DataFrame:
     """SRA's squared error for this data at each l, and the best l by it and by two formulas."""
     data, rows = case.dataset.load(), []
-    sizes, one = data.per_user(), about(case) | {"seed": 0}
+    one = about(case) | {"seed": 0}
     for of in OF:
-        cells = data.domain.size if of == "edges" else data.domain.shape[0]
-        same = concentration(data, of)
         counts = data.edge_counts() if of == "edges" else data.item_counts()
         zeros = {"of": of, "epsilon": BUDGET.epsilon, "series": ZEROS, "metric": "Zeros"}
         rows.append(one | zeros | {"value": float((counts**2).mean())})
-        sampled = [sampling_error(data, sizes, same, l, of) / cells for l in kept]  # noqa: E741
+        sampled = sampling_error(data, kept, of)
         for epsilon in EPSILONS:
             share = parts(epsilon, (0.5, 0.5))[OF.index(of)]
             errors = [
@@ -120,32 +117,6 @@ def expected(case: Case, kept: list[int]) -> pd.DataFrame:
                 for s, x in best.items()
             ]
     return pd.DataFrame(rows)
-
-
-def concentration(data, of: str) -> np.ndarray:
-    """Of each user, Σ over items (edges) of the squared share of their records that it has."""
-    sizes = data.per_user()
-    if getattr(data.bound, "linf", None) == 1:
-        return 1 / sizes
-    user = np.repeat(np.arange(len(sizes)), sizes)
-    keys = user * data.domain.shape[0] + data.items
-    if of == "edges":
-        keys = keys * data.domain.shape[1] + data.contexts
-    keys, counts = np.unique(keys, return_counts=True)
-    user = keys // (data.domain.size if of == "edges" else data.domain.shape[0])
-    return np.bincount(user, counts.astype(float) ** 2) / sizes.astype(float) ** 2
-
-
-def sampling_error(data, sizes, same, l: int, of: str) -> float:  # noqa: E741
-    """Σ over counts of bias² + variance of drawing l of each user's records without replacement.
-
-    A user with t > l records, a share p of them of one item, loses (t − l)·p of it on average, with
-    the variance l·p·(1 − p)·(t − l)/(t − 1).
-    """
-    t = sizes.astype(float)
-    lost = np.maximum(t - l, 0)
-    spread = (l * lost / np.maximum(t - 1, 1) * (1 - same)).sum()
-    return float((sums(data, lost / t, of) ** 2).sum() + spread)
 
 
 def formulas(data, epsilon: float) -> dict[str, float]:

@@ -60,7 +60,7 @@ MISTAKES = (
     Mistake(
         "a tail that is dropped",
         "noise/laws.py",
-        "part[far] += sign * self._upper(far.size, words)",
+        "some[far] += sign * self._upper(far.size, own)",
         "pass",
         "test_noise.py::test_a_law_is_the_same_wherever_its_tail_starts",
         "noise never exceeds the table: one count more is told for certain now and then",

@@ -620,6 +620,33 @@ def test_error_bars_are_given_where_no_node_is_cut():
             assert answer[0] == pytest.approx(sum(by_cell[lo:hi]))
 
 
+def test_noise_of_a_level_is_that_of_shares_of_leaves():
+    tree, levels = Quadtree(2, 3), np.array([1, 2, 2, 3, 3, 3, 3, 2, 1, 1])
+    keys = np.array([[0, 16, 20, 24, 25, 26, 27, 28, 32, 48]], np.uint64)
+    estimate = Leaves(tree, levels, keys, np.arange(10), 0.7)
+    one = np.eye(10, dtype=int)
+    for level in range(4):
+        shares = [replace(estimate, values=row).answer(Level(level)) for row in one]
+        variance = geometric_variance(0.7) * (np.array(shares) ** 2).sum(axis=0)
+        assert estimate.noise(level) == pytest.approx(variance.mean())
+    assert np.isnan(replace(estimate, decay=None).noise(1))
+
+
+def test_leaves_are_added_up_at_a_coarser_level():
+    data = Records.of(Prefixes("ab", 6), ["ab", "abba", "b", "aaaaaa", "bb"] * 9, Bound())
+    estimate = PrivTree(DP(20.0))(data, seeded()).estimate
+    for level in range(7):
+        some = estimate.coarsened(level)
+        whole = Level(min(level, 3))
+        assert np.allclose(some.answer(whole), estimate.answer(whole))
+        assert some.levels.max() <= level and some.values.sum() == estimate.values.sum()
+        assert (some.keys[0, 1:] > some.keys[0, :-1]).all() and some.decay is None
+    assert (some.keys == estimate.keys).all() and (some.values == estimate.values).all()
+    assert len(estimate.coarsened(0)) == 1 < len(estimate.coarsened(1)) < len(estimate)
+    none = np.empty((1, 0), np.uint64), np.empty(0, np.int64)
+    assert not len(Leaves(data.hierarchy, none[1], *none).coarsened(2))
+
+
 @pytest.mark.parametrize(
     "tree", [Prefixes(depth=20), Prefixes("abcdefghijklmnopqrstuvwxyz", 15), Prefixes(depth=24)]
 )

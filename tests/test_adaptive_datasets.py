@@ -14,6 +14,7 @@ from workbench.datasets import (
     StringCounts,
     Surnames,
     SurnameStrings,
+    Towns,
     commute_twin,
     published,
     query_log_twin,
@@ -22,7 +23,7 @@ from workbench.datasets.commute_points import POPULATION
 from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
 from workbench.table import PUBLIC, Bound
 
-SHARED = (CommuteTwin, QueryLogTwin, SurnameStrings)
+SHARED = (CommuteTwin, QueryLogTwin, SurnameStrings, Towns)
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_the_text_of_a_view_can_be_pasted():
         OnTheMap(("ma", "ri"), 2010).points(12),
         Surnames(2010).strings(9),
         CommuteTwin(100, 8, seed=3),
+        Towns(100, 3, 0.5, 8, seed=3),
         QueryLogTwin(1000, distinct=50, depth=20),
         StringCounts("x.tsv", alphabet="ab'", bound=Bound(2, 3), lower=True),
         StringCounts("x.tsv", bound=PUBLIC),
@@ -75,6 +77,9 @@ def test_the_text_of_a_view_can_be_pasted():
         (lambda: OnTheMap().points(33), "CommutePoints.depth = 33"),
         (lambda: CommuteTwin(0), "CommuteTwin.records = 0"),
         (lambda: CommuteTwin(depth=17), "CommuteTwin.depth = 17"),
+        (lambda: Towns(0), "Towns.records = 0"),
+        (lambda: Towns(spread=-1), "Towns.spread = -1"),
+        (lambda: Towns(depth=33), "Towns.depth = 33"),
         (lambda: Surnames(5000), "Surnames.year = 5000"),
         (lambda: SurnameStrings(2000), "SurnameStrings.year = 2000"),
         (lambda: SurnameStrings(depth=0), "SurnameStrings.depth = 0"),
@@ -268,6 +273,34 @@ def test_the_commute_twin_is_made_in_parts(monkeypatch):
     monkeypatch.setattr(commute_twin, "_AT_ONCE", 1000)
     records = CommuteTwin(10_500).load()
     assert len(records) == 10_500 and (np.diff(records.keys.astype(float)) >= 0).all()
+
+
+# Towns
+
+
+def test_towns_have_their_law():
+    records = Towns(200_000, spread=0.0, depth=20).load()  # everybody at a centre, or anywhere
+    assert (records.total, records.bound, records.left_out) == (200_000, Bound(1), {})
+    assert records.counts is None and records.truth_public
+    people = np.sort(records.level(20)[1])[::-1][:21]
+    expected = 200_000 * 0.85 / np.arange(1, 21) / (1 / np.arange(1, 21)).sum()
+    assert (np.abs(people[:20] - expected) < 5 * np.sqrt(expected)).all() and people[20] < 5
+    one = Towns(100_000, 1, spread=2.0).load()
+    assert one.hierarchy == one.domain == Quadtree(2, 10, (0, 0), (64, 64), ("east", "north"))
+    centre = np.random.default_rng(0).uniform(0, 64, (1, 2))
+    points = one.to_frame()[["east_from", "north_from"]].to_numpy() + 64 / 2**11
+    off = np.hypot(*((points - centre + 32) % 64 - 32).T)  # the short way round
+    for radius in (1.0, 2.0, 4.0):
+        near, rural = 1 - np.exp(-((radius / 2) ** 2) / 2), np.pi * (radius / 64) ** 2
+        assert abs((off < radius).mean() - 0.85 * near - 0.15 * rural) < 0.006
+
+
+def test_towns_are_the_same_for_the_same_parameters():
+    keys = Towns(10_000).load().keys
+    assert (Towns(10_000).load().keys == keys).all()
+    assert (Towns(10_000, seed=1).load().keys != keys).any()
+    assert (Towns(10_000, depth=4).load().keys == keys >> np.uint64(2 * 6)).all()
+    assert len(Towns(1).load()) == 1 and Towns(1000, spread=1e4, depth=32).load().total == 1000
 
 
 # Surnames as strings

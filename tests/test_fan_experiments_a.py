@@ -14,14 +14,19 @@ from experiments import (
     fan2015_fig11,
     fan2015_table4,
 )
-from experiments.fan2015_data import SLICED, cases, settled, stands_for, sums, told
+from experiments.fan2015_data import SLICED, cases, settled, stands_for, told
 from tests.worlds import differs, holds
 from workbench import DP, Bound, Domain, Sweep, run
 from workbench.claims import DIFFERS, UNDECIDED, UNTESTABLE, Finding
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
 from workbench.mechanisms import SRA
-from workbench.metrics import MeanSquaredCountError, TopPrecision
+from workbench.metrics import (
+    MeanSquaredCountError,
+    TopPrecision,
+    sampling_error,
+    weighted_counts,
+)
 
 SEEDS = 4
 REAL, OWN = "Online Retail", ("Foursquare twin", "Netflix twin")
@@ -239,18 +244,18 @@ def test_rows_of_a_sweep_tell_the_parameters_of_metrics(tmp_path):
     assert set(found[found.metric == "TopPrecision"].top) == {3}
 
 
-def test_sums_weigh_each_record_by_its_user(monkeypatch):
-    monkeypatch.setattr(fan2015_data, "_BLOCK", 7)
+def test_weighted_counts_weigh_each_record_by_its_user(monkeypatch):
+    monkeypatch.setattr("workbench.metrics.sampling._BLOCK", 7)
     domain = Domain(("item", "context"), (5, 3))
     rng = np.random.default_rng(0)
     columns = rng.choice([3, 9, 40], 30), rng.integers(5, size=30), rng.integers(3, size=30)
-    data = Interactions.from_codes(domain, *columns, Bound(30, 30, 30))
+    data = Interactions.from_codes(domain, *columns, Bound(30, 30, 30), truth_public=True)
     weights = np.array([1.0, 0.5, 4.0])
     of = np.repeat(weights, data.per_user())
     slow = np.zeros((5, 3))
     np.add.at(slow, (data.items, data.contexts), of)
-    assert sums(data, weights) == pytest.approx(slow.sum(axis=1))
-    assert sums(data, weights, "edges") == pytest.approx(slow.ravel())
+    assert weighted_counts(data, weights) == pytest.approx(slow.sum(axis=1))
+    assert weighted_counts(data, weights, "edges") == pytest.approx(slow.ravel())
 
 
 # --- what the specs compute themselves
@@ -267,15 +272,14 @@ def records_of(data):
 def test_the_expected_error_is_that_of_the_literal_reference(once):
     twin = InteractionsTwin(40, 12, 240, 10, once=once, contexts="check-in week")
     data = twin.load()
-    records, sizes = records_of(data), data.per_user()
+    records = records_of(data)
     edges = {user: [((i, c), 0) for i, c in mine] for user, mine in records.items()}
     for l in (1, 3, 10):  # noqa: E741
         for of, mine, cells in (
             ("items", records, range(12)),
             ("edges", edges, [(i, c) for i in range(12) for c in range(7)]),
         ):
-            same = fan2015_fig6.concentration(data, of)
-            ours = fan2015_fig6.sampling_error(data, sizes, same, l, of)
+            (ours,) = len(cells) * sampling_error(data, [l], of)
             ours += len(cells) * sampling.noise_variance(l, 0.5, "geometric")
             assert ours == pytest.approx(sampling.error_sra(mine, cells, l, 0.5))
 

@@ -97,6 +97,51 @@ def test_system_noise_has_the_same_law(epsilon, l1):
     assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon / l1))) > RARE
 
 
+@pytest.mark.parametrize("epsilon", [3.0, 0.1, 0.003])
+def test_aligned_noise_has_the_same_law(epsilon):
+    noisy, receipt = noise.geometric(
+        np.zeros(400_000, np.int64), l1=1, epsilon=epsilon, rng=noise.Aligned(1)
+    )
+    assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon))) > 1e-4 and receipt.simulated
+
+
+@pytest.mark.parametrize("pair", [(0.1, 0.2), (0.05, 0.004), (0.0039, 0.001)])
+def test_aligned_noise_stays_with_its_cell_while_epsilon_moves(pair):
+    cells = np.zeros(300_000, np.int64)  # three runs of cells
+    a, b = (noise.geometric(cells, l1=1, epsilon=e, rng=noise.Aligned(4))[0] for e in pair)
+    assert np.corrcoef(a, b)[0, 1] > 0.998
+    usual = noise.geometric(cells, l1=1, epsilon=pair[0], rng=np.random.default_rng(4))[0]
+    other = noise.geometric(cells, l1=1, epsilon=pair[0], rng=noise.Aligned(5))[0]
+    for stranger in (usual, other, np.roll(a, 1), np.roll(a, 2**17)):
+        assert abs(np.corrcoef(a, stranger)[0, 1]) < 0.01
+
+
+def test_aligned_looks_are_independent_whatever_the_first_one_needed():
+    cells, again = np.zeros(200_000, np.int64), []
+    for before in (10, 5000):
+        rng = noise.Aligned(6)
+        first = noise.geometric(cells[:before], l1=1, epsilon=0.5, rng=rng)[0]
+        again.append(noise.geometric(cells, l1=1, epsilon=0.5, rng=rng)[0])
+        assert abs(np.corrcoef(first, again[-1][:before])[0, 1]) < 5 / before**0.5
+    assert (again[0] == again[1]).all()
+
+
+@pytest.mark.parametrize("empty, p", [(10**6, 0.01), (10**7, 0.05)])
+def test_aligned_survivors_come_at_their_rate_and_anywhere(empty, p):
+    """Runs of gaps take streams of their own, and none twice."""
+    keys, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    epsilon = -np.log(p)
+    blocks = [noise.Block(empty, 1, epsilon)]
+    kept, values, _ = noise.survivors(keys, counts, blocks, theta=1, rng=noise.Aligned(7))
+    chance = 2 * p / (1 + p)
+    assert abs(len(kept) - empty * chance) < 5 * (empty * chance) ** 0.5
+    gaps = np.diff(kept)
+    assert abs(np.corrcoef(gaps[1:], gaps[:-1])[0, 1]) < 5 / len(gaps) ** 0.5
+    far = len(gaps) // 2
+    assert abs(np.corrcoef(gaps[:far], gaps[far : 2 * far])[0, 1]) < 5 / far**0.5
+    assert abs(np.sign(values).mean()) < 0.02
+
+
 @pytest.mark.parametrize("epsilon", [0.003, 1e-4, 1e-8])
 def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
     n = 200_000

@@ -10,20 +10,21 @@ from importlib import import_module
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
     "inference interactions mechanism mechanisms metrics noise plots privacy records report "
-    "reproduce session table transform value workload"
+    "reproduce session table transform value widgets workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
     "domain": "Domain",
     "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
     "workload": (
-        "Boxes Level Marginals Nodes Products RandomBoxes RandomMarginalRanges RandomRanges "
+        "Boxes First Level Marginals Nodes Products RandomBoxes RandomMarginalRanges RandomRanges "
         "RandomSubsets RandomTables Ranges Subsets TableQueries"
     ),
     "transform": "Dyadic Haar",
     "table": "PUBLIC UNBOUNDED Bound SparseTable",
     "records": "Records",
     "interactions": "Interactions",
+    "noise": "Aligned",
     "mechanism": "Mechanism Release",
     "claims": "Claim Verdict",
     "advice": "Advice advise",

@@ -134,10 +134,7 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
     about = {
         "dataset": repr(trial.dataset),
         "truth_public": bool(trial.dataset.truth_public),
-        "mechanism": _name(trial.mechanism),
-        "epsilon": trial.mechanism.budget.epsilon,
-        "delta": trial.mechanism.budget.delta,
-        **_parameters(trial.mechanism),
+        **described(trial.mechanism),
         "seed": trial.seed,
         "seconds": seconds,
         "released": len(release.estimate),
@@ -159,6 +156,12 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
         part.write_text(json.dumps(rows))
         os.replace(part, kept)
     return rows
+
+
+def described(mechanism: Any) -> dict:
+    """A mechanism as columns: its name, its budget, its fields."""
+    paid = dict(epsilon=mechanism.budget.epsilon, delta=mechanism.budget.delta)
+    return {"mechanism": _name(mechanism), **paid, **_parameters(mechanism)}
 
 
 def _parameters(x: Any) -> dict:

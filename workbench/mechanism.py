@@ -397,15 +397,21 @@ def read_release(path: str | Path) -> tuple[Any, dict]:
 
 def options(mechanism: Any) -> str:
     """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
-    of = fields(mechanism)
-    plain = all("doc" in f.metadata for f in of) and not getattr(mechanism, "idealised", False)
-    if mechanism.takes is not SparseTable or not plain:
+    words = str, int, float, type(None)
+    own = [(f, getattr(mechanism, f.name)) for f in fields(mechanism) if f.name != "budget"]
+    plain = all(isinstance(x, words) or x in f.metadata.get("choices", ()) for f, x in own)
+    if (
+        mechanism.takes is not SparseTable
+        or getattr(mechanism, "idealised", False)
+        or not type(mechanism).__module__.startswith("workbench.")
+        or not plain
+    ):
         return ""
     told = [f"--epsilon {mechanism.budget.epsilon!r}"]
     told += [f"--delta {mechanism.budget.delta!r}"] * bool(mechanism.budget.delta)
     told += [f"--mechanism {type(mechanism).__name__}"]
-    for f in of:
-        if f.name != "budget" and (x := getattr(mechanism, f.name)) != f.default:
+    for f, x in own:
+        if x != f.default:
             told.append(f"--{f.name.replace('_', '-')} {quote(str(x).removesuffix('()'))}")
     return " ".join(told)
 

@@ -84,12 +84,13 @@ SYNTHESES = {  # of records in a hierarchy
 PRIORS = {  # of past answers
     "no prior": ("#0072B2", "s"),
     "with prior": ("#D55E00", "o"),
+    "bought": ("#56B4E9", "D"),
 }
 SAMPLINGS = {  # of records of users, and what they are compared with
     "original": ("#000000", "o"),
     "SRA": ("#0072B2", "s"),
     "HPA": ("#D55E00", "v"),
-    "LPA": ("#999999", "."),
+    "LPA": ("#CC79A7", "X"),
     "DFT": ("#E69F00", "^"),
     "GS": ("#009E73", "P"),
 }
@@ -201,11 +202,19 @@ LABELS = {  # columns and metrics, as axes call them
     "JointError": "error, cut at 1",
     "dims": "attributes of a query, k",
     "queries": "past queries, m",
+    "query": "queries, by their true answers",
     "universe": "universe (cells)",
     "tuples": "tuples",
     "ProcessorTime": "processor time (s)",
     "Price": "further ε",
     "error": "error asked for (tuples)",
+    "Density": "records per km²",
+    "ExpectedError": "expected error (counts)",
+    "WorstRMSE": "error at worst, RMS (counts)",
+    "looks": "looks at the table",
+    "TotalEpsilon": "ε of all looks together",
+    "Nodes": "nodes released",
+    "side": "side of a box (km)",
 }
 FRACTIONS = {
     "share",
@@ -308,6 +317,7 @@ class Panel:
     mark: float | None = None  # a place on x that is pointed out
     cells: bool = False  # rows are boxes with a value each
     outlines: bool = False  # of cells
+    equal: bool = False  # cells whose axes have one unit: a map
 
 
 def chosen(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
@@ -344,7 +354,7 @@ def grid(
     for panel, ax in zip(wanted, axes, strict=False):
         some = chosen(rows, panel)
         if panel.cells:
-            cells(some, ax, limits, outlines=panel.outlines)
+            cells(some, ax, limits, outlines=panel.outlines, equal=panel.equal)
             continue
         if panel.bars:
             groups(some, panel.x, panel.series, ax, log="y" in panel.log)
@@ -472,9 +482,10 @@ def _curve(
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
     color, marker, dashes = _look(name, ax)
     approximate = "delta" in group and group.delta.max() > 0
+    above = points["mean"] > 0
     ax.plot(
         points.x,
-        points["mean"],
+        points["mean"].where(above) if log and above.any() else points["mean"],  # with gaps
         color=color,
         marker=marker if len(points) < CROWDED else "",
         markevery=marks,
@@ -557,6 +568,7 @@ def cells(
     limits: tuple[float, float] | None = None,
     *,
     outlines: bool = False,
+    equal: bool = False,
 ) -> Axes:
     """Boxes from (x0, y0) to (x1, y1), the darker the larger their `value`, with a scale below.
 
@@ -579,7 +591,7 @@ def cells(
     ax.add_collection(drawn)
     names = rows.labels.iloc[0].split("|") if "labels" in rows else ("", "")
     ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
-    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
     scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), SHADES)
     bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
@@ -751,7 +763,8 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
     grid = {}
     for ax in fig.axes:
-        spec = ax.get_subplotspec()
+        if (spec := ax.get_subplotspec()) is None:  # a scale of colours
+            continue
         grid[spec.rowspan.start, spec.colspan.start] = ax, ax.get_xlabel(), ax.get_ylabel()
     for (row, column), (ax, x, y) in grid.items():
         if x in grid.get((row + 1, column), ())[1:2]:

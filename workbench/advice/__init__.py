@@ -84,7 +84,7 @@ class Option:
         return f"{a}{name}{of}" + f" at {', '.join(at)}" * bool(at)
 
 
-def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries):
+def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries, quick: bool):
     """Every summary that there is advice about; and what is to be said of those left out."""
     options, notes, pure, m = [], [], DP(budget.epsilon), domain.size
 
@@ -102,7 +102,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
             off = tuple(x._replace(worst=inf) for x in off)
         options.append(Option(summary, mechanism, law.theta, law.tau, cells, kept, off, fits))
 
-    for transform in (None, Dyadic()):
+    for transform in (None,) if quick else (None, Dyadic()):
         full, more = GeometricHistogram(pure, transform=transform), dict(transform=transform)
         try:
             (block,) = looks(full, domain, bound.l1)
@@ -127,7 +127,7 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
         take("threshold sampling", made, replace(law, tau=tau))
         made = PrioritySampling(pure, size=size, **more)
         take("priority sampling", made, priority_law(law, nodes, size))
-        if model:
+        if model and not quick:
             most = HighPassFilter(pure, size=1, **more).cut(domain, bound.l1)
             theta = best_cut(law, nodes, covers, size, most)
             made = PrioritySampling(pure, size=size, theta=theta, **more)
@@ -315,6 +315,7 @@ def advise(
     mean: float | None = None,
     spread: float | None = None,
     queries: Sequence[int] | None = None,
+    quick: bool = False,
 ) -> Advice:
     """Which summary of about `size` cells to release at ε. No data is read.
 
@@ -322,7 +323,8 @@ def advise(
     not empty, and the mean and standard deviation of their counts. They are public, and must not be
     read off private data. `queries` are sizes of ranges; without them those that hold 1, 100 and 10,000
     non-empty cells, or so many cells where no model is declared. With a δ there is also the stability
-    histogram. The bound is Bound() unless it is given.
+    histogram. The bound is Bound() unless it is given. `quick` leaves out what takes longest, dyadic
+    nodes and the θ of filter-priority sampling.
 
     >>> advise(Domain(("x",), (10**6,)), 0.1, 10**5, density=0.1, mean=100, spread=20).mechanism
     HighPassFilter(budget=DP(epsilon=0.1), size=100000)
@@ -353,7 +355,7 @@ def advise(
                 f"queries: {q!r} is not allowed: need sizes of ranges, whole numbers from 1 to {m}"
             )
     queries = tuple(sorted({int(q) for q in queries}))
-    options, notes = _options(domain, budget, int(size), bound, model, queries)
+    options, notes = _options(domain, budget, int(size), bound, model, queries, quick)
     return Advice(domain, budget, int(size), bound, model, queries, options, notes)
 
 

@@ -7,7 +7,18 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from workbench.cli import advise, bench, data, lab, release, reproduce, screen, show
+from workbench.cli import (
+    advise,
+    bench,
+    data,
+    explore,
+    export,
+    lab,
+    release,
+    reproduce,
+    screen,
+    show,
+)
 
 
 class _Commands(TyperGroup):
@@ -42,6 +53,8 @@ app.command()(advise.advise)
 app.command(cls=release.Command)(release.release)
 app.command()(show.show)
 app.add_typer(data.app, name="data")
+app.command()(explore.explore)
+app.command()(export.export)
 app.command()(lab.lab)
 app.command()(bench.bench)
 

@@ -29,17 +29,20 @@ from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
 from workbench.datasets.online_retail import OnlineRetail as OnlineRetail
 from workbench.datasets.onthemap import OnTheMap as OnTheMap
 from workbench.datasets.onthemap_twin import OnTheMapTwin as OnTheMapTwin
+from workbench.datasets.projected import Projected as Projected
 from workbench.datasets.query_log_twin import QueryLogTwin as QueryLogTwin
 from workbench.datasets.ranked import Ranked as Ranked
 from workbench.datasets.string_counts import StringCounts as StringCounts
 from workbench.datasets.surnames import Surnames as Surnames
 from workbench.datasets.surnames import SurnameStrings as SurnameStrings
+from workbench.datasets.towns import Towns as Towns
 
 ALL = (
     Adult, CensusIncome, CommuteTwin, CommutingFlows, Foursquare, GaussianSparse, Gowalla,
     InteractionsTwin, IPUMSTwin, KeywordFrequencies, KeywordFrequenciesTwin, MovieLens,
     NetflixPrize, NetTrace, NetTraceTwin, OnlineRetail, OnTheMap, OnTheMapTwin, QueryLogTwin,
     RetailHours, SearchLogs, SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
+    Towns,
 )  # fmt: skip
 
 OWN = (

@@ -10,7 +10,8 @@ from workbench.table import SparseTable
 from workbench.value import parameter, value
 
 
-def _dataset(x: Any) -> str | None:
+def of_counts(x: Any) -> str | None:
+    """What is wrong with the dataset that a field wraps, or None."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
@@ -22,7 +23,7 @@ class Ranked:
     as far as it moves the counts; whether the truth is public is as `dataset` says.
     """
 
-    dataset: Any = parameter(check=_dataset, doc="whose counts are sorted")
+    dataset: Any = parameter(check=of_counts, doc="whose counts are sorted")
 
     @property
     def truth_public(self) -> bool:

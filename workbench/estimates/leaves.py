@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -111,6 +111,32 @@ class Leaves:
         node = np.maximum(at, 0)
         share = self.hierarchy.digits.share(self.levels[node], self.keys[:, node], keys, after)
         return node, np.where(at < 0, 0, share)
+
+    def noise(self, level: int) -> float:
+        """The variance that noise gives to the answer about a node of a level, mean over all of them.
+
+        In closed form: a node's answer has the noise of the leaves below it; of a leaf above it, spread
+        evenly over k nodes, 1/k. NaN where the law of the noise is another.
+        """
+        if self.decay is None:
+            return float("nan")
+        many = np.cumprod([1.0, *self.hierarchy.digits.radices])
+        share = np.minimum(1, many[self.levels] / many[level])  # Σ over its k nodes of 1/k²
+        return float(geometric_variance(self.decay) * share.sum() / many[level])
+
+    def coarsened(self, level: int) -> Self:
+        """The same counts, those of leaves below a level added up to the nodes there that hold them.
+
+        Standard errors have no closed form any more.
+        """
+        levels = np.minimum(self.levels, level)
+        keys = self.hierarchy.digits.lowest(levels, self.keys)
+        new = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: len(self)]
+        first = np.flatnonzero(new)
+        values = np.add.reduceat(self.values, first)
+        return replace(
+            self, levels=levels[first], keys=keys[:, first], values=values, decay=None
+        )
 
     def synthetic(self, seed: int = 0) -> Records:
         """The synthetic records, public: anywhere in their nodes; beginnings of strings as they stand.

@@ -150,6 +150,13 @@ class Eigenqueries:
     def __repr__(self) -> str:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
+    def again(self, values: Float[np.ndarray, " queries"], times: float = 1.0) -> Eigenqueries:
+        """The same past queries with other answers, and `times` the noise: nothing to decompose."""
+        squares, basis = self.squares / times**2, self.basis / times
+        answers = basis.T @ (values - (self.total or 0.0) * self.means)
+        arrays = dict(squares=squares, basis=basis, answers=answers)
+        return replace(self, **{name: sealed(array) for name, array in arrays.items()})
+
     def ask(self, workload: Workload) -> Asked:
         """How some queries are made of the eigenqueries: all that is needed for any α."""
         asked, p = linear(workload, self.domain), fitting(self.prior, self.domain)
@@ -195,6 +202,10 @@ class Asked:
     means: Float[np.ndarray, " queries"]
     squares: Float[np.ndarray, " queries"]
     parts: Float[np.ndarray, "queries eigenqueries"]
+
+    def again(self, values: Float[np.ndarray, " queries"], times: float = 1.0) -> Asked:
+        """The same queries where past ones had other answers, and `times` the noise."""
+        return replace(self, eigen=self.eigen.again(values, times), parts=self.parts / times)
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """The answers."""

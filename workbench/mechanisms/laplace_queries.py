@@ -16,7 +16,7 @@ Cost       time of one pass over the non-empty cells for each set of attributes,
 from __future__ import annotations
 
 from fractions import Fraction
-from math import frexp
+from math import frexp, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
@@ -54,6 +54,13 @@ class LaplaceQueries:
     def scale(self, domain: Domain, l1: float = 1) -> float:
         """The scale b of the noise on each answer, where a unit moves the table by l1."""
         return self.moved(domain) * l1 / self.budget.epsilon
+
+    def price(self, domain: Domain, error: float, l1: float = 1) -> float:
+        """The ε, whatever the budget, at which each answer's noise has standard deviation `error`.
+
+        That of Laplace's noise is √2·b, and b = moved·l1/ε.
+        """
+        return sqrt(2) * self.moved(domain) * l1 / error
 
     def grid(self, scale: float, largest: float) -> float:
         """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""

@@ -10,6 +10,8 @@ from workbench.metrics.answers import MeanSignedError as MeanSignedError
 from workbench.metrics.answers import MeanSquaredError as MeanSquaredError
 from workbench.metrics.answers import MedianRelativeError as MedianRelativeError
 from workbench.metrics.answers import SquaredError as SquaredError
+from workbench.metrics.answers import coverage as coverage
+from workbench.metrics.answers import rmse as rmse
 from workbench.metrics.counts import ContextShare as ContextShare
 from workbench.metrics.counts import KLDivergence as KLDivergence
 from workbench.metrics.counts import MeanSquaredCountError as MeanSquaredCountError
@@ -19,6 +21,8 @@ from workbench.metrics.counts import breakdown as breakdown
 from workbench.metrics.points import CommuteDistances as CommuteDistances
 from workbench.metrics.points import EarthMover as EarthMover
 from workbench.metrics.points import great_circle as great_circle
+from workbench.metrics.sampling import sampling_error as sampling_error
+from workbench.metrics.sampling import weighted_counts as weighted_counts
 from workbench.metrics.strings import RecoveredFraction as RecoveredFraction
 from workbench.metrics.strings import found_strings as found_strings
 from workbench.metrics.strings import recovered_by_frequency as recovered_by_frequency

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from workbench.estimates import Summary
 from workbench.metrics.refusal import refuse_private
@@ -22,6 +23,20 @@ def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dic
         )
     workload = workload.on(truth.domain)
     return truth.answer(workload), estimate.answer(workload, **options)
+
+
+def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
+    """The root of the mean squared error over queries, in counts."""
+    return float(np.sqrt(((answers - exact) ** 2).mean()))
+
+
+def coverage(
+    answers: Float[np.ndarray, " queries"],
+    errors: Float[np.ndarray, " queries"],
+    exact: Float[np.ndarray, " queries"],
+) -> float:
+    """The fraction of queries whose exact answer lies within the error that is told of theirs."""
+    return float((np.abs(answers - exact) <= errors).mean())
 
 
 @value

@@ -20,6 +20,7 @@ bits and the receipt says `simulated`. Not constant-time: timing a release tells
 `stable_cut`             the cut of `stable`
 `by_theorem`             where a theorem prices a procedure below the sum of its draws
 `unprotected`            a look that nothing protects: the release then promises nothing
+`Aligned`                a seeded `rng` under which noise stays with its cell while parameters move
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from workbench.estimates import hashes
 from workbench.estimates.reports import starts_of
 from workbench.estimates.summary import geometric_variance
 from workbench.noise import choices, kernels, levels, priorities, response, stability
+from workbench.noise.bits import Aligned as Aligned
 from workbench.noise.bits import generator as _generator
 from workbench.noise.bits import words as _words
 from workbench.noise.empty_cells import EmptyCell, ranks

@@ -1,16 +1,99 @@
 """Panels: sliders on every mechanism, in JupyterLab, as a dashboard, and in a file that can be mailed.
 
 A panel computes nothing of its own: it sets up a dataset and a mechanism, releases by simulated noise,
-and draws the rows that metrics measure. Each is a frozen scene under one `Panel`.
+and draws the rows that metrics measure. Each is a frozen scene under one `Panel`. `panel` makes one of
+any mechanism; `advice` is what there is to see of a private table, whatever panel is asked for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from workbench import mechanisms
+from workbench.table import Bound
+from workbench.widgets.adaptive import Adaptive
+from workbench.widgets.advice import advised, opened
+from workbench.widgets.consistency import Consistency
+from workbench.widgets.contributions import Contributions
+from workbench.widgets.fields import Fields
+from workbench.widgets.history import History
 from workbench.widgets.panel import Panel as Panel
+from workbench.widgets.scene import Scene, typed
+from workbench.widgets.shared import keep as keep
 from workbench.widgets.shared import share as share
 from workbench.widgets.summaries import Summaries
 
 
-def summaries(**values) -> Panel:
+def summaries(data: Any = None, /, **values: Any) -> Panel:
     """Filter, threshold and priority sampling of a sparse table: ε, θ, τ, size, dyadic, consistent."""
-    return Panel(Summaries(), **values)
+    return _own(Summaries(), data, values)
+
+
+def adaptive(data: Any = None, /, **values: Any) -> Panel:
+    """Adaptive histograms, PrivTree, direct synthesis: ε, threshold, discount, depth; the map or tree."""
+    return _own(Adaptive(), data, values)
+
+
+def contributions(data: Any = None, /, **values: Any) -> Panel:
+    """Records of users, sampled or bounded: mechanism, ε, l, d, M, and how unequal users are."""
+    return _own(Contributions(), data, values)
+
+
+def consistency(data: Any = None, /, **values: Any) -> Panel:
+    """Histograms made to add up, or sorted: ε, branching, consistent, nonnegative, range size."""
+    return _own(Consistency(), data, values)
+
+
+def history(data: Any = None, /, **values: Any) -> Panel:
+    """Answers from past noisy answers by kernel PCA: ε, α, m, prior, kind of past queries, noise."""
+    return _own(History(), data, values)
+
+
+def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
+    """Any mechanism, a class or a value of one: a slider for each field, on data that it suits.
+
+    `dataset` takes the place of a small made-up one; a private one shows `advice` instead.
+    """
+    if dataset is not None and (instead := opened(dataset)):
+        return Panel(instead)
+    return Panel(Fields.of(mechanism, dataset), **values)
+
+
+def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
+    """What to expect of releases of a table, and what looks cost, by its domain and bound alone.
+
+    `data` is a table, private or not, or just a domain; of a table nothing else is read.
+    """
+    return Panel(advised(data, bound), **values)
+
+
+def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
+    """A panel, which makes its own data; whoever brings a private table is shown advice instead."""
+    if data is None:
+        return Panel(scene, **values)
+    if instead := opened(data):
+        return Panel(instead)
+    raise ValueError(
+        f"data = {data!r} is not allowed: this panel makes its own; `widgets.panel(mechanism, "
+        "dataset)` takes public data"
+    )
+
+
+ALL = ("summaries", "consistency", "adaptive", "contributions", "history")
+
+
+def everything() -> list[Panel]:
+    """The explorer's panels, as they open."""
+    return [globals()[name]() for name in ALL]
+
+
+def from_words(name: str, words: Sequence[str]) -> Panel:
+    """A panel by its name, at settings as they are typed: `name=value` each, `luck` and `draws` too."""
+    known = {cls.__name__: cls for cls in mechanisms.ALL}
+    if name not in ALL and name not in known:
+        names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
+        raise ValueError(f"no panel {name!r}; there are: {names}")
+    shown = globals()[name]() if name in ALL else panel(known[name])
+    shown.set(**typed(shown.scene, words))
+    return shown

@@ -52,7 +52,7 @@ def _line(group: pd.DataFrame, panel: plots.Panel, color, marker, dashes) -> dic
     at = panel.at or panel.x
     points = intervals(group.assign(value=group.value.astype(float)), at)
     points = points.assign(x=group.groupby(at)[panel.x].mean()).sort_values("x")
-    line = dict(x=_short(points.x), y=_short(points["mean"]), color=color)
+    line = dict(x=_short(points.x), y=_short(points["mean"]), color=mpl.colors.to_hex(color))
     line["marker"] = marker if len(points) < plots.CROWDED else ""
     line["dashed"] = "" if dashes == "-" else "4 2"
     if np.isfinite(points.low).all():
@@ -73,6 +73,7 @@ def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
         colors=[mpl.colors.to_hex(c) for c in colors],
         limits=_short(limits),
         outlines=panel.outlines,
+        high=float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]])) if panel.equal else 0.75,
         label=plots.LABELS.get(plots.measured(rows), plots.measured(rows)),
         axes=labels,
     )
@@ -80,4 +81,10 @@ def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
 
 def _short(x: Any) -> list[float | None]:
     """Numbers as they are told to a page; None where there is none to draw."""
-    return [float(f"{v:.{_DIGITS}g}") if np.isfinite(v) else None for v in np.asarray(x, float)]
+    x = np.asarray(x, float)
+    with np.errstate(all="ignore"):
+        power = _DIGITS - 1 - np.floor(np.log10(np.abs(x)))
+        unit = 10.0 ** np.abs(power)
+        told = np.where(power < 0, np.rint(x / unit) * unit, np.rint(x * unit) / unit)
+    told[x == 0] = 0.0
+    return [v if ok else None for v, ok in zip(told.tolist(), np.isfinite(x), strict=True)]

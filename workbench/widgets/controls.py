@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
-from math import floor, isfinite, log10
+from dataclasses import Field, dataclass, fields, replace
+from math import floor, inf, isfinite, log10
 from typing import Any
+
+import numpy as np
 
 from workbench.plots import SYMBOLS
 
+SOME = 100  # where a number has no setting to start from
 MANTISSAS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # notches of a decade
 
 
@@ -89,36 +92,56 @@ def of(cls: type, name: str, value: Any, stops: Sequence = (), **told: Any) -> C
     return Control(name, value, stops, **about)
 
 
-def guessed(f: Field, value: Any) -> Control | None:
-    """A control made of a field's declaration alone, or None where it holds no plain setting.
+def guessed(f: Field, value: Any) -> tuple[Control, ...]:
+    """What sets a field, made of its declaration alone; nothing where it holds no plain setting.
 
-    A number gets three decades around `value`, inside its declared bounds; where there is none to
-    start from it can be left out (None), or be typed.
+    A number gets round settings around `value`, inside its bounds. One that may be left out (None)
+    also gets a switch, `set_<name>`, and its slider is used where that is on.
     """
     told = f.metadata
+    words = dict(unit=told.get("unit", ""), doc=told.get("doc", ""))
     label = SYMBOLS.get(f.name, f.name.replace("_", " "))
-    about = dict(label=label, unit=told["unit"], doc=told["doc"])
-    if told["choices"]:
-        both = set(map(repr, told["choices"])) == {"True", "False"}
-        stops = (False, True) if both else told["choices"]
-        return Control(f.name, value, stops, "switch" if both else "choice", **about)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    low = -float("inf") if told["low"] is None else told["low"]
-    high = float("inf") if told["high"] is None else told["high"]
-    at = abs(value) or 1.0
-    whole = told["integer"] or (isinstance(value, int) and f.type in (int, "int"))
-    start = max(at / 100, 1.0 if whole else 0.0, low if low > 0 else 0.0)
-    zero = low == 0 and not told["strict"]
-    if high <= 1 and low >= 0:  # a share
-        stops = tuple(round(k / 20, 2) for k in range(21))
-        stops = tuple(s for s in stops if low <= s <= high and (s > low or not told["strict"]))
+    choices = told.get("choices") or (isinstance(value, bool) and (False, True))
+    if choices:
+        both = set(map(repr, choices)) == {"True", "False"}
+        kind, stops = ("switch", (False, True)) if both else ("choice", choices)
+        return (Control(f.name, value, stops, kind, label, **words),)
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    free = f.default is None and "low" in told and not told["check"]
+    if not (plain or free and value is None):
+        return ()
+    low, strict = told.get("low"), told.get("strict", False)
+    if low is None:  # not declared: a number above 0 is taken to stay there
+        low, strict = (0, True) if plain and value > 0 else (-inf, False)
+    high = inf if told.get("high") is None else told["high"]
+    whole = told.get("integer") or (isinstance(value, int) and "float" not in str(f.type))
+    at = value if plain else min(max(low, 0.5 if high <= 1 else SOME), high)
+    stops = around(at, low, high, strict=strict, whole=whole)
+    slider = Control(f.name, at if whole else float(at), stops, label=label, **words)
+    if not free:
+        return (slider,)
+    switch = f"set_{f.name}"
+    doc = "off: None, and chosen by the mechanism itself"
+    used = replace(slider, when=({switch: (True,)},))
+    return Control(switch, plain, kind="switch", label=f"set {label}", doc=doc), used
+
+
+def around(at: float, low: float, high: float, *, strict: bool, whole: bool) -> tuple:
+    """Round settings around a number: shares by twentieths, else a hundredth to a hundredfold.
+
+    >>> around(0.5, 0, 1, strict=True, whole=False)[:3], around(3, 1, 9, strict=False, whole=True)
+    ((0.05, 0.1, 0.15), (1, 2, 3, 4, 5, 6, 7, 8, 9))
+    """
+    size = abs(at) or SOME / 10
+    if low >= 0 and high <= 1 and not 0 < at < 0.05:
+        stops = [k / 20 for k in range(21)]
+    elif low < 0:
+        ends = max(low, at - 10 * size), min(high, at + 10 * size)
+        stops = [float(f"{x:.3g}") for x in np.linspace(*ends, 21)]
     else:
-        stops = decades(start, min(at * 100, high), zero=zero, whole=whole)
-    stops = tuple(sorted({*stops, value if whole else float(value)}))
-    return Control(f.name, value if whole else float(value), stops, **about)
-
-
-def has_default(f: Field) -> bool:
-    """Whether a field may be left out."""
-    return f.default is not MISSING
+        ends = max(size / 100, low, float(whole)), min(size * 100, high)
+        stops = decades(*ends, zero=low == 0)
+    if whole:
+        stops = [*map(round, stops), *range(max(1, round(size / 100)), 21)]
+    fit = {at, *(x for x in stops if low <= x <= high and (x > low or not strict))}
+    return tuple(sorted(fit if whole else map(float, fit)))

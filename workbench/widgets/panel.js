@@ -1,7 +1,8 @@
 // One panel on a page: controls, charts, and what reproduces them. It draws what it is told and
 // computes nothing. `model` is a widget's, or the stand-in of a file without a kernel (shared.py).
 
-const W = 360, H = 236, EDGE = { left: 50, right: 12, top: 8, bottom: 36 };
+const EDGE = { right: 12, top: 8, bottom: 36 };
+const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
 
 function make(tag, told = {}, ...children) {
@@ -124,17 +125,21 @@ function trace(line, sx, sy) {
   return path;
 }
 
-function frame(chart, xs, ys, sx, sy, clip) {
-  const inner = [EDGE.left, EDGE.top, W - EDGE.right, H - EDGE.bottom];
+const said = (axis) => (axis.percent ? percent : number);
+
+// Room for the widest label beside the y axis.
+const edge = (axis, span) => 26 + 6 * Math.max(...ticks(axis, span, 6).map((t) => said(axis)(t).length), 2);
+
+function frame(chart, xs, ys, sx, sy, left, clip, [W, H]) {
+  const inner = [left, EDGE.top, W - EDGE.right, H - EDGE.bottom];
   const parts = [svg("clipPath", { id: clip }, svg("rect", { x: inner[0], y: inner[1] - 4, width: inner[2] - inner[0] + 6, height: inner[3] - inner[1] + 8 }))];
-  const say = (axis) => (axis.percent ? percent : number);
   for (const t of ticks(chart.x, xs, 6)) {
     parts.push(svg("line", { class: "wb-grid", x1: sx(t), x2: sx(t), y1: inner[1], y2: inner[3] }));
-    parts.push(svg("text", { x: sx(t), y: inner[3] + 13, "text-anchor": "middle" }, say(chart.x)(t)));
+    parts.push(svg("text", { x: sx(t), y: inner[3] + 13, "text-anchor": "middle" }, said(chart.x)(t)));
   }
   for (const t of ticks(chart.y, ys, 6)) {
     parts.push(svg("line", { class: "wb-grid", x1: inner[0], x2: inner[2], y1: sy(t), y2: sy(t) }));
-    parts.push(svg("text", { x: inner[0] - 5, y: sy(t) + 3.5, "text-anchor": "end" }, say(chart.y)(t)));
+    parts.push(svg("text", { x: inner[0] - 5, y: sy(t) + 3.5, "text-anchor": "end" }, said(chart.y)(t)));
   }
   parts.push(svg("path", { class: "wb-axis", d: `M${inner[0]},${inner[1]}V${inner[3]}H${inner[2]}` }));
   parts.push(svg("text", { x: (inner[0] + inner[2]) / 2, y: H - 6, "text-anchor": "middle" }, chart.x.label));
@@ -145,18 +150,19 @@ function frame(chart, xs, ys, sx, sy, clip) {
 
 let clips = 0;
 
-function curves(chart, pinned, kept) {
+function curves(chart, pinned, kept, size) {
+  const [W, H] = size;
   const ghosts = pinned ? pinned.lines.filter((l) => !l.dashed || l.marker !== undefined) : [];
   const lines = [...chart.lines, ...ghosts];
   const xs = limits(chart.x, chart.lines.flatMap((l) => l.x), kept.x, true);
   const ys = limits(chart.y, lines.flatMap((l) => [...l.y, ...(l.high ?? []), ...(chart.y.log ? [] : l.low ?? [])]), kept.y, false);
   kept.x = xs; kept.y = ys;
   const pad = chart.x.log || chart.lines.every((l) => l.marker) ? 6 : 0;
-  const sx = scale(chart.x, xs, EDGE.left + pad, W - EDGE.right - pad), sy = scale(chart.y, ys, H - EDGE.bottom, EDGE.top);
+  const left = edge(chart.y, ys), sx = scale(chart.x, xs, left + pad, W - EDGE.right - pad), sy = scale(chart.y, ys, H - EDGE.bottom, EDGE.top);
   const clip = `wb-clip-${clips++}`;
-  const said = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`).join("; ");
-  const node = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${chart.title}. ${chart.y.label} over ${chart.x.label}. ${said}` });
-  node.append(...frame(chart, xs, ys, sx, sy, clip));
+  const words = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`).join("; ");
+  const node = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${chart.title}. ${chart.y.label} over ${chart.x.label}. ${words}` });
+  node.append(...frame(chart, xs, ys, sx, sy, left, clip, size));
   const ink = svg("g", { "clip-path": `url(#${clip})` });
   if (chart.mark !== null && chart.mark !== undefined)
     ink.append(svg("line", { class: "wb-mark", x1: sx(chart.mark), x2: sx(chart.mark), y1: EDGE.top, y2: H - EDGE.bottom }));
@@ -167,7 +173,7 @@ function curves(chart, pinned, kept) {
       const up = line.x.map((x, i) => `${sx(x)},${sy(line.high[i])}`), down = line.x.map((x, i) => `${sx(x)},${sy(floor(line.low[i]))}`);
       ink.append(svg("polygon", { points: [...up, ...down.reverse()].join(" "), fill: line.color, opacity: 0.2 }));
     }
-    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": line.marker === undefined ? 1 : 1.6, "stroke-dasharray": line.dashed || false }));
+    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6, "stroke-dasharray": line.dashed || false }));
     if (line.marker) line.x.forEach((x, i) => {
       if (line.y[i] !== null && Number.isFinite(sy(line.y[i]))) ink.append(svg("path", { d: shape(line.marker, sx(x), sy(line.y[i])), fill: line.color }));
     });
@@ -178,11 +184,12 @@ function curves(chart, pinned, kept) {
 
 function cells(chart) {
   const [x0, y0, x1, y1] = chart.boxes, box = [Math.min(...x0), Math.min(...y0), Math.max(...x1), Math.max(...y1)];
-  const canvas = make("canvas", { width: 640, height: 480, role: "img", "aria-label": `${chart.title}. ${x0.length} boxes, shaded by ${chart.label}` });
+  const high = Math.round(640 * chart.high);
+  const canvas = make("canvas", { width: 640, height: high, style: `aspect-ratio: 1 / ${chart.high}`, role: "img", "aria-label": `${chart.title}. ${x0.length} boxes, shaded by ${chart.label}` });
   const pen = canvas.getContext("2d");
-  const sx = (x) => ((x - box[0]) / (box[2] - box[0])) * 640, sy = (y) => 480 - ((y - box[1]) / (box[3] - box[1])) * 480;
+  const sx = (x) => ((x - box[0]) / (box[2] - box[0])) * 640, sy = (y) => high - ((y - box[1]) / (box[3] - box[1])) * high;
   pen.fillStyle = "#ffffff";
-  pen.fillRect(0, 0, 640, 480);
+  pen.fillRect(0, 0, 640, high);
   pen.lineWidth = 0.6;
   pen.strokeStyle = "#999999";
   x0.forEach((_, i) => {
@@ -216,7 +223,7 @@ function numbers(chart) {
   return box;
 }
 
-function tip(figure, chart, sx) {
+function tip(figure, chart, sx, W) {
   const box = make("div", { class: "wb-tip", "aria-hidden": "true", hidden: true });
   const node = figure.querySelector("svg");
   node.addEventListener("pointermove", (event) => {
@@ -320,7 +327,8 @@ function render({ model, el }) {
   const said = make("span", { class: "wb-said", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
-  const tools = fixed ? [pin] : [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.draws} draws`), pin, stop, save];
+  const chance = spec.luck ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.draws} draws`)] : [];
+  const tools = fixed ? [pin] : [...chance, pin, stop, save];
   const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...controls, make("div", { class: "wb-tools" }, ...tools));
   const status = make("div", { class: "wb-status" }, bar, said);
   const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name, "data-lm-suppress-shortcuts": "true" },
@@ -336,12 +344,17 @@ function render({ model, el }) {
     root.dataset.seq = view.seq;
     root.dataset.exact = view.exact;
     if (view.error) return;
+    const wide = pictures.clientWidth || 2 * 360 + GAP;
+    const many = view.charts.length, fit = Math.max(1, Math.min(many, Math.floor((wide + GAP) / (LEAST + GAP))));
+    const columns = many === 4 && fit === 3 ? 2 : fit;
+    const W = Math.min(MOST, (wide - GAP * (columns - 1)) / columns), size = [W, Math.max(170, Math.round(0.64 * W))];
+    pictures.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const open = [...pictures.children].map((f) => f.querySelector("details")?.open);
     pictures.replaceChildren(...view.charts.map((chart, i) => {
       const known = kept.get(chart.title) ?? kept.set(chart.title, {}).get(chart.title);
-      const drawn = chart.kind === "cells" ? cells(chart) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, known);
+      const drawn = chart.kind === "cells" ? cells(chart) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, known, size);
       const figure = make("figure", {}, make("figcaption", {}, chart.title), drawn.node, make("div", { class: "wb-keys" }, ...drawn.legend.map(key)), numbers(chart));
-      if (drawn.sx) figure.append(tip(figure, chart, drawn.sx));
+      if (drawn.sx) figure.append(tip(figure, chart, drawn.sx, size[0]));
       if (open[i] && figure.querySelector("details")) figure.querySelector("details").open = true;
       return figure;
     }));
@@ -390,11 +403,14 @@ function render({ model, el }) {
   follow();
   el.append(root);
   draw();
+  let width = pictures.clientWidth;
+  const watch = new ResizeObserver(() => { if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; draw(); } });
+  watch.observe(pictures);
   model.on("change:view", answered);
   model.on("change:progress", progressed);
   model.on("msg:custom", saved);
   if (!fixed) model.send({ kind: "ready" });
-  return () => { model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
+  return () => { watch.disconnect(); model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
 }
 
 export default { render };

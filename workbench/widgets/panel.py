@@ -6,9 +6,13 @@ measured by a process of its own, which Stop ends. Answers that the page has mov
 
 from __future__ import annotations
 
+import atexit
+import gc
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,9 +31,8 @@ from workbench.widgets.chart import charts
 from workbench.widgets.scene import Scene, Seen
 
 DRAWS = 20  # repetitions behind a band
-EXACT = 0.15  # seconds that an exact picture may take in this process
+SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
 HERE = Path(__file__).parent
-RESULTS = "experiments/results"
 SIMULATED = "simulated: the seed replays this noise, so it is never to be published"
 
 
@@ -46,8 +49,8 @@ class Panel(anywidget.AnyWidget):
     view = traitlets.Dict().tag(sync=True)
     progress = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, scene: Scene, results: str | Path = RESULTS, **values: Any):
-        self.scene, self.results = scene, Path(results)
+    def __init__(self, scene: Scene, **values: Any):
+        self.scene = scene
         self.values = {c.name: c.value for c in scene.controls}
         self.seed, self.draws = 0, 1
         self.rows, self.release = pd.DataFrame(), None
@@ -62,6 +65,11 @@ class Panel(anywidget.AnyWidget):
             told = self._read(values)
             seed = self.seed if luck is None else luck
             draws = self.draws if draws is None else draws
+            for name, x, least in (("luck", seed, 0), ("draws", draws, 1)):
+                if not isinstance(x, int) or x < least:
+                    raise ValueError(
+                        f"{name} = {x!r} is not allowed: need a whole number >= {least}"
+                    )
             done = [scenes.draw(self.scene, told, seed + i, True) for i in range(draws)]
             self.values, self.seed, self.draws = told, seed, draws
             self._show(done, exact=True)
@@ -83,6 +91,7 @@ class Panel(anywidget.AnyWidget):
     def _heard(self, _, told: dict[str, Any], buffers: list) -> None:
         kind = told.get("kind")
         if kind == "ready":
+            gc.freeze()  # what imports left is not looked through while somebody drags
             threading.Thread(target=_worker.start, daemon=True).start()
         elif kind == "stop":
             self._stopped.set()
@@ -92,56 +101,50 @@ class Panel(anywidget.AnyWidget):
         elif kind == "set":
             self._answer(lambda: self._moved(told))
 
-    def _answer(self, do: Callable[[], None]) -> None:
+    def _answer(self, do: Callable[[], None], asked: int | None = None) -> None:
         """Whatever goes wrong is a sentence on the panel, never a traceback."""
         try:
             do()
         except (ValueError, OSError, MemoryError) as e:
-            self.progress = {}
-            words = str(e) or "there is not enough memory for this"
-            self.view = self.view | dict(error=words, seq=self._asked)
+            if asked in (None, self._asked):
+                self.progress = {}
+                words = str(e) or "there is not enough memory for this"
+                self.view = self.view | dict(error=words, seq=self._asked)
 
     def _moved(self, told: dict[str, Any]) -> None:
         with self._lock:
             self._asked, self._stopped = int(told["seq"]), threading.Event()
             self.values = self._read(told["values"])
-            self.seed = int(told["luck"])
-            self.draws = DRAWS if told["bands"] else 1
+            self.seed, self.draws = int(told["luck"]), DRAWS if told["bands"] else 1
             begun = time.perf_counter()
             self._show([scenes.draw(self.scene, self.values, self.seed, False)], exact=False)
             spent = time.perf_counter() - begun
-            if not told["rest"]:
-                return
             asked = self._asked, dict(self.values), self.seed, self.draws, self._stopped
-        if asked[3] == 1 and spent < EXACT / 5:
-            self._refine(*asked, scenes.draw)
-        else:
-            work = threading.Thread(
-                target=self._answer, args=(lambda: self._refine(*asked, _worker.draw),)
-            )
-            work.start()
+        if not told["rest"]:
+            return
+        if self.draws == 1 and spent < SOON:
+            return self._refine(*asked, scenes.draw)
+        work = partial(self._refine, *asked, _worker.draw)
+        threading.Thread(target=self._answer, args=(work, asked[0])).start()
 
     def _refine(self, asked: int, values, seed: int, draws: int, stopped, draw) -> None:
         """The exact picture, unless the page has moved on; so far as it is there when stopped."""
         done = []
-        for i in range(draws):
+        while len(done) < draws and not stopped.is_set():
             if self._asked != asked:
                 return
-            self.progress = dict(done=i, of=draws, seq=asked)
+            self.progress = dict(done=len(done), of=draws, seq=asked)
             try:
-                done.append(draw(self.scene, values, seed + i, True))
-            except _Stopped:
-                if not stopped.is_set():
-                    raise MemoryError from None  # nobody asked for it
-            if stopped.is_set():
-                break
+                done.append(draw(self.scene, values, seed + len(done), True))
+            except _Ended:  # by Stop, of this panel or of another
+                continue
         with self._lock:
             if self._asked != asked:
                 return
             self.progress = {}
             if done:
                 self._show(done, exact=True)
-            if stopped.is_set():
+            if len(done) < draws:
                 words = f"stopped after {len(done)} of {draws} draws"
                 self.view = self.view | dict(exact=bool(done), note=words)
 
@@ -156,16 +159,18 @@ class Panel(anywidget.AnyWidget):
         self, results: str | Path | None = None, *, stem: str = "", profile: str = "explorer"
     ) -> Path:
         """Write it as PDF, SVG and PNG, with its rows and manifest; returns the folder."""
+        from workbench.reproduce import root
+
+        results = root() / "experiments" / "results" if results is None else results
         told = scenes.command(self.scene, self.values, self.seed, self.draws)
+        told = told or self.view["code"]
         name = stem or self.scene.name
         spec = SimpleNamespace(__name__=name, TITLE=self.scene.title, COMMAND=told)
         fig, rows = self.figure(), self.rows
         if self.release is not None:
             rows = rows.assign(simulated=self.release.simulated)
         try:
-            return figures.save(
-                fig, rows, spec=spec, profile=profile, results=results or self.results
-            )
+            return figures.save(fig, rows, spec=spec, profile=profile, results=results)
         finally:
             plots.close(fig)
 
@@ -188,26 +193,30 @@ def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
     return pd.concat([one.rows for one, _ in done], ignore_index=True)
 
 
-def seen(scene: Scene, values, seed: int, draws: int, done: list[tuple[Seen, Release]]) -> dict:
+def seen(
+    scene: Scene, values, seed: int, draws: int, done: list[tuple[Seen, Release | None]]
+) -> dict:
     """What a page shows of some draws of one setting; facts and guarantee are the first's."""
     (first, release), rows = done[0], joined(done)
-    held, of = len(release.estimate), getattr(release.estimate.domain, "size", 0)
-    share = f", {held / of:.3g} of a dense table's {of:,}" if of else ""
-    ledger = [[r.name, str(r.cost), r.relation] for r in release.ledger]
-    lines = [scenes.command(scene, values, seed, draws)]
-    if told := release_options(release.mechanism):
-        lines.append(f"workbench release YOUR.csv … {told}")
-    return dict(
+    commands, facts = [scenes.command(scene, values, seed, draws), *first.commands], []
+    paid = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
+    if release is not None:
+        held, of = len(release.estimate), getattr(release.estimate.domain, "size", 0)
+        cells = f"{of:,}" if of < 1e15 else f"{of:.3g}"
+        share = f", {held / of:.3g} of a dense table's {cells}" if held < of else ""
+        facts.append(["released", f"{held:,} {_unit(release)}{share}"])
+        ledger = [[r.name, str(r.cost), r.relation] for r in release.ledger]
+        paid = dict(guarantee=str(release.privacy), simulated=SIMULATED, ledger=ledger)
+        if told := release_options(release.mechanism):
+            commands.append(f"workbench release YOUR.csv … {told}")
+    return paid | dict(
         values={c.name: _shown(c, values[c.name]) for c in scene.controls},
         luck=seed,
         bands=draws > 1,
         charts=charts(rows, scene.panels(values, rows)),
-        guarantee=str(release.privacy),
-        simulated=SIMULATED,
-        facts=[["released", f"{held:,} {_unit(release)}{share}"], *map(list, first.facts)],
-        ledger=ledger,
-        code=scenes.code(scene, values, seed),
-        commands=lines,
+        facts=facts + [*map(list, first.facts)],
+        code=first.code or scenes.code(scene, values, seed),
+        commands=[*filter(None, commands)],
         note="",
         error="",
     )
@@ -221,27 +230,21 @@ def _unit(release: Release) -> str:
     return getattr(release.estimate, "holds", "numbers")
 
 
-class _Stopped(Exception):
-    """The work was ended by Stop."""
+class _Ended(Exception):
+    """The process was ended by Stop before it had drawn."""
 
 
 class _Worker:
-    """A process for long work, which can be ended at any moment; the next one starts at once."""
+    """A process for long work, which can be ended at any moment; the next one starts when asked."""
 
     def __init__(self):
-        self._pool, self._lock = None, threading.Lock()
+        self._pool, self._lock, self._turn = None, threading.Lock(), threading.Lock()
+        atexit.register(self.stop)
 
     def start(self) -> None:
         """Have the process ready."""
-        self._submit(_warm)
-
-    def _submit(self, *task: Any) -> Any:
-        from joblib.externals.loky import ProcessPoolExecutor
-
-        with self._lock:
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, timeout=600)
-            return self._pool.submit(*task)
+        with suppress(_Ended, MemoryError):
+            self._run(_warm)
 
     def stop(self) -> None:
         """End the process and whatever it does."""
@@ -252,15 +255,28 @@ class _Worker:
 
     def draw(self, *task: Any) -> tuple[Seen, Release]:
         """`scenes.draw`, over there."""
+        return self._run(scenes.draw, *task)
+
+    def _run(self, *task: Any) -> Any:
+        """One task at a time; a MemoryError if the process died and nobody had ended it."""
         from concurrent.futures import BrokenExecutor, CancelledError
 
-        from joblib.externals.loky.process_executor import ShutdownExecutorError
+        from joblib.externals.loky.process_executor import (
+            ProcessPoolExecutor,
+            ShutdownExecutorError,
+        )
 
-        try:
-            return self._submit(scenes.draw, *task).result()
-        except (BrokenExecutor, CancelledError, ShutdownExecutorError):
-            self.stop()
-            raise _Stopped from None
+        with self._turn:
+            with self._lock:
+                pool = self._pool = self._pool or ProcessPoolExecutor(1, timeout=600)
+                done = pool.submit(*task)
+            try:
+                return done.result()
+            except (BrokenExecutor, CancelledError, ShutdownExecutorError):
+                if self._pool is not pool:
+                    raise _Ended from None
+                self.stop()
+                raise MemoryError from None
 
 
 def _warm() -> None:

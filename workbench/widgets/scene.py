@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pandas as pd
 
 from workbench.mechanism import Release
+from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.widgets.controls import Control
 
 Values = Mapping[str, Any]  # a setting of every control, by its name
+LUCK = Control("luck", 0, (0, 1), doc="seed of the noise")
+DRAWS = Control("draws", 1, (1, 20), doc="repetitions, with seeds luck, luck + 1, …")
 
 
 class Setup(NamedTuple):
@@ -24,16 +28,23 @@ class Setup(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One draw: tidy rows with the columns that the panels know, and facts in words."""
+    """One draw: tidy rows with the columns that the panels know, and facts in words.
+
+    Where nothing is released, also the code that makes them, and commands to go on with.
+    """
 
     rows: pd.DataFrame
     facts: Sequence[tuple[str, str]] = ()
+    code: str = ""
+    commands: Sequence[str] = ()
 
 
 class Scene(Protocol):
     """One panel of the explorer. A frozen value: workers and files are sent its text.
 
-    `grid` says which settings a file that has no kernel can show; all others stay as they are.
+    `grid` says which settings a file that has no kernel can show; all others stay as they are. A
+    scene without `luck` draws nothing at random; one that says `by_name = False` is not exported by
+    its name.
     """
 
     name: str
@@ -43,8 +54,11 @@ class Scene(Protocol):
     controls: tuple[Control, ...]
     grid: Mapping[str, tuple]
 
-    def setup(self, values: Values) -> Setup:
-        """The dataset and the mechanism; a ValueError, in the mechanism's words, if there is none."""
+    def setup(self, values: Values) -> Setup | None:
+        """The dataset and the mechanism; a ValueError, in the mechanism's words, if there is none.
+
+        None where there is nothing to release: `look` then gets neither data nor release.
+        """
 
     def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
         """Measure one release, roughly while somebody drags and else exactly."""
@@ -64,30 +78,54 @@ def loaded(dataset: Any) -> Any:
     return dataset.load()
 
 
-def draw(scene: Scene, values: Values, seed: int, exact: bool) -> tuple[Seen, Release]:
+def draw(scene: Scene, values: Values, seed: int, exact: bool) -> tuple[Seen, Release | None]:
     """One draw of what `values` set up, by noise that `seed` replays: simulated, never published."""
-    dataset, mechanism = scene.setup(values)
+    if (setup := scene.setup(values)) is None:
+        return scene.look(values, None, None, seed, exact), None
+    dataset, mechanism = setup
     data = loaded(dataset)
-    release = mechanism(data, np.random.default_rng(seed))
+    release = mechanism(data, Aligned(seed))
     seen = scene.look(values, data, release, seed, exact)
     about = dict(seed=seed, dataset=repr(dataset), truth_public=True, trial=repr(mechanism))
-    return Seen(seen.rows.assign(**about), seen.facts), release
+    return seen._replace(rows=seen.rows.assign(**about)), release
 
 
 def code(scene: Scene, values: Values, seed: int) -> str:
-    """What to paste to get the release on the screen, noise and all."""
-    dataset, mechanism = scene.setup(values)
-    made, data = (
-        f"{room}.{x!r}" for room, x in (("mechanisms", mechanism), ("datasets", dataset))
-    )
-    lines = ["from workbench import *", "import numpy as np"]
-    return "\n".join(
-        [*lines, f"release = {made}({data}.load(), np.random.default_rng({seed}))"]
-    )
+    """What to paste to get the release on the screen, noise and all.
+
+    Where a scene has `after(values, seed)`, its text follows: what is made of the release.
+    """
+    data, made = map(written, scene.setup(values))
+    lines = ["from workbench import *"]
+    lines.append(f"release = {made}({data}.load(), Aligned({seed}))")
+    after = getattr(scene, "after", None)
+    return "\n".join([*lines, after(values, seed)] if after else lines)
+
+
+def written(x: Any) -> str:
+    """The text of a mechanism or dataset, and of those in it, with the rooms where they are.
+
+    >>> from workbench.datasets import NetTraceTwin, Ranked
+    >>> written(Ranked(NetTraceTwin()))
+    'datasets.Ranked(dataset=datasets.NetTraceTwin())'
+    """
+    rooms = dict(_rooms(x))
+    return re.sub(r"\b\w+(?=\()", lambda name: rooms.get(name[0], "") + name[0], repr(x))
+
+
+def _rooms(x: Any) -> Iterator[tuple[str, str]]:
+    """Classes of the workbench in a value, and their rooms."""
+    where = type(x).__module__.split(".")
+    if where[0] == "workbench" and where[1:2] in (["mechanisms"], ["datasets"]):
+        yield type(x).__name__, f"{where[1]}."
+    for f in fields(x) if is_dataclass(x) else ():
+        yield from _rooms(getattr(x, f.name))
 
 
 def command(scene: Scene, values: Values, seed: int, draws: int) -> str:
-    """What to type to get the figure on the screen as files."""
+    """What to type to get the figure on the screen as files; nothing if no words do."""
+    if not getattr(scene, "by_name", True):
+        return ""
     words = [f"workbench export {scene.name}"]
     for control in scene.controls:
         if (x := values[control.name]) != control.value or type(x) is not type(control.value):
@@ -109,15 +147,13 @@ def _word(x: Any) -> str:
 
 def typed(scene: Scene, words: Sequence[str]) -> dict[str, Any]:
     """Settings as they are typed, `name=value` each; a ValueError names what is wrong."""
-    known, told = {c.name: c for c in scene.controls}, {}
+    known, told = {c.name: c for c in scene.controls} | {"luck": LUCK, "draws": DRAWS}, {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or name not in known:
-            raise ValueError(
-                f"{word!r} is not allowed: need name=value with a name out of {', '.join(known)}"
-            )
-        control = known[name]
-        told[name] = control.read(_read(control, text))
+            names = ", ".join(known)
+            raise ValueError(f"{word!r} is not allowed: need name=value, a name out of {names}")
+        told[name] = known[name].read(_read(known[name], text))
     return told
 
 

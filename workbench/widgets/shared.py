@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Sequence
 from html import escape
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ for (const place of document.querySelectorAll("[data-grid]")) {{
 }}
 </script></body></html>
 """
+_CHUNK = 12  # pictures that a process draws before it says so
 _WORDS = (
     "Sliders move over settings that were computed beforehand; all noise is simulated, and nothing "
     "here is a release to publish. Made by <code>workbench explore --html</code>."
@@ -63,25 +65,34 @@ def share(
     path: str | Path,
     *,
     title: str = "The explorer",
+    workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Path:
     """Write panels as one page whose sliders need no kernel; returns its path.
 
-    Each moves over its scene's `grid`, from the settings that it has now, drawn once with its seed.
-    The page appears whole or not at all. `tell` hears how many pictures of how many are done.
+    Each moves over its scene's `grid`, from the settings that it has now, drawn once with its seed,
+    by `workers` processes (all cores, if not given). The page appears whole or not at all. `tell`
+    hears how many pictures of how many are done.
     """
-    path, places = Path(path), []
+    from joblib import Parallel, cpu_count, delayed
+
+    path, workers = Path(path), workers or cpu_count()
     if not shown:
         raise ValueError("there are no panels to share: need one at least")
-    of = sum(_many(panel.scene) for panel in shown)
-    done = 0
-    for panel in shown:
-        packed = []
-        for picture in _pictures(panel):
-            packed.append(picture)
-            done += 1
-            tell(done, of)
-        places.append(_place(panel, dict(packed)))
+    grids = [_grid(panel) for panel in shown]
+    tasks = [
+        (panel.scene, settings[at : at + _CHUNK], panel.seed)
+        for panel, (_, settings) in zip(shown, grids, strict=True)
+        for at in range(0, len(settings), _CHUNK)
+    ]
+    views, of = [], sum(len(settings) for _, settings in grids)
+    run = Parallel(n_jobs=workers, return_as="generator")
+    for some in run(delayed(_pictures)(*task) for task in tasks):
+        views += some
+        tell(len(views), of)
+    places, left = [], iter(views)
+    for panel, (stops, settings) in zip(shown, grids, strict=True):
+        places.append(_place(panel, stops, list(islice(left, len(settings)))))
     here = panels.HERE
     script = (here / "panel.js").read_text().replace("export default { render };", "")
     page = _PAGE.format(
@@ -96,49 +107,55 @@ def share(
     return path
 
 
-def _stops(panel: panels.Panel) -> dict[str, list]:
-    """The grid's settings, with the present one among those of a slider."""
-    found, kinds = {}, {c.name: c.kind for c in panel.scene.controls}
-    for name, stops in panel.scene.grid.items():
+def keep(
+    shown: Sequence[panels.Panel], stem: str, *, profile: str, results: str | Path
+) -> None:
+    """Write the first panel as the figure `stem`, and all of them beside it as one page.
+
+    Not where a notebook is served as a dashboard: nobody waits for files there.
+    """
+    if "VOILA_KERNEL_ID" not in os.environ:
+        folder = shown[0].save(results, stem=stem, profile=profile)
+        share(shown, folder / "explorer.html")
+
+
+def _grid(panel: panels.Panel) -> tuple[dict[str, list], list[dict[str, Any]]]:
+    """The grid's stops, the present ones among them, and the settings at all their places."""
+    stops, kinds = {}, {c.name: c.kind for c in panel.scene.controls}
+    for name, some in panel.scene.grid.items():
         now = panel.values[name]
-        found[name] = list(stops)
-        if now not in stops:
-            found[name] = sorted([*stops, now]) if kinds[name] == "slider" else [*stops, now]
-    return found
+        stops[name] = list(some) if now in some else [*some, now]
+        if kinds[name] == "slider":
+            stops[name].sort()
+    places = product(*stops.values())
+    return stops, [panel.values | dict(zip(stops, place, strict=True)) for place in places]
 
 
-def _many(scene: Scene) -> int:
-    """How many pictures a grid has, about."""
-    count = 1
-    for stops in scene.grid.values():
-        count *= len(stops)
-    return count
-
-
-def _pictures(panel: panels.Panel) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every picture of the grid by its place; one that cannot be is its message."""
-    scene, stops = panel.scene, _stops(panel)
-    for place in product(*(range(len(s)) for s in stops.values())):
-        chosen = {n: s[i] for (n, s), i in zip(stops.items(), place, strict=True)}
-        values, key = panel.values | chosen, ",".join(map(str, place))
+def _pictures(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """What the page shows at each setting; where there is nothing to see, why."""
+    told = []
+    for values in settings:
         try:
-            done = [scenes.draw(scene, values, panel.seed, False)]
-            told = panels.seen(scene, values, panel.seed, 1, done) | dict(exact=True)
+            done = [scenes.draw(scene, values, seed, False)]
+            told.append(panels.seen(scene, values, seed, 1, done) | dict(exact=True))
         except ValueError as e:
-            told = panel.view | dict(error=str(e))
-        yield key, told
+            told.append(dict(error=str(e)))
+    return told
 
 
-def _place(panel: panels.Panel, views: dict[str, Any]) -> str:
+def _place(panel: panels.Panel, stops: dict[str, list], views: list) -> str:
     """A panel's place on the page: its grid, packed, and what to say where no script runs."""
-    stops, spec = _stops(panel), panels.about(panel.scene)
+    spec = panels.about(panel.scene)
     for told in spec["controls"]:
-        told["stops"] = stops.get(told["name"], [panel.values[told["name"]]])
-        told["stops"] = [_shown(x) for x in told["stops"]]
+        told["stops"] = list(map(_shown, stops.get(told["name"], [panel.values[told["name"]]])))
     keys = [dict(name=name, stops=list(map(_shown, some))) for name, some in stops.items()]
+    names = [
+        ",".join(map(str, place)) for place in product(*(range(len(s)) for s in stops.values()))
+    ]
     now = ",".join(str(some.index(panel.values[name])) for name, some in stops.items())
     spec |= dict(fixed=True, first=now)
-    text = json.dumps(dict(spec=spec, keys=keys, views=views), separators=(",", ":"))
+    told = dict(spec=spec, keys=keys, views=dict(zip(names, views, strict=True)))
+    text = json.dumps(told, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
     off = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
     return f'<div data-grid><script type="application/json">{packed}</script>{off}</div>'

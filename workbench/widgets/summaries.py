@@ -46,8 +46,9 @@ class Summaries:
         "count/τ; priority sampling keeps exactly as many as you ask for."
     )
     luck: ClassVar[str] = (
-        "Moving θ, τ or the size keeps the noise of every non-empty cell; moving ε scales it. Which "
-        "empty cells survive is drawn anew from the same seed."
+        "Moving θ, τ or the size keeps the noise of every non-empty cell, and ε scales it (once its "
+        "scale passes 250 counts it is drawn another way, and is other noise). Which empty cells "
+        "survive is drawn anew from the same seed."
     )
     controls: ClassVar[tuple[Control, ...]] = (
         Control("summary", FILTER, (FILTER, THRESHOLD, PRIORITY), "choice"),
@@ -153,7 +154,7 @@ class Summaries:
         theory = []
         for words, made in (("expected", setup.mechanism), (DENSE, dense)):
             if law := foreseen(setup.dataset, made, known):
-                theory.append((words, _Between(law)))
+                theory.append((words, Between(law)))
         return [
             Panel("Error of ranges", {"panel": "error"}, "query_size", theory=theory),
             Panel(f"The domain in {PARTS} parts", {"panel": WHOLE}, "cell", log=""),
@@ -182,7 +183,7 @@ def foreseen(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) 
         return None
 
 
-class _Between:
+class Between:
     """Expected errors, and straight lines between them on logarithmic axes."""
 
     def __init__(self, option: Any):
@@ -190,6 +191,7 @@ class _Between:
         self.queries, self.errors = np.log(np.array(told, float)).T
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The error at ranges of x cells."""
         return np.exp(np.interp(np.log(x), self.queries, self.errors))
 
 

@@ -5,6 +5,7 @@ asked in the same way. A recipe is a small hashable value whose `on(domain)` dra
 workload everywhere; it is what metrics and trials carry. Workloads are public.
 """
 
+from workbench.workload.products import First as First
 from workbench.workload.products import Marginals as Marginals
 from workbench.workload.products import Products as Products
 from workbench.workload.products import RandomMarginalRanges as RandomMarginalRanges

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int, Num
 
 from workbench.domain import Domain
 from workbench.value import parameter, read_only, sealed, value
-from workbench.workload.queries import Boxes, Ranges, Subsets, _told
+from workbench.workload.queries import Boxes, Ranges, Subsets, Workload, _told
 
 _DENSE = 2**22  # cells that are laid out in full at a time: 32 MiB
 _PIECES = 2**22  # terms that ranges or subsets may become
@@ -664,6 +664,31 @@ class RandomTables:
             tables = rng.integers(0, 2, (many, *shape), dtype=np.int8).astype(float)
             groups.append((tuple(domain.attributes[k] for k in own), sealed(tables)))
         return TableQueries(tuple(groups), order)
+
+
+@value
+class First:
+    """The first `count` queries of a workload: fewer or more of one list are asked the same.
+
+    >>> len(First(2, RandomMarginalRanges(5)).on(Domain(("a", "b", "c"), (20, 3, 40))))
+    2
+    """
+
+    count: int = parameter(low=1, integer=True, unit="queries", doc="how many are asked")
+    workload: Workload = parameter(
+        check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
+        doc="the list",
+    )
+
+    def on(self, domain: Domain) -> Products | TableQueries | Together:
+        """Those queries on `domain`."""
+        every = linear(self.workload, domain)
+        if self.count > len(every):
+            raise ValueError(
+                f"First.count = {self.count} is not allowed: need at most {len(every)}, all that "
+                "there are"
+            )
+        return every[np.arange(self.count)]
 
 
 class Margins:

@@ -1,0 +1,358 @@
+"""Every panel: what it shows can be made again, by the line and by the command that it tells."""
+
+import json
+import pickle
+import re
+import shlex
+import sys
+import time
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+
+from workbench import DP, figures, widgets  # noqa: E402
+from workbench.mechanisms import HighPassFilter, PrioritySampling  # noqa: E402
+from workbench.value import value  # noqa: E402
+from workbench.widgets import controls, scene, shared  # noqa: E402
+from workbench.widgets.summaries import Summaries  # noqa: E402
+
+panel = sys.modules[widgets.Panel.__module__]  # `widgets.panel` is a function
+
+each = pytest.mark.parametrize("name", widgets.ALL)
+
+
+def opened(name):
+    return getattr(widgets, name)()
+
+
+def moved(shown, rest=False, bands=False, luck=0, **values):
+    """What a page says when a slider moves."""
+    told = dict(kind="set", seq=shown._asked + 1, values=values, luck=luck, bands=bands)
+    shown._heard(None, told | dict(rest=rest), [])
+    return shown.view
+
+
+def settled(shown, seconds=60.0):
+    """Once the exact picture is there, or what was drawn before it was stopped."""
+    end = time.time() + seconds
+    while not (shown.view["exact"] or shown.view["note"] or shown.view["error"]):
+        assert time.time() < end, shown.progress
+        time.sleep(0.02)
+    return shown.view
+
+
+def alike(a, b):
+    left, right = (x.estimate.to_arrow().to_pandas() for x in (a, b))
+    pd.testing.assert_frame_equal(left, right)
+
+
+@each
+def test_a_panel_opens_with_all_that_there_is_to_see(name):
+    shown = opened(name)
+    view = shown.view
+    json.dumps([shown.spec, view], allow_nan=False)  # what a page can read
+    assert len(view["charts"]) >= 2 and view["guarantee"].endswith("DP")
+    assert "simulated" in view["simulated"] and view["ledger"]
+    assert {"released"} <= {what for what, _ in view["facts"]}
+    drawn = {line["name"] for c in view["charts"] for line in c.get("lines", ())}
+    assert "truth" in drawn or any(c["kind"] == "cells" for c in view["charts"])
+    assert all(c["title"] for c in view["charts"])
+    assert shown.scene.luck and shown.scene.words.endswith(".")
+
+
+@each
+def test_the_line_of_code_makes_the_very_release(name):
+    shown = opened(name)
+    shown.set(epsilon=0.4, luck=3)
+    told = {}
+    exec(shown.view["code"], told)
+    alike(told["release"], shown.release)
+    assert told["release"].privacy == shown.release.privacy
+
+
+@each
+def test_the_command_makes_the_very_rows(name):
+    shown = opened(name)
+    switch = next(c.name for c in shown.scene.controls if c.kind == "switch")
+    shown.set(epsilon=0.4, luck=3, draws=2, **{switch: not shown.values[switch]})
+    _, export, which, *words = shlex.split(shown.view["commands"][0])
+    assert (export, which) == ("export", name) and len(words) == 4
+    pd.testing.assert_frame_equal(widgets.from_words(which, words).rows, shown.rows)
+
+
+@each
+def test_every_control_can_be_moved_to_its_ends(name):
+    shown = opened(name)
+    worked = 0
+    for control in shown.scene.controls:
+        for stop in {
+            control.stops[0],
+            control.stops[-1],
+            control.stops[len(control.stops) // 2],
+        }:
+            try:
+                seen, release = scene.draw(
+                    shown.scene, shown.values | {control.name: stop}, 0, False
+                )
+            except ValueError as e:  # in the mechanism's words
+                assert "is not allowed" in str(e) or "need" in str(e)
+            else:
+                assert len(seen.rows) and release.simulated
+                worked += 1
+    assert worked > 2 * len(shown.scene.controls)
+
+
+@each
+def test_what_is_out_of_range_is_a_sentence_in_place(name):
+    shown = opened(name)
+    before = shown.view["charts"]
+    view = moved(shown, epsilon=-1.0)
+    assert "epsilon = -1.0 is not allowed" in view["error"] and view["charts"] == before
+    assert moved(shown, epsilon=1.0)["error"] == ""
+    with pytest.raises(ValueError, match="not allowed"):
+        shown.set(epsilon=float("nan"))
+    with pytest.raises(ValueError, match="no control 'espilon'"):
+        shown.set(espilon=1.0)
+    assert shown.values["epsilon"] == 1.0
+
+
+@each
+def test_rough_and_exact_pictures_are_of_one_release(name):
+    shown = opened(name)
+    values = dict(shown.values)
+    (rough, a), (exact, b) = (
+        scene.draw(shown.scene, values, 5, some) for some in (False, True)
+    )
+    alike(a, b)
+    assert set(rough.rows.panel) <= set(exact.rows.panel) | set(rough.rows.panel)
+    assert shown.scene.panels(values, rough.rows) and shown.scene.panels(values, exact.rows)
+
+
+@each
+def test_noise_is_simulated_and_stays_so(name, tmp_path):
+    shown = opened(name)
+    assert shown.release.simulated
+    with pytest.raises(ValueError, match="replayed|never saved"):
+        shown.release.save(tmp_path / "leak.parquet")
+    luck = shown.rows.value.to_numpy()
+    shown.set(luck=1)
+    assert not np.array_equal(shown.rows.value.to_numpy(), luck)
+
+
+@each
+def test_a_scene_is_text_that_a_process_can_be_sent(name):
+    it = opened(name).scene
+    assert pickle.loads(pickle.dumps(it)) == it and it.name == name
+    names = [c.name for c in it.controls]
+    assert len(set(names)) == len(names) and set(it.grid) <= set(names)
+    assert {n for c in it.controls for each in c.when for n in each} <= set(names)
+    for control in it.controls:
+        told = control.told()
+        assert control.read(told["value"]) == control.value
+        assert all(
+            control.read(s) == t for s, t in zip(told["stops"], control.stops, strict=True)
+        )
+        assert control.kind != "slider" or list(control.stops) == sorted(control.stops)
+    pictures = np.prod([len(stops) for stops in it.grid.values()])
+    assert 4 <= pictures <= 250
+
+
+@each
+def test_a_panel_is_exported_by_the_code_of_the_batch(name, tmp_path):
+    shown = opened(name)
+    kept = figures.load(shown.save(tmp_path))
+    assert set(kept.images) == {"pdf", "svg", "png"}
+    assert kept.manifest["command"] == f"workbench export {name}"
+    assert len(kept.rows) == len(shown.rows) and kept.rows.simulated.all()
+
+
+def test_bands_are_drawn_over_repetitions():
+    shown = widgets.summaries()
+    assert not any("low" in line for c in shown.view["charts"] for line in c["lines"])
+    shown.set(draws=3)
+    line = shown.view["charts"][0]["lines"][0]
+    assert all(a < b < c for a, b, c in zip(line["low"], line["y"], line["high"], strict=True))
+    assert shown.rows.seed.nunique() == 3
+    with pytest.raises(ValueError, match="draws = 0 is not allowed"):
+        shown.set(draws=0)
+
+
+def test_sliders_change_the_parameter_and_not_the_luck():
+    shown, noise = widgets.summaries(by="cut", theta=0.5), {}
+    table = scene.loaded(shown.scene.setup(shown.values).dataset)
+    for key, told in {
+        "a": {},
+        "θ": dict(theta=30.0),
+        "ε": dict(theta=0.5, epsilon=0.12),
+    }.items():
+        shown.set(**told)
+        held = shown.release.estimate
+        at = np.searchsorted(table.keys, held.keys)
+        own = table.keys[np.minimum(at, len(table) - 1)] == held.keys
+        noise[key] = pd.Series(held.values[own] - table.counts[at[own]], held.keys[own])
+    both = noise["θ"].index.intersection(noise["a"].index)
+    assert len(both) > 90_000 and (noise["θ"][both] == noise["a"][both]).all()
+    both = noise["ε"].index.intersection(noise["a"].index)
+    assert np.corrcoef(noise["ε"][both], noise["a"][both])[0, 1] > 0.999
+    shown.set(luck=1)
+    again = shown.release.estimate
+    at = np.isin(again.keys, noise["a"].index)
+    other = pd.Series(again.values[at], again.keys[at])
+    counts = pd.Series(table.counts, table.keys)
+    rest = noise["ε"].index.intersection(other.index)
+    assert abs(np.corrcoef(other[rest] - counts[rest], noise["ε"][rest])[0, 1]) < 0.05
+
+
+def test_a_filter_and_a_sample_are_what_their_settings_say():
+    setup = Summaries().setup(widgets.summaries().values)
+    assert setup.mechanism == HighPassFilter(DP(0.1), size=100_000)
+    shown = widgets.summaries(summary="priority", theta=0.0, size=5000)
+    assert shown.release.mechanism == PrioritySampling(DP(0.1), size=5000)
+    assert len(shown.release.estimate) == 5000
+    told = "workbench release YOUR.csv … --epsilon 0.1 --mechanism PrioritySampling --size 5000"
+    assert shown.view["commands"][1] == told
+
+
+def test_closed_forms_foresee_what_is_drawn():
+    shown = widgets.summaries(by="cut", theta=30.0, draws=12)
+    theory = shown.scene.panels(shown.values, shown.rows)[0].theory[0][1]
+    errors = shown.rows[shown.rows.panel == "error"].groupby("query_size").value.mean()
+    assert np.allclose(theory(errors.index.to_numpy(float)), errors, rtol=0.12)
+
+
+def test_the_private_has_no_panel(monkeypatch):
+    @value
+    class Secret:
+        truth_public = False
+
+        def load(self):
+            raise AssertionError("it was read")
+
+    with pytest.raises(ValueError, match="truth_public"):
+        scene.loaded(Secret())
+
+
+# ---- work in a process of its own
+
+
+def test_work_is_exact_elsewhere_and_the_same():
+    shown = widgets.summaries()
+    moved(shown, rest=True, bands=True, epsilon=0.3)
+    view = settled(shown)
+    assert view["exact"] and view["bands"] and shown.progress == {}
+    here = widgets.summaries(epsilon=0.3, draws=panel.DRAWS)
+    pd.testing.assert_frame_equal(here.rows, shown.rows)
+
+
+class Slow(Summaries):
+    """Draws that nobody wants to wait for."""
+
+    def look(self, values, data, release, seed, exact):
+        if exact and seed > 2:
+            time.sleep(600)
+        return super().look(values, data, release, seed, exact)
+
+
+def test_stop_stops_even_one_long_draw_and_keeps_the_others():
+    shown = panel.Panel(Slow())
+    moved(shown, rest=True, bands=True, epsilon=0.3)
+    end = time.time() + 60
+    while shown.progress.get("done") != 3:
+        assert time.time() < end
+        time.sleep(0.05)
+    time.sleep(0.3)
+    begun = time.time()
+    shown._heard(None, {"kind": "stop"}, [])
+    view = settled(shown, 30)
+    assert view["note"] == "stopped after 3 of 20 draws" and time.time() - begun < 30
+    assert set(shown.rows.seed) == {0, 1, 2} and shown.progress == {}
+    moved(shown, rest=True, epsilon=0.4)  # and the next one works
+    assert settled(shown)["exact"] and shown.view["note"] == ""
+
+
+def test_what_a_page_has_moved_past_is_not_shown():
+    shown = panel.Panel(Slow())
+    moved(shown, rest=True, bands=True, epsilon=0.3)
+    moved(shown, rest=True, epsilon=0.5)
+    panel._worker.stop()  # ends the first, which nobody asks for any more
+    assert settled(shown)["exact"] and shown.values["epsilon"] == 0.5
+    assert set(shown.rows.seed) == {0}
+
+
+# ---- controls
+
+
+def test_controls_read_what_is_sent_and_typed():
+    size = controls.of(PrioritySampling, "size", 10, (1, 10, 100))
+    assert size.read(5.0) == 5 and isinstance(size.read(5.0), int) and size.read(5.5) == 5.5
+    assert controls.of(HighPassFilter, "theta", 1.0, (1.0, 2.0)).read(3) == 3.0
+    sides = controls.of(HighPassFilter, "sides", 2)
+    assert sides.kind == "choice" and sides.read(1) == 1
+    for bad in (None, "x", True, float("inf")):
+        with pytest.raises(ValueError, match="size = .* is not allowed: need a number"):
+            size.read(bad)
+    with pytest.raises(ValueError, match="sides = 3 is not allowed: need one of 1, 2"):
+        sides.read(3)
+    told = scene.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "luck=4"])
+    assert told == dict(dyadic=True, epsilon=1.0, summary="priority", luck=4)
+    for bad in ("dyadic=maybe", "nonsense=1", "epsilon", "epsilon=much"):
+        with pytest.raises(ValueError, match="is not allowed"):
+            scene.typed(Summaries(), [bad])
+    with pytest.raises(ValueError, match="no panel 'sumaries'; there are: summaries"):
+        widgets.from_words("sumaries", [])
+
+
+def test_words_and_units_are_those_of_the_field():
+    tau = next(c for c in Summaries.controls if c.name == "tau")
+    assert (tau.label, tau.unit) == ("τ", "counts") and "τ" in tau.doc
+
+
+# ---- one page without a kernel
+
+
+class Few(Summaries):
+    """A grid that is drawn quickly."""
+
+    grid = {"summary": ("filter", "priority"), "epsilon": (0.1, 1.0), "size": (10_000, 30_000)}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    shown = panel.Panel(Few(), epsilon=0.7)
+    told = []
+    path = tmp_path_factory.mktemp("page") / "x.html"
+    widgets.share([shown], path, title="a < b", tell=lambda done, of: told.append((done, of)))
+    assert told[-1] == (2 * 3 * 3,) * 2
+    return path.read_text()
+
+
+def test_a_shared_page_fetches_nothing(page):
+    assert not re.findall(r"(?:src|href)=['\"]|@import|fetch\(|https?://(?!www\.w3\.org)", page)
+    assert "a &lt; b" in page and len(page) < 10**6
+
+
+def test_a_shared_page_holds_what_the_panel_would_show(page):
+    import base64
+    import gzip
+
+    packed = re.search(r'application/json">([^<]+)<', page).group(1)
+    told = json.loads(gzip.decompress(base64.b64decode(packed)))
+    stops = {k["name"]: k["stops"] for k in told["keys"]}
+    assert 0.7 in stops["epsilon"] and stops["epsilon"] == sorted(stops["epsilon"])
+    assert told["views"][told["spec"]["first"]]["values"]["epsilon"] == 0.7
+    place = [stops[name].index(x) for name, x in
+             dict(summary="priority", epsilon=1.0, size=30_000).items()]  # fmt: skip
+    view = told["views"][",".join(map(str, place))]
+    here = widgets.summaries(summary="priority", epsilon=1.0, size=30_000)
+    moved(here)
+    assert view["charts"] == here.view["charts"] and view["code"] == here.view["code"]
+    assert len(told["views"]) == 2 * 3 * 3
+
+
+def test_nothing_to_share_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="no panels to share"):
+        shared.share([], tmp_path / "x.html")

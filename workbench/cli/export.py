@@ -1,0 +1,29 @@
+"""`workbench export`: what a panel shows at some setting, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.cli import screen
+
+
+def export(
+    panel: Annotated[str, typer.Argument(help="One of those in `workbench explore`.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="name=value …, as a panel tells them.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Where.", show_default="experiments/results")
+    ] = None,
+) -> None:
+    """Write a panel's figure as PDF, SVG and PNG, with its rows and manifest.
+
+    The same code draws it as the Export button. Noise is simulated: `luck` is its seed, `draws` how
+    many repetitions stand behind a band.
+    """
+    from workbench import widgets
+
+    screen.say(str(widgets.from_words(panel, settings or ()).save(results)))

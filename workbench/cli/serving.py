@@ -1,0 +1,91 @@
+"""A server of notebooks on this machine alone, until Ctrl-C: what `lab` and `explore` share."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import sleep
+
+from workbench.cli import screen
+
+
+def token() -> str:
+    """A secret that is part of an address: nobody else on this machine can open it."""
+    return secrets.token_urlsafe(24)
+
+
+def serve(
+    name: str,
+    port: int,
+    words: Callable[[int], Sequence[str]],
+    address: Callable[[int], str],
+    *,
+    top: Path,
+    browser: bool,
+    environment: dict[str, str] | None = None,
+) -> None:
+    """Run `python -m <words>` on the first free port, say and open its address, and wait.
+
+    `top` is the folder above the notebooks, whose `experiments` they import.
+    """
+    port = _free(port)
+    paths = os.pathsep.join(filter(None, [str(top), os.environ.get("PYTHONPATH", "")]))
+    server = subprocess.Popen(
+        [sys.executable, "-m", *words(port)],
+        env=os.environ | {"PYTHONPATH": paths} | (environment or {}),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        while server.poll() is None and not _answers(port):
+            sleep(0.1)
+        if server.poll() is None:
+            screen.say(f"{name}: {address(port)}\nCtrl-C stops it.")
+            if browser:
+                webbrowser.open(address(port))
+        code = server.wait()
+    except KeyboardInterrupt:
+        code = 0
+        screen.say("Stopping.")
+    finally:
+        _stop(server)
+    if code:
+        raise OSError(f"{name} ended with code {code}")
+
+
+def root_allowed() -> list[str]:
+    """What Jupyter's server wants to be told before it runs as root, as in a container."""
+    return ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+
+
+def _free(port: int) -> int:
+    """The first port from `port` on that nobody uses."""
+    for candidate in range(port, min(port + 100, 65536)):
+        with socket.socket() as s, suppress(OSError):
+            s.bind(("127.0.0.1", candidate))
+            return candidate
+    raise OSError(f"no free port from {port} on")
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _stop(server: subprocess.Popen) -> None:
+    """End the server, which ends its kernels."""
+    if server.poll() is None:
+        server.terminate()
+        try:
+            server.wait(15)
+        except subprocess.TimeoutExpired:
+            server.kill()

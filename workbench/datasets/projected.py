@@ -1,0 +1,44 @@
+"""Projected: the marginal of another dataset on some of its attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.datasets.published import File
+from workbench.datasets.ranked import of_counts
+from workbench.domain import Domain
+from workbench.table import SparseTable
+from workbench.value import parameter, value
+
+
+@value
+class Projected:
+    """The counts of `dataset` by fewer attributes, in the order given.
+
+    One unit moves the marginal as far as it moves the counts; whether the truth is public is as
+    `dataset` says.
+    """
+
+    dataset: Any = parameter(check=of_counts, doc="whose counts are added up")
+    attributes: tuple[str, ...] = parameter(
+        check=lambda x: None if isinstance(x, tuple) and x else "need a tuple of attributes",
+        doc="those that are kept",
+    )
+
+    @property
+    def truth_public(self) -> bool:
+        """That of `dataset`."""
+        return self.dataset.truth_public
+
+    @property
+    def domain(self) -> Domain:
+        """That of `dataset`, projected."""
+        return self.dataset.domain.project(self.attributes)
+
+    def files(self) -> tuple[File, ...]:
+        """Those of `dataset`."""
+        return self.dataset.files() if hasattr(self.dataset, "files") else ()
+
+    def load(self) -> SparseTable:
+        """The marginal."""
+        return self.dataset.load().project(self.attributes)
