@@ -80,13 +80,6 @@ def truth(table: SparseTable, workload) -> Float[np.ndarray, " queries"]:
     return workload.sums(table.domain, table.keys, table.counts)
 
 
-def rmse(
-    estimates: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]
-) -> float:
-    """The root of the mean squared error over queries, in tuples."""
-    return float(np.sqrt(((estimates - exact) ** 2).mean()))
-
-
 def about(case: Case, **more: Any) -> dict[str, Any]:
     """The columns of every row that is of this dataset."""
     data = case.dataset

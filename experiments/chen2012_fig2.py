@@ -46,12 +46,12 @@ from experiments.chen2012_data import (
     bought,
     cases,
     prior,
-    rmse,
     truth,
 )
 from workbench import DP
 from workbench.claims import ALIKE, MUCH, Claim, Finding, curve, every, number
 from workbench.inference import KernelPCA
+from workbench.metrics import rmse
 from workbench.plots import Panel
 
 TITLE = "Error of kernel PCA over its trade-off α"

@@ -35,13 +35,13 @@ from experiments.chen2012_data import (
     bought,
     cases,
     prior,
-    rmse,
     truth,
 )
 from experiments.chen2012_fig2 import AS_PRINTED, PRINTED, cost
 from workbench import DP
 from workbench.claims import Claim, Finding, alike, curve, every, number
 from workbench.inference import select_alpha
+from workbench.metrics import rmse
 from workbench.plots import Panel
 
 TITLE = "Cross-validated and true errors over α"

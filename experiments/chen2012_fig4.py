@@ -39,7 +39,6 @@ from experiments.chen2012_data import (
     asked,
     bought,
     prior,
-    rmse,
     truth,
 )
 from workbench import DP
@@ -47,6 +46,7 @@ from workbench.claims import ALIKE, Claim, Finding, better, every, intervals, nu
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, MaximumEntropy
+from workbench.metrics import rmse
 from workbench.plots import Panel
 
 TITLE = "Kernel PCA and maximum entropy over four parameters"

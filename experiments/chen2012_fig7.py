@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from experiments.chen2012_data import BUDGET, Case, about, rmse, truth
+from experiments.chen2012_data import BUDGET, Case, about, truth
 from experiments.chen2012_fig6 import (
     AMPLIFIED,
     ENTROPY,
@@ -29,6 +29,7 @@ from experiments.chen2012_fig6 import (
     responses,
 )
 from workbench.claims import Claim, Finding, better, curve, every, number
+from workbench.metrics import rmse
 from workbench.plots import Panel
 from workbench.workload import RandomMarginalRanges
 

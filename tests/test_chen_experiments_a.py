@@ -10,7 +10,7 @@ import pytest
 from experiments import answer_bank, chen2012_data, chen2012_fig2, chen2012_fig3, chen2012_fig5
 from experiments.chen2012_data import ALPHAS, WITH, WITHOUT
 from tests.worlds import differs, holds
-from workbench import plots
+from workbench import metrics, plots
 from workbench.claims import DIFFERS, HOLDS, UNDECIDED
 from workbench.datasets import IPUMSTwin
 
@@ -200,7 +200,7 @@ def test_questions_noise_and_prior_are_what_the_spec_says():
     assert all(min(p) > 0 and sum(p) == pytest.approx(1) for p in prior)
     exact = chen2012_data.truth(table, past)
     assert exact == pytest.approx(table.answer(past))
-    assert chen2012_data.rmse(exact + 3.0, exact) == pytest.approx(3.0)
+    assert metrics.rmse(exact + 3.0, exact) == pytest.approx(3.0)
     private = SimpleNamespace(truth_public=False)
     with pytest.raises(AssertionError):
         chen2012_data.truth(private, past)

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from workbench import widgets
-from workbench.widgets.panel import Panel
-from workbench.widgets.summaries import Summaries
+from workbench.widgets.panels import Panel
+from workbench.widgets.scenes.summaries import Summaries
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

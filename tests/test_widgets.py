@@ -4,7 +4,6 @@ import json
 import pickle
 import re
 import shlex
-import sys
 import time
 
 import matplotlib
@@ -17,10 +16,8 @@ matplotlib.use("Agg")
 from workbench import DP, figures, widgets  # noqa: E402
 from workbench.mechanisms import HighPassFilter, PrioritySampling  # noqa: E402
 from workbench.value import value  # noqa: E402
-from workbench.widgets import controls, scene, shared  # noqa: E402
-from workbench.widgets.summaries import Summaries  # noqa: E402
-
-panel = sys.modules[widgets.Panel.__module__]  # `widgets.panel` is a function
+from workbench.widgets import controls, panels, scenes, shared  # noqa: E402
+from workbench.widgets.scenes.summaries import Summaries  # noqa: E402
 
 each = pytest.mark.parametrize("name", widgets.ALL)
 
@@ -95,7 +92,7 @@ def test_every_control_can_be_moved_to_its_ends(name):
             control.stops[len(control.stops) // 2],
         }:
             try:
-                seen, release = scene.draw(
+                seen, release = scenes.draw(
                     shown.scene, shown.values | {control.name: stop}, 0, False
                 )
             except ValueError as e:  # in the mechanism's words
@@ -125,7 +122,7 @@ def test_rough_and_exact_pictures_are_of_one_release(name):
     shown = opened(name)
     values = dict(shown.values)
     (rough, a), (exact, b) = (
-        scene.draw(shown.scene, values, 5, some) for some in (False, True)
+        scenes.draw(shown.scene, values, 5, some) for some in (False, True)
     )
     alike(a, b)
     assert set(rough.rows.panel) <= set(exact.rows.panel) | set(rough.rows.panel)
@@ -183,7 +180,7 @@ def test_bands_are_drawn_over_repetitions():
 
 def test_sliders_change_the_parameter_and_not_the_luck():
     shown, noise = widgets.summaries(by="cut", theta=0.5), {}
-    table = scene.loaded(shown.scene.setup(shown.values).dataset)
+    table = scenes.loaded(shown.scene.setup(shown.values).dataset)
     for key, told in {
         "a": {},
         "θ": dict(theta=30.0),
@@ -233,7 +230,7 @@ def test_the_private_has_no_panel(monkeypatch):
             raise AssertionError("it was read")
 
     with pytest.raises(ValueError, match="truth_public"):
-        scene.loaded(Secret())
+        scenes.loaded(Secret())
 
 
 # ---- work in a process of its own
@@ -244,7 +241,7 @@ def test_work_is_exact_elsewhere_and_the_same():
     moved(shown, rest=True, bands=True, epsilon=0.3)
     view = settled(shown)
     assert view["exact"] and view["bands"] and shown.progress == {}
-    here = widgets.summaries(epsilon=0.3, draws=panel.DRAWS)
+    here = widgets.summaries(epsilon=0.3, draws=panels.DRAWS)
     pd.testing.assert_frame_equal(here.rows, shown.rows)
 
 
@@ -258,7 +255,7 @@ class Slow(Summaries):
 
 
 def test_stop_stops_even_one_long_draw_and_keeps_the_others():
-    shown = panel.Panel(Slow())
+    shown = panels.Panel(Slow())
     moved(shown, rest=True, bands=True, epsilon=0.3)
     end = time.time() + 60
     while shown.progress.get("done") != 3:
@@ -275,10 +272,10 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
 
 
 def test_what_a_page_has_moved_past_is_not_shown():
-    shown = panel.Panel(Slow())
+    shown = panels.Panel(Slow())
     moved(shown, rest=True, bands=True, epsilon=0.3)
     moved(shown, rest=True, epsilon=0.5)
-    panel._worker.stop()  # ends the first, which nobody asks for any more
+    panels._worker.stop()  # ends the first, which nobody asks for any more
     assert settled(shown)["exact"] and shown.values["epsilon"] == 0.5
     assert set(shown.rows.seed) == {0}
 
@@ -297,11 +294,11 @@ def test_controls_read_what_is_sent_and_typed():
             size.read(bad)
     with pytest.raises(ValueError, match="sides = 3 is not allowed: need one of 1, 2"):
         sides.read(3)
-    told = scene.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "luck=4"])
+    told = scenes.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "luck=4"])
     assert told == dict(dyadic=True, epsilon=1.0, summary="priority", luck=4)
     for bad in ("dyadic=maybe", "nonsense=1", "epsilon", "epsilon=much"):
         with pytest.raises(ValueError, match="is not allowed"):
-            scene.typed(Summaries(), [bad])
+            scenes.typed(Summaries(), [bad])
     with pytest.raises(ValueError, match="no panel 'sumaries'; there are: summaries"):
         widgets.from_words("sumaries", [])
 
@@ -322,7 +319,7 @@ class Few(Summaries):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    shown = panel.Panel(Few(), epsilon=0.7)
+    shown = panels.Panel(Few(), epsilon=0.7)
     told = []
     path = tmp_path_factory.mktemp("page") / "x.html"
     widgets.share([shown], path, title="a < b", tell=lambda done, of: told.append((done, of)))

@@ -20,8 +20,8 @@ from workbench.noise import (
     Aligned,
     laws,  # noqa: E402
 )
-from workbench.widgets import scene  # noqa: E402
-from workbench.widgets.adaptive import (  # noqa: E402
+from workbench.widgets import scenes as scene  # noqa: E402
+from workbench.widgets.scenes.adaptive import (  # noqa: E402
     BASIC,
     DIRECT,
     IMPROVED,

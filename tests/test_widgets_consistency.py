@@ -8,8 +8,8 @@ from workbench import DP, RandomRanges, inference, noise, widgets
 from workbench.inference.tree import sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.noise import Aligned
-from workbench.widgets import scene
-from workbench.widgets.consistency import DATA, Consistency
+from workbench.widgets import scenes as scene
+from workbench.widgets.scenes.consistency import DATA, Consistency
 
 SORTED = {"task": "sorted counts"}
 DOMAIN = DATA["NetTrace twin"].domain

@@ -12,7 +12,7 @@ from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 from workbench.metrics import sampling_error, weighted_counts
 from workbench.noise import Aligned
 from workbench.table import Bound
-from workbench.widgets.contributions import expected
+from workbench.widgets.scenes.contributions import expected
 
 SMALL = dict(users=300, items=60, records=6000, max_per_user=200)
 MECHANISMS = dict(SRA=SRA, HPA=HPA, LPA=LPA, DFT=FPA, GS=GS)

@@ -45,11 +45,11 @@ from workbench.mechanisms import (  # noqa: E402
 )
 from workbench.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
-from workbench.widgets import scene  # noqa: E402
-from workbench.widgets.advice import Advised, advised, opened  # noqa: E402
+from workbench.widgets import scenes as scene  # noqa: E402
 from workbench.widgets.chart import charts  # noqa: E402
 from workbench.widgets.controls import around, guessed  # noqa: E402
-from workbench.widgets.fields import TINY, Fields  # noqa: E402
+from workbench.widgets.scenes.advice import Advised, advised, opened  # noqa: E402
+from workbench.widgets.scenes.fields import TINY, Fields  # noqa: E402
 from workbench.workload import RandomRanges  # noqa: E402
 
 every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)

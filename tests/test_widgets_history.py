@@ -10,8 +10,8 @@ from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.inference.kernel_pca import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
-from workbench.widgets import scene as scenes
-from workbench.widgets.history import ALPHAS, NEW, History
+from workbench.widgets import scenes
+from workbench.widgets.scenes.history import ALPHAS, NEW, History
 
 SCENE = History()
 OPENS = {c.name: c.value for c in SCENE.controls}
@@ -103,7 +103,11 @@ def test_shorter_histories_are_the_first_answers(table):
 def test_facts_are_what_they_say(table):
     _, facts, release = drawn(**FEW)
     made, exact = pasted(**FEW), table.answer(NEW)
-    assert facts["with the prior"].startswith("0.07-DP")
+    assert facts["of it, the prior"].startswith("0.02-DP")
+    shown = widgets.history()
+    assert shown.view["guarantee"] == "0.07-DP" and len(shown.view["ledger"]) == 2
+    shown.set(prior=False)
+    assert shown.view["guarantee"] == "0.05-DP" and len(shown.view["ledger"]) == 1
     assert release.privacy == DP(0.05) and made.counts.privacy == DP(0.02)
     inside = np.abs(made.answers - exact)[:, None] <= np.outer(made.errors, (1, 2))
     bars = "hold {:.0%} of new answers, twice as long {:.0%}".format(*inside.mean(axis=0))
@@ -118,7 +122,7 @@ def test_facts_are_what_they_say(table):
     assert float(told) == pytest.approx(best, rel=0.01)
     for values in (dict(prior=False), dict(exact=False), dict(count=600)):
         _, facts, _ = drawn(**FEW | values)
-        assert ("with the prior" in facts) == ("prior" not in values)
+        assert ("of it, the prior" in facts) == ("prior" not in values)
         assert ("cross-validation" in facts) == ("prior" in values)
 
 

@@ -10,43 +10,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench import mechanisms
 from workbench.table import Bound
-from workbench.widgets.adaptive import Adaptive
-from workbench.widgets.advice import advised, opened
-from workbench.widgets.consistency import Consistency
-from workbench.widgets.contributions import Contributions
-from workbench.widgets.fields import Fields
-from workbench.widgets.history import History
-from workbench.widgets.panel import Panel as Panel
-from workbench.widgets.scene import Scene, typed
+from workbench.widgets.panels import Panel as Panel
+from workbench.widgets.scenes import Scene, typed
 from workbench.widgets.shared import keep as keep
 from workbench.widgets.shared import share as share
-from workbench.widgets.summaries import Summaries
 
 
 def summaries(data: Any = None, /, **values: Any) -> Panel:
     """Filter, threshold and priority sampling of a sparse table: ε, θ, τ, size, dyadic, consistent."""
+    from workbench.widgets.scenes.summaries import Summaries
+
     return _own(Summaries(), data, values)
 
 
 def adaptive(data: Any = None, /, **values: Any) -> Panel:
-    """Adaptive histograms, PrivTree, direct synthesis: ε, threshold, discount, depth; the map or tree."""
+    """Adaptive histograms, PrivTree, direct synthesis: ε, threshold, discount, depth; map or tree."""
+    from workbench.widgets.scenes.adaptive import Adaptive
+
     return _own(Adaptive(), data, values)
 
 
 def contributions(data: Any = None, /, **values: Any) -> Panel:
     """Records of users, sampled or bounded: mechanism, ε, l, d, M, and how unequal users are."""
+    from workbench.widgets.scenes.contributions import Contributions
+
     return _own(Contributions(), data, values)
 
 
 def consistency(data: Any = None, /, **values: Any) -> Panel:
     """Histograms made to add up, or sorted: ε, branching, consistent, nonnegative, range size."""
+    from workbench.widgets.scenes.consistency import Consistency
+
     return _own(Consistency(), data, values)
 
 
 def history(data: Any = None, /, **values: Any) -> Panel:
     """Answers from past noisy answers by kernel PCA: ε, α, m, prior, kind of past queries, noise."""
+    from workbench.widgets.scenes.history import History
+
     return _own(History(), data, values)
 
 
@@ -55,7 +57,9 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
     `dataset` takes the place of a small made-up one; a private one shows `advice` instead.
     """
-    if dataset is not None and (instead := opened(dataset)):
+    from workbench.widgets.scenes.fields import Fields
+
+    if dataset is not None and (instead := _instead(dataset)):
         return Panel(instead)
     return Panel(Fields.of(mechanism, dataset), **values)
 
@@ -65,6 +69,8 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
     `data` is a table, private or not, or just a domain; of a table nothing else is read.
     """
+    from workbench.widgets.scenes.advice import advised
+
     return Panel(advised(data, bound), **values)
 
 
@@ -72,12 +78,19 @@ def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
     """A panel, which makes its own data; whoever brings a private table is shown advice instead."""
     if data is None:
         return Panel(scene, **values)
-    if instead := opened(data):
+    if instead := _instead(data):
         return Panel(instead)
     raise ValueError(
         f"data = {data!r} is not allowed: this panel makes its own; `widgets.panel(mechanism, "
         "dataset)` takes public data"
     )
+
+
+def _instead(data: Any) -> Scene | None:
+    """What is shown of private data; None of public."""
+    from workbench.widgets.scenes.advice import opened
+
+    return opened(data)
 
 
 ALL = ("summaries", "consistency", "adaptive", "contributions", "history")
@@ -90,6 +103,8 @@ def everything() -> list[Panel]:
 
 def from_words(name: str, words: Sequence[str]) -> Panel:
     """A panel by its name, at settings as they are typed: `name=value` each, `luck` and `draws` too."""
+    from workbench import mechanisms
+
     known = {cls.__name__: cls for cls in mechanisms.ALL}
     if name not in ALL and name not in known:
         names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"

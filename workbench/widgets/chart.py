@@ -73,7 +73,9 @@ def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
         colors=[mpl.colors.to_hex(c) for c in colors],
         limits=_short(limits),
         outlines=panel.outlines,
-        high=float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]])) if panel.equal else 0.75,
+        high=float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]]))
+        if panel.equal
+        else 0.75,
         label=plots.LABELS.get(plots.measured(rows), plots.measured(rows)),
         axes=labels,
     )

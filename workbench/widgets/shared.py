@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.figures import write
-from workbench.widgets import panel as panels
-from workbench.widgets import scene as scenes
-from workbench.widgets.scene import Scene
+from workbench.widgets import panels, scenes
+from workbench.widgets.scenes import Scene
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>

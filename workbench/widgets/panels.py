@@ -26,9 +26,10 @@ import traitlets
 from workbench import figures, plots
 from workbench.mechanism import Release
 from workbench.mechanism import options as release_options
-from workbench.widgets import scene as scenes
+from workbench.privacy import compose
+from workbench.widgets import scenes
 from workbench.widgets.chart import charts
-from workbench.widgets.scene import Scene, Seen
+from workbench.widgets.scenes import Scene, Seen
 
 DRAWS = 20  # repetitions behind a band
 SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
@@ -205,8 +206,9 @@ def seen(
         cells = f"{of:,}" if of < 1e15 else f"{of:.3g}"
         share = f", {held / of:.3g} of a dense table's {cells}" if held < of else ""
         facts.append(["released", f"{held:,} {_unit(release)}{share}"])
-        ledger = [[r.name, str(r.cost), r.relation] for r in release.ledger]
-        paid = dict(guarantee=str(release.privacy), simulated=SIMULATED, ledger=ledger)
+        looks = *release.ledger, *first.ledger
+        ledger = [[r.name, str(r.cost), r.relation] for r in looks]
+        paid = dict(guarantee=str(compose(looks)), simulated=SIMULATED, ledger=ledger)
         if told := release_options(release.mechanism):
             commands.append(f"workbench release YOUR.csv … {told}")
     return paid | dict(

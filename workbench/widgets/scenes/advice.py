@@ -18,9 +18,9 @@ from workbench.privacy import DP
 from workbench.table import PUBLIC, Bound
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.fields import called
-from workbench.widgets.scene import Seen, Values
-from workbench.widgets.summaries import sizes
+from workbench.widgets.scenes import Seen, Values
+from workbench.widgets.scenes.fields import called
+from workbench.widgets.scenes.summaries import sizes
 
 BEST = 4  # summaries that are drawn, beside the full table
 CURVE = 4  # sizes of ranges

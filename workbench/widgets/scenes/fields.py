@@ -33,8 +33,8 @@ from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, guessed
-from workbench.widgets.scene import Seen, Setup, Values, loaded
-from workbench.widgets.summaries import Between, foreseen, sizes
+from workbench.widgets.scenes import Seen, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import Between, foreseen, sizes
 from workbench.workload import (
     Boxes,
     Level,

@@ -26,7 +26,7 @@ from workbench.privacy import DP
 from workbench.records import Records
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scene import Seen, Setup, Values, loaded
+from workbench.widgets.scenes import Seen, Setup, Values, loaded
 from workbench.workload import Level
 
 IMPROVED, BASIC, DIRECT = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses  # whose `fields` is the name of a scene's file
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +13,7 @@ import pandas as pd
 from workbench.mechanism import Release
 from workbench.noise import Aligned
 from workbench.plots import Panel
+from workbench.privacy import Receipt
 from workbench.widgets.controls import Control
 
 Values = Mapping[str, Any]  # a setting of every control, by its name
@@ -30,13 +31,15 @@ class Setup(NamedTuple):
 class Seen(NamedTuple):
     """One draw: tidy rows with the columns that the panels know, and facts in words.
 
-    Where nothing is released, also the code that makes them, and commands to go on with.
+    `ledger` holds receipts of looks beside the release's. Where nothing is released, also the code
+    that makes the rows, and commands to go on with.
     """
 
     rows: pd.DataFrame
     facts: Sequence[tuple[str, str]] = ()
     code: str = ""
     commands: Sequence[str] = ()
+    ledger: Sequence[Receipt] = ()
 
 
 class Scene(Protocol):
@@ -118,7 +121,7 @@ def _rooms(x: Any) -> Iterator[tuple[str, str]]:
     where = type(x).__module__.split(".")
     if where[0] == "workbench" and where[1:2] in (["mechanisms"], ["datasets"]):
         yield type(x).__name__, f"{where[1]}."
-    for f in fields(x) if is_dataclass(x) else ():
+    for f in dataclasses.fields(x) if dataclasses.is_dataclass(x) else ():
         yield from _rooms(getattr(x, f.name))
 
 

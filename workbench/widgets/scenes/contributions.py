@@ -29,7 +29,7 @@ from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scene import Seen, Setup, Values, loaded
+from workbench.widgets.scenes import Seen, Setup, Values, loaded
 from workbench.workload import Ranges
 
 MADE, FOURSQUARE, GOWALLA = "made up", "Foursquare twin", "Gowalla twin"

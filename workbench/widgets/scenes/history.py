@@ -21,10 +21,10 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
 from workbench.noise import Aligned
 from workbench.plots import Panel
-from workbench.privacy import DP, compose
+from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scene import Seen, Setup, Values, loaded, written
+from workbench.widgets.scenes import Seen, Setup, Values, loaded, written
 from workbench.workload import (
     First,
     Marginals,
@@ -168,8 +168,9 @@ class History:
 
         facts = [("noise bought", f"± {number(noise)} tuples on each answer")]
         if counts:
-            whole = compose((*release.ledger, *counts.ledger))
-            facts.append(("with the prior", f"{whole} in all, as its counts are bought too"))
+            facts.append(
+                ("of it, the prior", f"{counts.privacy}, for counts that are bought too")
+            )
         inside = [f"{coverage(answers, k * bars, true):.0%}" for k in (1, 2)]
         facts.append(("error bars", "hold {} of new answers, twice as long {}".format(*inside)))
         price = number(unit_price(data.domain) / rmse(answers, true))
@@ -178,7 +179,8 @@ class History:
             best = select_alpha(history, total=method.total, prior=weights)
             told = f"α = {number(best.alpha)}, for an error of about {number(best.rmse)}"
             facts.append(("cross-validation", told))
-        return Seen(pd.DataFrame(rows).assign(deviation=noise), facts)
+        more = counts.ledger if counts else ()
+        return Seen(pd.DataFrame(rows).assign(deviation=noise), facts, ledger=more)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Error over α and over m, with the noise that was bought; new and past answers."""

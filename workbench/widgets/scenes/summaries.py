@@ -24,7 +24,7 @@ from workbench.table import Bound
 from workbench.transform import Dyadic
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scene import Seen, Setup, Values
+from workbench.widgets.scenes import Seen, Setup, Values
 from workbench.workload import RandomRanges, Ranges
 
 FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"

@@ -27,7 +27,7 @@ from workbench.table import SparseTable
 from workbench.transform import shape
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scene import Seen, Setup, Values
+from workbench.widgets.scenes import Seen, Setup, Values
 from workbench.workload import RandomRanges, Ranges
 
 RANGES, SORTED = "ranges", "sorted counts"
