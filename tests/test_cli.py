@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from workbench import reproduce as room
 from workbench.cli import app
 from workbench.mechanism import Release
+from workbench.mechanisms import HighPassFilter
 
 BIN = Path(sys.executable).parent
 DOMAIN = {"home": ["kent", "bristol"], "age": {"from": 0, "to": 99}, "hour": 24}
@@ -394,6 +395,42 @@ def test_lab_opens_and_stops(tmp_path):
 
 def test_lab_says_which_folder_is_missing(run):
     assert "nowhere: no such folder" in complaint(run("lab --notebooks nowhere", code=2))
+
+
+def test_export_writes_what_a_panel_shows(run, tmp_path):
+    told = run(f"export summaries epsilon=0.2 dyadic=on luck=3 --results {tmp_path}").stdout
+    folder = Path(told.replace("\n", ""))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["command"] == "workbench export summaries epsilon=0.2 dyadic=on luck=3"
+    assert {p.suffix for p in folder.iterdir()} == {".pdf", ".svg", ".png", ".csv", ".json"}
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        ("summarise", "no panel 'summarise'; there are: summaries"),
+        ("summaries epsilon", "'epsilon' is not allowed: need name=value"),
+        ("summaries epsilon=much", "epsilon = 'much' is not allowed: need a number"),
+        ("summaries epsilon=-1", "epsilon = -1.0 is not allowed"),
+        ("summaries dyadic=maybe", "dyadic = 'maybe' is not allowed"),
+        ("summaries draws=0", "draws = 0 is not allowed"),
+        ("HighPassFilter epsilon=0", "need a finite epsilon > 0"),
+    ],
+)
+def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
+    assert why in complaint(run(f"export {words} --results {tmp_path / 'there'}", code=2))
+    assert not (tmp_path / "there").exists()
+
+
+def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatch):
+    from workbench import widgets
+
+    assert "nowhere: no such folder" in complaint(run("explore --notebooks nowhere", code=2))
+    assert "no such notebook" in complaint(run(f"explore --notebooks {tmp_path}", code=2))
+    monkeypatch.setattr(widgets, "everything", lambda: [widgets.panel(HighPassFilter)])
+    told = run(f"explore --html {tmp_path / 'x.html'}").stdout
+    assert told.replace("\n", "").endswith("x.html")
+    assert "data-grid" in (tmp_path / "x.html").read_text()
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):

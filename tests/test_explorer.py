@@ -157,9 +157,9 @@ def used(page, root, tmp_path):
         link.click()
     coming.value.save_as(tmp_path / "figure.zip")
     shutil.unpack_archive(tmp_path / "figure.zip", tmp_path)
-    manifest = json.loads((tmp_path / "summaries" / "manifest.json").read_text())
-    assert manifest["command"] == command(root)
-    assert (tmp_path / "summaries" / "summaries.pdf").read_bytes()[:4] == b"%PDF"
+    (folder,) = tmp_path.glob("summaries_*")
+    assert json.loads((folder / "manifest.json").read_text())["command"] == command(root)
+    assert (folder / f"{folder.name}.pdf").read_bytes()[:4] == b"%PDF"
 
 
 def stopped(page, root):

@@ -165,6 +165,9 @@ def test_a_panel_is_exported_by_the_code_of_the_batch(name, tmp_path):
     assert set(kept.images) == {"pdf", "svg", "png"}
     assert kept.manifest["command"] == f"workbench export {name}"
     assert len(kept.rows) == len(shown.rows) and kept.rows.simulated.all()
+    shown.set(epsilon=0.5)
+    other = figures.load(shown.save(tmp_path))
+    assert other.folder != kept.folder and figures.load(kept.folder).rows.equals(kept.rows)
 
 
 def test_bands_are_drawn_over_repetitions():

@@ -66,6 +66,8 @@ class Entry:
                 (f"{n} (CSV)", self.figure.folder / f"{n}.csv") for n in ("rows", "verdicts")
             ]
             found += [("manifest", self.figure.folder / "manifest.json")]
+            pages = sorted(self.figure.folder.glob("*.html"))
+            found += [(f"{page.stem} that moves (HTML)", page) for page in pages]
         links = [(name, f"{self.stem}/{path.name}") for name, path in found]
         return links + [("notebook", self.notebook)] * bool(self.notebook)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -157,16 +158,25 @@ class Panel(anywidget.AnyWidget):
         return plots.grid(self.rows, wanted, min(2, len(wanted)), height=2.4)
 
     def save(
-        self, results: str | Path | None = None, *, stem: str = "", profile: str = "explorer"
+        self,
+        results: str | Path | None = None,
+        *,
+        stem: str = "",
+        title: str = "",
+        profile: str = "explorer",
     ) -> Path:
-        """Write it as PDF, SVG and PNG, with its rows and manifest; returns the folder."""
+        """Write it as PDF, SVG and PNG, with its rows and manifest; returns the folder.
+
+        Its name is `stem`, or else follows from the settings: another setting is another figure.
+        """
         from workbench.reproduce import root
 
         results = root() / "experiments" / "results" if results is None else results
         told = scenes.command(self.scene, self.values, self.seed, self.draws)
         told = told or self.view["code"]
-        name = stem or self.scene.name
-        spec = SimpleNamespace(__name__=name, TITLE=self.scene.title, COMMAND=told)
+        name = stem or f"{self.scene.name}_{sha256(told.encode()).hexdigest()[:6]}"
+        title = title or self.scene.title
+        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=told)
         fig, rows = self.figure(), self.rows
         if self.release is not None:
             rows = rows.assign(simulated=self.release.simulated)

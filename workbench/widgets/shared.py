@@ -114,8 +114,8 @@ def keep(
     Not where a notebook is served as a dashboard: nobody waits for files there.
     """
     if "VOILA_KERNEL_ID" not in os.environ:
-        folder = shown[0].save(results, stem=stem, profile=profile)
-        share(shown, folder / "explorer.html")
+        folder = shown[0].save(results, stem=stem, title=title, profile=profile)
+        share(shown, folder / "explorer.html", title=title)
 
 
 def _grid(panel: panels.Panel) -> tuple[dict[str, list], list[dict[str, Any]]]:
