@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from workbench import plots
-from workbench.claims import Printed
+from workbench.claims import Printed, intervals
+from workbench.plots.axes import number
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -173,7 +174,7 @@ def test_a_band_is_drawn_whole_where_it_can_be():
     wide = plots.named(rows(("HighPassFilter", 5.0, 2.0), seeds=3, spread=1.9))
     _, [ax] = plots.panels()
     plots.curves(wide, "query_size", "series", ax, log="x")
-    assert ax.get_ylim()[0] < plots.intervals(wide, "query_size").low.min() < 0
+    assert ax.get_ylim()[0] < intervals(wide, "query_size").low.min() < 0
 
 
 def test_mixed_metrics_and_no_rows_are_refused():
@@ -241,7 +242,7 @@ def test_a_grid_draws_each_panel_from_its_own_rows():
     [(1, "1"), (2000, "2000"), (50_000, "5·10⁴"), (1e5, "10⁵"), (1e-4, "10⁻⁴"), (0.05, "0.05")],
 )
 def test_numbers_on_axes_are_short(x, text):
-    assert plots._number(x) == text
+    assert number(x) == text
 
 
 def test_styles_stay_inside():

@@ -1,0 +1,135 @@
+"""Panels, their axes and their one legend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import isnan, log10
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from workbench.plots.looks import COLUMN, FRACTIONS, FROM_0_TO_1, LABELS, PAGE, styled
+
+
+@styled
+def panels(
+    rows: int = 1,
+    columns: int = 1,
+    titles: Sequence[str] = (),
+    *,
+    width: float | None = None,
+    height: float = 2.0,
+    sharey: bool = False,
+) -> tuple[Figure, tuple[Axes, ...]]:
+    """A figure of rows × columns panels, read line by line; `height` is one panel's, in inches.
+
+    One column of panels is as wide as a paper's column, more are as wide as its page.
+    """
+    size = (width or (COLUMN if columns == 1 else PAGE), height * rows + 0.3)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
+    for ax in axes.flat:
+        ax.tick_params(which="both", width=0.6, labelsize=7, labelfontfamily="DejaVu Sans")
+        ax.grid(True, which="major", linewidth=0.4, alpha=0.35)
+        ax.set_axisbelow(True)
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(title, loc="left")
+    return fig, tuple(axes.flat)
+
+
+def close(fig: Figure) -> None:
+    """Forget a figure that is drawn."""
+    plt.close(fig)
+
+
+@styled
+def legend(fig: Figure, columns: int | None = None) -> Figure:
+    """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
+    grid = {}
+    for ax in fig.axes:
+        if (spec := ax.get_subplotspec()) is None:  # a scale of colours
+            continue
+        grid[spec.rowspan.start, spec.colspan.start] = ax, ax.get_xlabel(), ax.get_ylabel()
+    for (row, column), (ax, x, y) in grid.items():
+        if x in grid.get((row + 1, column), ())[1:2]:
+            ax.set_xlabel("")
+        if y in grid.get((row, column - 1), ())[2:]:
+            ax.set_ylabel("")
+    known = {}
+    for ax in fig.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    columns = columns or _columns([*known], fig.get_figwidth())
+    fig.legend(
+        known.values(),
+        known.keys(),
+        loc="outside lower center",
+        ncols=min(columns, len(known)),
+        frameon=False,
+        handlelength=2.4,
+        columnspacing=1.4,
+    )
+    return fig
+
+
+def _columns(labels: list[str], inches: float) -> int:
+    """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
+    for columns in range(len(labels), 1, -1):
+        blocks = [list(b) for b in np.array_split(labels, columns)]  # as legends fill columns
+        if sum(0.5 + 0.065 * max(map(len, block)) for block in blocks) < inches:
+            return columns
+    return 1
+
+
+def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> None:
+    """Name an axis, choose its scale, and give it ticks that can be read."""
+    ax.set(**{f"{which}label": LABELS.get(what, what) if label is None else label})
+    axis = getattr(ax, f"{which}axis")
+    if log:
+        ax.set(**{f"{which}scale": "log"})
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,)))
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter(FuncFormatter(_percent if what in FRACTIONS else number))
+    elif what in FRACTIONS:
+        axis.set_major_formatter(FuncFormatter(_percent))
+
+
+def _roomy(ax: Axes, which: str) -> bool:
+    """Whether a logarithmic axis has room for three labels a decade."""
+    low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())
+    box, fig = ax.get_position(), ax.get_figure()
+    inches = (
+        box.width * fig.get_figwidth() if which == "x" else box.height * fig.get_figheight()
+    )
+    return low > 0 and 3 * log10(high / low) * {"x": 0.42, "y": 0.22}[which] < inches
+
+
+def _percent(x: float, _=None) -> str:
+    return f"{100 * x:.3g} %".replace("-", "−")
+
+
+def number(x: float, _=None) -> str:
+    """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
+    if isnan(x) or x <= 0 or 0.01 <= x < 10_000:
+        return f"{x:g}"
+    power = int(np.floor(log10(x) + 1e-9))
+    digits = f"{x / 10.0**power:.2g}"
+    raised = "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if digits == "1" else f"{digits}·{raised}"
+
+
+def crop(ax: Axes, what: str) -> None:
+    """From 0 to 1, for all panels alike: the band of a mean of few seeds may leave that range."""
+    if what in FROM_0_TO_1 and ax.get_yscale() == "linear":
+        ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)
+
+
+@contextmanager
+def view(ax: Axes) -> Iterator[None]:
+    """What is drawn meanwhile does not move the limits of the axes."""
+    kept = ax.dataLim.frozen()
+    yield
+    ax.dataLim.set(kept)

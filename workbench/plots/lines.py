@@ -1,0 +1,220 @@
+"""Curves, bars, what a paper prints, and theory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from workbench.claims import Printed, intervals
+from workbench.plots.axes import crop, name_axis, view
+from workbench.plots.looks import CROWDED, LABELS, LOOKS, look, measured, styled
+
+_HATCHES = ("", "///", "...", "xxx")
+
+
+@styled
+def curves(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    at: str | None = None,
+    log: str = "xy",
+    every: int = 1,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Axes:
+    """One line a series: the mean of `value` over seeds against `x`, with its 95 % interval.
+
+    Seeds are averaged at each value of `at`, which is `x` unless x itself varies with the seed (such
+    as `released`). `log` names the logarithmic axes: "", "x", "y" or "xy". Only one in `every`
+    points has a mark, where lines are many. Rows of one metric only.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what = measured(rows, value)
+    for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
+        _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
+    name_axis(ax, "x", x, "x" in log, xlabel)
+    name_axis(ax, "y", what, "y" in log, ylabel)
+    crop(ax, what)
+    if "x" not in log:  # no ticks between whole numbers
+        ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
+    return ax
+
+
+def _curve(
+    group: pd.DataFrame,
+    x: str,
+    at: str,
+    value: str,
+    name: str,
+    ax: Axes,
+    log: bool,
+    marks=(0, 1),
+) -> None:
+    points = intervals(group.assign(value=group[value].astype(float)), at)
+    points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
+    color, marker, dashes = _look(name, ax)
+    approximate = "delta" in group and group.delta.max() > 0
+    above = points["mean"] > 0
+    ax.plot(
+        points.x,
+        points["mean"].where(above) if log and above.any() else points["mean"],  # with gaps
+        color=color,
+        marker=marker if len(points) < CROWDED else "",
+        markevery=marks,
+        linestyle=dashes,
+        markerfacecolor="white" if approximate else color,
+        label=name,
+    )
+    bounded = points[np.isfinite(points.low)]
+    with view(ax):
+        ax.fill_between(
+            bounded.x, bounded.low, bounded.high, color=color, alpha=0.2, linewidth=0, zorder=1
+        )
+    for end in (
+        ("high",) if log else ("low", "high")
+    ):  # low may be <= 0, and has no place on a log
+        ax.update_datalim(bounded[["x", end]])
+
+
+def _look(name: str, ax: Axes):
+    return look(name, [str(line.get_label()) for line in ax.lines])
+
+
+def groups(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    log: bool = True,
+) -> Axes:
+    """Bars in groups: the mean of `value` over seeds, with its 95 % interval.
+
+    Names along `x` come as the rows have them, numbers the largest first. On a logarithmic axis a bar
+    has no length of its own: all begin at a third of the least.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what, places = measured(rows, value), list(rows[x].unique())
+    named = isinstance(places[0], str)
+    places = places if named else sorted(places, reverse=True)
+    found = list(rows.groupby(series, sort=False))
+    floor = rows.groupby([series, x])[value].mean().min() / 3 if log else 0.0
+    width = 0.8 / len(found)
+    for i, (name, group) in enumerate(found):
+        points = intervals(group.assign(value=group[value].astype(float)), x)
+        beside = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
+        low, mean, high = (points[c].to_numpy() for c in ("low", "mean", "high"))
+        ax.bar(
+            beside,
+            mean - floor,
+            width,
+            floor,
+            color=_look(name, ax)[0],
+            edgecolor="white",
+            linewidth=0.6,
+            hatch=_HATCHES[i % len(_HATCHES)],
+            yerr=np.nan_to_num([mean - low, high - mean], posinf=0),  # one seed
+            error_kw=dict(elinewidth=0.8, ecolor="#333333"),
+            label=name,
+        )
+    words = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
+    ax.set_xticks(range(len(places)), words)
+    name_axis(ax, "y", what, log, None)
+    ax.set(xlabel="" if named else LABELS.get(x, x), ylim=(floor, None))
+    crop(ax, what)
+    ax.grid(False, axis="x")
+    return ax
+
+
+@styled
+def bars(
+    rows: pd.DataFrame,
+    names: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    printed: Iterable[Printed] = (),
+    log: bool = False,
+    label: str | None = None,
+) -> Axes:
+    """One horizontal bar a row, first on top; brackets are what the paper prints at that name.
+
+    On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
+    """
+    places = {name: i for i, name in enumerate(rows[names])}
+    color = LOOKS["one-sided filter"][0]
+    if log:
+        ax.plot(rows[value], [*places.values()], "o", color=color, markersize=7, label="ours")
+    else:
+        ax.barh([*places.values()], rows[value], height=0.6, color=color, label="ours")
+    ax.set_yticks([*places.values()], [*places])
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.grid(False, axis="y")
+    for point in printed:
+        if point.at in places:
+            bracket(ax, point, places[point.at], "x")
+    name_axis(ax, "x", measured(rows, value), log, label)
+    return ax
+
+
+@styled
+def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
+    """The paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    for point in [points] if isinstance(points, Printed) else points:
+        if point.at is not None:
+            bracket(ax, point, point.at, "y")
+            continue
+        grey = dict(color="0.6", alpha=0.25, linewidth=0, zorder=0, label="paper")
+        flat = point.axis == "y"
+        with view(ax):
+            if point.over:
+                stripe = ax.fill_between if flat else ax.fill_betweenx
+                stripe(point.over, point.low, point.high, **grey)
+            else:
+                (ax.axhspan if flat else ax.axvspan)(point.low, point.high, **grey)
+    return ax
+
+
+def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
+    """What a paper prints at a place, with its reading error along "x" or "y"."""
+    middle = (point.low + point.high) / 2 if point.value is None else point.value
+    arms = [[middle - point.low], [point.high - middle]]
+    spot = (at, middle) if along == "y" else (middle, at)
+    ax.errorbar(
+        *spot,
+        **{f"{along}err": arms},
+        color="0.15",
+        fmt="" if point.value is None else "x",
+        linestyle="none",
+        elinewidth=1.6,
+        capsize=4,
+        capthick=1.2,
+        markersize=5,
+        zorder=5,
+        label="paper",
+    )
+
+
+@styled
+def theory(law: Callable, ax: Axes, label: str = "theory", dashes: tuple = (5, 2)) -> Axes:
+    """A dashed curve y = law(x) over the x that the panel shows; the view stays."""
+    low, high = ax.get_xlim()
+    x = (
+        np.geomspace(low, high, 200)
+        if ax.get_xscale() == "log"
+        else np.linspace(low, high, 200)
+    )
+    view = ax.get_ylim()
+    ax.plot(x, law(x), color="0.4", linestyle=(0, dashes), linewidth=0.9, zorder=1, label=label)
+    ax.set(xlim=(low, high), ylim=view)
+    return ax
