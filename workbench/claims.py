@@ -158,11 +158,11 @@ def every(parts: Mapping[str, Finding]) -> Finding:
 
 def intervals(rows: pd.DataFrame, by: str | list[str], level: float = 0.95) -> pd.DataFrame:
     """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds."""
-    from scipy.stats import t
+    from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
 
     grouped = rows.groupby(by).value
     out = pd.DataFrame({"mean": grouped.mean(), "seeds": grouped.count()})
-    half = t.ppf((1 + level) / 2, np.maximum(out.seeds - 1, 1)) * grouped.std().fillna(np.inf)
+    half = stdtrit(np.maximum(out.seeds - 1, 1), (1 + level) / 2) * grouped.std().fillna(np.inf)
     half = half / np.sqrt(out.seeds)
     return out.assign(low=out["mean"] - half, high=out["mean"] + half)
 
