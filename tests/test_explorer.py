@@ -93,8 +93,8 @@ def settled(page, root, text):
     )
 
 
-def drag(page, root, name, share):
-    """Take a slider's handle to a share of its way, as a hand does."""
+def drag(page, root, name, share, *, back=False):
+    """Take a slider's handle to a share of its way, as a hand does, and perhaps back again."""
     slider = root.locator(f"[data-name={name}] input[type=range]")
     slider.scroll_into_view_if_needed()
     slider.hover()
@@ -105,6 +105,8 @@ def drag(page, root, name, share):
     page.mouse.down()
     for k in range(1, 6):
         page.mouse.move(at(now + (share - now) * k / 5), y)
+    if back:
+        page.mouse.move(at(now), y)
     page.mouse.up()
 
 
@@ -119,9 +121,18 @@ def used(page, root, tmp_path):
     assert picture.inner_html() != before
     told = float(re.search(r"epsilon=(\S+)", command(root)).group(1))
     assert (
-        2 <= told <= 10 and f"DP(epsilon={told})" in root.locator(".wb-code").first.text_content()
+        2 <= told <= 10
+        and f"DP(epsilon={told})" in root.locator(".wb-code").first.text_content()
     )
     assert f"{told:g}-DP" in root.locator(".wb-facts dl").text_content().replace(".0-DP", "-DP")
+
+    asked, spoken = int(root.get_attribute("data-seq")), command(root)
+    drag(page, root, "epsilon", 0.5, back=True)
+    page.wait_for_function(
+        "([root, asked]) => +root.dataset.seq > asked + 1 && root.dataset.exact === 'true'",
+        arg=[root.element_handle(), asked],
+    )
+    assert command(root) == spoken
 
     slider = root.locator("[data-name=epsilon] input[type=range]")
     slider.focus()  # keys reach it, and not the notebook
@@ -140,14 +151,19 @@ def used(page, root, tmp_path):
     wrong.wait_for(state="visible")
     assert "epsilon = -1.0 is not allowed" in wrong.inner_text()
     assert "Traceback" not in page.text_content("body")
+    assert root.locator(".wb-charts.wb-old, .wb-facts.wb-old").count() == 2
+    assert status.inner_text() == ""
     box.fill("0.25")
     box.press("Enter")
     settled(page, root, "epsilon=0.25")
-    assert not wrong.is_visible()
+    assert not wrong.is_visible() and root.locator(".wb-old").count() == 0
+    box.fill("")  # says nothing
+    box.press("Enter")
+    assert box.input_value() == "0.25" and not wrong.is_visible()
 
     root.locator("button", has_text="Draw again").click()
     settled(page, root, "luck=1")
-    root.locator("[data-what='the command'] button").first.click()
+    root.get_by_label("Copy the export command").click()
     assert page.evaluate("navigator.clipboard.readText()") == command(root)
 
     root.locator("button", has_text="Export").click()
@@ -243,9 +259,14 @@ def test_a_page_moves_with_the_kernel_gone(opened, tmp_path):
     assert picture.inner_html() != before and "2-DP" in root.text_content()
     root.locator("[data-name=summary] select").select_option("priority")
     settled(opened, root, "summary=priority")
-    assert root.locator("[data-name=density] input[type=range]").is_disabled()
+    density = root.locator("[data-name=density]")
+    assert density.locator("input[type=range]").is_hidden()
+    assert density.locator(".wb-box").is_disabled() and density.locator(".wb-box").is_visible()
     assert root.locator("button", has_text="Draw again").count() == 0
     assert asked == [path.as_uri()] and opened.wrong == []
+    root.locator("summary").first.focus()  # stays there when all is drawn anew
+    drawn = picture.element_handle()
     opened.set_viewport_size(dict(width=800, height=900))
-    opened.wait_for_timeout(300)
+    opened.wait_for_function("drawn => !drawn.isConnected", arg=drawn)
+    assert opened.evaluate("document.activeElement.tagName") == "SUMMARY"
     assert opened.evaluate("document.documentElement.scrollWidth") <= 800

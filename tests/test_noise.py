@@ -1,6 +1,8 @@
 """The door: exact laws, one sampler with two bit sources, receipts that say what was paid."""
 
+import copy
 import os
+import pickle
 from decimal import Decimal, getcontext
 from fractions import Fraction
 from math import exp, inf
@@ -124,6 +126,29 @@ def test_aligned_looks_are_independent_whatever_the_first_one_needed():
         again.append(noise.geometric(cells, l1=1, epsilon=0.5, rng=rng)[0])
         assert abs(np.corrcoef(first, again[-1][:before])[0, 1]) < 5 / before**0.5
     assert (again[0] == again[1]).all()
+
+
+def test_aligned_streams_meet_no_other():
+    words, plain = {}, set()
+    for seed in (0, 1, [0, 1], [0, 0], 2**128, [0, 0, 0, 0, 1]):
+        rng = noise.Aligned(seed)
+        words[f"{seed} base"] = int(rng.integers(2**63))
+        look = rng.look()
+        words[f"{seed} look"] = int(look(1)[0])
+        part = look.part()
+        words[f"{seed} part"], words[f"{seed} below"] = int(part(1)[0]), int(part.part()(1)[0])
+        words[f"{seed} next"] = int(rng.look()(1)[0])
+        plain.add(int(np.random.default_rng(seed).integers(2**63)))
+    assert len(set(words.values()) - plain) == len(words)
+    rng = noise.Aligned(3)
+    for again in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="made anew from its seed"):
+            again(rng)
+    with pytest.raises(ValueError, match="not split"):
+        rng.spawn(2)
+    for bad in (None, 1.5, "x"):
+        with pytest.raises(ValueError, match="need a whole number"):
+            noise.Aligned(bad)
 
 
 @pytest.mark.parametrize("empty, p", [(10**6, 0.01), (10**7, 0.05)])

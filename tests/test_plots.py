@@ -237,6 +237,25 @@ def test_a_grid_draws_each_panel_from_its_own_rows():
         plots.grid(named, [plots.Panel("d", {"panel": "d"}, "query_size")], columns=1)
 
 
+def test_the_view_may_hold_the_theory_and_shades_are_those_of_the_first():
+    named = plots.named(BOTH).assign(panel="a")
+    high = "high", lambda x: np.where(x < 101, np.nan, 1e6)
+    tops = []
+    for whole in (False, True):
+        panel = plots.Panel("a", {"panel": "a"}, "query_size", theory=[high], whole=whole)
+        ax = plots.grid(named, [panel], columns=1).axes[0]
+        tops.append(ax.get_ylim()[1])
+        assert ax.get_xlim()[1] < 20_000
+    assert tops[0] < 1000 and tops[1] > 1e6
+    boxes = pd.DataFrame({"x0": [0, 1], "x1": [1, 2], "y0": 0, "y1": 1, "metric": "Count"})
+    truth, release = ([10.0, 100.0], [1.0, 1e6])
+    both = [boxes.assign(panel=p, value=v) for p, v in (("truth", truth), ("release", release))]
+    panels = [plots.Panel(p, {"panel": p}, "", cells=True) for p in ("truth", "release")]
+    fig = plots.grid(pd.concat(both), panels, columns=2)
+    scales = [ax.get_xlim() for ax in fig.axes if ax.get_subplotspec() is None]
+    assert np.allclose(scales, [(10, 100)] * 2)
+
+
 @pytest.mark.parametrize(
     "x, text",
     [(1, "1"), (2000, "2000"), (50_000, "5·10⁴"), (1e5, "10⁵"), (1e-4, "10⁻⁴"), (0.05, "0.05")],

@@ -1,10 +1,13 @@
 """Every panel: what it shows can be made again, by the line and by the command that it tells."""
 
 import json
+import os
 import pickle
 import re
 import shlex
+import signal
 import time
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -13,8 +16,15 @@ import pytest
 
 matplotlib.use("Agg")
 
-from workbench import DP, figures, widgets  # noqa: E402
-from workbench.mechanisms import HighPassFilter, PrioritySampling  # noqa: E402
+from workbench import DP, Bound, figures, widgets  # noqa: E402
+from workbench.datasets import GaussianSparse, InteractionsTwin, Towns  # noqa: E402
+from workbench.mechanisms import (  # noqa: E402
+    SRA,
+    HighPassFilter,
+    PrioritySampling,
+    PrivTree,
+    ThresholdSampling,
+)
 from workbench.value import value  # noqa: E402
 from workbench.widgets import controls, panels, scenes, shared  # noqa: E402
 from workbench.widgets.scenes.summaries import Summaries  # noqa: E402
@@ -28,7 +38,7 @@ def opened(name):
 
 def moved(shown, rest=False, bands=False, luck=0, **values):
     """What a page says when a slider moves."""
-    told = dict(kind="set", seq=shown._asked + 1, values=values, luck=luck, bands=bands)
+    told = dict(kind="set", seq=shown._seq + 1, values=values, luck=luck, bands=bands)
     shown._heard(None, told | dict(rest=rest), [])
     return shown.view
 
@@ -224,16 +234,35 @@ def test_closed_forms_foresee_what_is_drawn():
     assert np.allclose(theory(errors.index.to_numpy(float)), errors, rtol=0.12)
 
 
-def test_the_private_has_no_panel(monkeypatch):
+KINDS = {
+    ThresholdSampling: GaussianSparse(1000, 0.1),
+    PrivTree: Towns(1000),
+    SRA: InteractionsTwin(users=100, items=20, records=1000, max_per_user=50),
+}
+
+
+@pytest.mark.parametrize("cls", KINDS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("says", [True, False, "method"])
+def test_the_private_has_no_panel_whatever_its_dataset_says(cls, says):
+    public = KINDS[cls].load()
+
     @value
-    class Secret:
-        truth_public = False
+    class Liar:
+        truth_public = says if says != "method" else lambda self: False
+        domain, bound = public.domain, Bound(1, 1)
 
         def load(self):
-            raise AssertionError("it was read")
+            assert says is True, "it was read"
+            return replace(public, truth_public=False, bound=Bound(1, 1))
 
     with pytest.raises(ValueError, match="truth_public"):
-        scenes.loaded(Secret())
+        scenes.loaded(Liar())
+    try:  # a table is advised about instead, by what is public of it
+        shown = widgets.panel(cls, Liar())
+    except ValueError as e:
+        assert "truth_public" in str(e)
+    else:
+        assert cls is not PrivTree and says is not True and shown.release is None
 
 
 # ---- work in a process of its own
@@ -276,11 +305,75 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
 
 def test_what_a_page_has_moved_past_is_not_shown():
     shown = panels.Panel(Slow())
-    moved(shown, rest=True, bands=True, epsilon=0.3)
+    moved(shown, rest=True, bands=True, epsilon=0.3, luck=3)  # which takes ten minutes
+    time.sleep(1.5)
     moved(shown, rest=True, epsilon=0.5)
-    panels._worker.stop()  # ends the first, which nobody asks for any more
     assert settled(shown)["exact"] and shown.values["epsilon"] == 0.5
     assert set(shown.rows.seed) == {0}
+
+
+def test_moving_from_python_leaves_the_work_that_was_asked_before():
+    shown = widgets.summaries()
+    moved(shown, rest=True, bands=True, m=10**7)
+    shown.set(epsilon=5.0, m=10**5, draws=1)
+    time.sleep(1.5)
+    assert set(shown.rows.dataset) == {"GaussianSparse(m=100000)"} and shown.progress == {}
+    assert shown.view["guarantee"] == "5-DP" and "epsilon=5.0" in shown.view["commands"][0]
+    assert not shown.view["bands"] and shown.release.privacy == DP(5.0)
+
+
+def test_what_is_exported_is_what_its_command_makes(tmp_path):
+    shown = widgets.summaries()
+    moved(shown, epsilon=0.4)
+    assert not shown.view["exact"]
+    moved(shown, size=10**9)  # which cannot be
+    assert "size" in shown.view["error"]
+    kept = figures.load(shown.save(tmp_path))
+    words = kept.manifest["command"].split()
+    assert words == ["workbench", "export", "summaries", "epsilon=0.4"]
+    again = widgets.from_words(words[2], words[3:]).rows
+    assert np.allclose(again.value, kept.rows.value)
+
+
+def test_a_worker_that_died_while_it_was_idle_is_replaced():
+    shown = widgets.summaries()
+    panels._worker.start()
+    for process in panels._worker._pool._processes:
+        os.kill(process, signal.SIGKILL)
+    time.sleep(0.5)
+    moved(shown, rest=True, bands=True, epsilon=0.3)
+    assert settled(shown)["exact"] and shown.draws == panels.DRAWS
+
+
+def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
+    first, second = panels.Panel(Slow()), widgets.summaries()
+    moved(first, rest=True, bands=True, luck=3)
+    time.sleep(1.0)
+    moved(second, rest=True, bands=True, epsilon=0.3)
+    pool = panels._worker._pool
+    second._heard(None, {"kind": "stop"}, [])
+    assert panels._worker._pool is pool  # still at work for the first
+    first._heard(None, {"kind": "stop"}, [])
+    assert settled(second)["note"] == "stopped after 0 of 20 draws"
+    assert settled(first)["note"] == "stopped after 0 of 20 draws"
+
+
+class Broken(Summaries):
+    """Somebody else's mechanism."""
+
+    def look(self, values, data, release, seed, exact):
+        if values["epsilon"] == 0.3:
+            raise ZeroDivisionError("division by zero")
+        return super().look(values, data, release, seed, exact)
+
+
+def test_whatever_is_raised_is_a_sentence_on_the_panel():
+    shown = panels.Panel(Broken())
+    view = moved(shown, epsilon=0.3)
+    assert view["error"] == "ZeroDivisionError: division by zero" and view["seq"] == 1
+    shown._heard(None, dict(kind="set", seq=2), [])
+    assert "KeyError" in shown.view["error"]
+    assert moved(shown, epsilon=0.4)["error"] == ""
 
 
 # ---- controls
@@ -348,7 +441,6 @@ def test_a_shared_page_holds_what_the_panel_would_show(page):
              dict(summary="priority", epsilon=1.0, size=30_000).items()]  # fmt: skip
     view = told["views"][",".join(map(str, place))]
     here = widgets.summaries(summary="priority", epsilon=1.0, size=30_000)
-    moved(here)
     assert view["charts"] == here.view["charts"] and view["code"] == here.view["code"]
     assert len(told["views"]) == 2 * 3 * 3
 

@@ -6,7 +6,7 @@ import pytest
 
 matplotlib.use("Agg")
 
-from workbench import DP, widgets  # noqa: E402
+from workbench import DP, plots, widgets  # noqa: E402
 from workbench.datasets import QueryLogTwin, Towns  # noqa: E402
 from workbench.estimates.summary import geometric_variance  # noqa: E402
 from workbench.mechanisms import (  # noqa: E402
@@ -212,6 +212,8 @@ def test_controls_that_a_mechanism_has_not_are_greyed():
         (dict(mechanism=BASIC, depth=11), "depth = 11 is not allowed: need at most 10"),
         (dict(mechanism=TREE, threshold=1.5), "threshold = 1.5 is not allowed: need a whole"),
         (dict(records=0), "Towns.records = 0 is not allowed"),
+        (dict(records=10**7 + 1), "records = 10000001 is not allowed: need at most 10,000,000"),
+        (dict(records=10**9, data=STRINGS), "records = 1000000000 is not allowed"),
     ],
 )
 def test_what_is_out_of_range_is_said_in_the_mechanisms_words(values, says):
@@ -241,6 +243,18 @@ def test_only_the_first_of_many_draws_is_mapped():
     ]
     assert "low" in charts[2]["lines"][0] and shown.rows.seed.nunique() == 3
     assert charts[0]["limits"] == charts[1]["limits"]
+
+
+def test_the_truth_has_its_colours_whatever_is_released():
+    truth = [widgets.adaptive(epsilon=e).view["charts"][0] for e in (0.05, 5.0)]
+    assert truth[0] == truth[1]
+    drawn = widgets.adaptive(epsilon=0.05)
+    fig = plots.grid(drawn.rows, drawn.scene.panels(drawn.values, drawn.rows), columns=3)
+    scales = [ax for ax in fig.axes if ax.get_subplotspec() is None]
+    assert len(scales) == 2
+    for ax in scales:
+        assert ax.get_xlim() == pytest.approx(tuple(truth[0]["limits"]))
+    plots.close(fig)
 
 
 def test_luck_is_kept_as_far_as_the_panel_says(monkeypatch):

@@ -4,12 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench import DP, RandomRanges, inference, noise, widgets
+from workbench import DP, RandomRanges, inference, noise, plots, widgets
 from workbench.inference.tree import sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.noise import Aligned
 from workbench.widgets import scenes as scene
-from workbench.widgets.scenes.consistency import DATA, Consistency
+from workbench.widgets.scenes.consistency import (
+    DATA,
+    ESTIMATORS,
+    LEAVES,
+    NODES,
+    PLAIN,
+    TREE,
+    Consistency,
+)
 
 SORTED = {"task": "sorted counts"}
 DOMAIN = DATA["NetTrace twin"].domain
@@ -44,7 +52,7 @@ def test_errors_and_counts_are_those_of_one_vector_of_noise(seed, k):
     _, _, seen, release = drawn(seed, branching=k, nonnegative=False, size=100)
     leaves = inference.tree(tree, k)[-m:]
     np.testing.assert_array_equal(release.estimate.values, leaves)
-    cells = {"truth": truth, "L̃": flat, "H̄ not zeroed, released": leaves}
+    cells = {"truth": truth, LEAVES: flat, f"{PLAIN}, released": leaves}
     start = truth.argmax() - 32
     for name, values in cells.items():
         parts = line(seen.rows, "whole", name, "cell")
@@ -59,7 +67,7 @@ def test_errors_and_counts_are_those_of_one_vector_of_noise(seed, k):
             asked = RandomRanges(int(size), 100).on(DOMAIN)
             squares = (off[asked.hi] - off[asked.lo]) ** 2
             assert error == pytest.approx(squares.mean(), rel=1e-6)
-    errors = line(seen.rows, "error", "H̃", "query_size")
+    errors = line(seen.rows, "error", TREE, "query_size")
     leaf = RandomRanges(1, 100).on(DOMAIN).lo
     assert errors[1] == pytest.approx((tree_noise[-m:][leaf] ** 2).mean())
     assert 100 in errors  # the size that was asked for
@@ -68,21 +76,21 @@ def test_errors_and_counts_are_those_of_one_vector_of_noise(seed, k):
 @pytest.mark.parametrize(
     "told, series, made",
     [
-        ({}, "H̄ by nodes", HierarchicalHistogram(DP(0.1))),
+        ({}, NODES, HierarchicalHistogram(DP(0.1))),
         (
             {"consistent": False, "nonnegative": False},
-            "H̃",
+            TREE,
             HierarchicalHistogram(DP(0.1), consistent=False),
         ),
         (
             {"optimal": True, "noise": "geometric"},
-            "H̄ by nodes",
+            NODES,
             HierarchicalHistogram(DP(0.1), "optimal", noise="geometric"),
         ),
-        (SORTED, "S̄", UnattributedHistogram(DP(0.1))),
+        (SORTED, "S̄, isotonic", UnattributedHistogram(DP(0.1))),
         (
             SORTED | {"estimator": "noisy"},
-            "S̃",
+            "S̃, noisy",
             UnattributedHistogram(DP(0.1), "noisy"),
         ),
     ],
@@ -102,9 +110,9 @@ def test_sorted_counts_are_measured_from_the_largest_down():
     truth, rng = table.ranked().dense(), Aligned(1)
     noisy = UnattributedHistogram(DP(0.1), "noisy")(table, rng).estimate.values
     kinds = {
-        "S̃": noisy,
-        "S̃ᵣ": inference.rounded(np.sort(noisy)),
-        "S̄, released": inference.isotonic(noisy),
+        "S̃, noisy": noisy,
+        "S̃ᵣ, sorted": inference.rounded(np.sort(noisy)),
+        "S̄, isotonic, released": inference.isotonic(noisy),
     }
     _, _, seen, _ = drawn(1, data="keywords twin", **SORTED)
     for name, values in kinds.items():
@@ -117,9 +125,9 @@ def test_sorted_counts_are_measured_from_the_largest_down():
         words = dict(seen.facts)[f"{name.removesuffix(', released')}, mean of 20,000"]
         assert f"{squares.mean():.3g}" in words
     for panel in ("whole", "near"):
-        shown = line(seen.rows, panel, "S̄, released", "position")
+        shown = line(seen.rows, panel, "S̄, isotonic, released", "position")
         at = len(truth) - shown.index.to_numpy(int)
-        np.testing.assert_allclose(shown, kinds["S̄, released"][at])
+        np.testing.assert_allclose(shown, kinds["S̄, isotonic, released"][at])
         np.testing.assert_allclose(line(seen.rows, panel, "truth", "position"), truth[at])
 
 
@@ -127,7 +135,7 @@ def test_sorted_counts_are_measured_from_the_largest_down():
 def test_closed_forms_are_met_on_average(law, k):
     told = dict(data="Search Logs twin", nonnegative=False, branching=k, noise=law)
     draws = [drawn(seed, epsilon=0.5, **told)[2].rows for seed in range(40)]
-    names = {"L̃": "L̃", "H̃": "H̃", "H̄ not zeroed": "H̄ not zeroed, released"}
+    names = {LEAVES: LEAVES, TREE: TREE, PLAIN: f"{PLAIN}, released"}
     for name, series in names.items():
         found = pd.concat([line(r, "error", series, "query_size") for r in draws], axis=1)
         wanted = line(draws[0], "expected", name, "query_size")
@@ -147,22 +155,25 @@ def test_closed_forms_are_drawn_where_there_are_any():
     assert mark == 100 and "complete" in facts["tree"] and "not" not in facts["tree"]
     x = np.array([1.0, 100.0])
     flat = noise.variance(1, 0.1, "laplace")
-    np.testing.assert_allclose(laws["L̃, expected"](x), flat * x)
+    np.testing.assert_allclose(laws[f"{LEAVES}, expected"](x), flat * x)
     of = HierarchicalHistogram(DP(0.1))
     exact = [of.variance(DOMAIN, RandomRanges(int(s), 100), 1).mean() for s in x]
-    np.testing.assert_allclose(laws["H̄ not zeroed, expected"](x), exact)
+    np.testing.assert_allclose(laws[f"{PLAIN}, expected"](x), exact)
     node = noise.variance(17, 0.1, "laplace")
-    np.testing.assert_allclose(laws["H̃, expected"](1), node)
-    assert "expected if not zeroed" in facts["H̄ by nodes, 100 cells"]
+    np.testing.assert_allclose(laws[f"{TREE}, expected"](1), node)
+    assert "expected if not zeroed" in facts[f"{NODES}, 100 cells"]
 
     laws, _, facts = drawn_laws(branching=3)
-    assert set(laws) == {"L̃, expected", "H̃, expected"} and "not complete" in facts["tree"]
-    assert "expected" not in facts["H̄ by nodes, 64 cells"]
+    assert (
+        set(laws) == {f"{LEAVES}, expected", f"{TREE}, expected"}
+        and "not complete" in facts["tree"]
+    )
+    assert "expected" not in facts[f"{NODES}, 64 cells"]
 
     laws, mark, _ = drawn_laws(
         data="Social Network twin", **SORTED
     )  # an edge moves two degrees
-    np.testing.assert_allclose(laws["S̃, expected"](x), noise.variance(2, 0.1, "laplace"))
+    np.testing.assert_allclose(laws["S̃, noisy, expected"](x), noise.variance(2, 0.1, "laplace"))
     assert mark is None
 
 
@@ -170,15 +181,15 @@ def test_switches_and_the_range_size_keep_the_luck():
     _, _, first, _ = drawn()
     for told in ({"consistent": False}, {"nonnegative": False}, {"size": 1024}):
         _, _, other, _ = drawn(**told)
-        for name in ("L̃", "H̃"):
+        for name in (LEAVES, TREE):
             a, b = (
-                line(s.rows.replace("H̃, released", "H̃"), "error", name, "query_size")
+                line(s.rows.replace(f"{TREE}, released", TREE), "error", name, "query_size")
                 for s in (first, other)
             )
             pd.testing.assert_series_equal(a, b)
     _, _, seen, _ = drawn(**SORTED)
     _, _, other, _ = drawn(estimator="sorted", **SORTED)
-    for name in ("S̃", "S̃ᵣ", "S̄"):
+    for name in ESTIMATORS.values():
         kept = [
             line(
                 s.rows.assign(series=s.rows.series.str.removesuffix(", released")),
@@ -229,6 +240,19 @@ def test_what_cannot_be_is_told_in_the_mechanisms_words():
 
 def test_where_there_is_no_noise_there_is_nothing_to_expect():
     _, values, seen, _ = drawn(epsilon=1000.0, noise="geometric")  # noise that is never seen
-    assert (line(seen.rows, "error", "L̃", "query_size") == 0).all()
+    assert (line(seen.rows, "error", LEAVES, "query_size") == 0).all()
     (first, *_) = Consistency().panels(values, seen.rows.assign(seed=0))
-    assert "L̃, expected" not in dict(first.theory)
+    assert f"{LEAVES}, expected" not in dict(first.theory)
+
+
+def test_a_legend_says_in_words_what_a_tilde_means_and_keeps_its_look():
+    for name in (LEAVES, TREE, PLAIN, NODES, *ESTIMATORS.values()):
+        sign, *words = name.split(", ")
+        assert words and plots.look(f"{name}, released", [])[:2] == plots.LOOKS[sign]
+
+
+def test_counts_are_those_of_the_first_of_many_draws():
+    for told in ({}, SORTED):
+        shown = widgets.consistency(draws=2, luck=5, **told)
+        charts, once = shown.view["charts"], widgets.consistency(luck=5, **told).view["charts"]
+        assert charts[1:] == once[1:] and "low" in charts[0]["lines"][0]

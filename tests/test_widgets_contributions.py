@@ -25,7 +25,7 @@ def panel(**values):
 def shown(p, part, series):
     """What one curve of the panel shows, by its x."""
     rows = p.rows[(p.rows.panel == part) & (p.rows.series == series)]
-    x = dict(error="l", counts="place", top="top", users="rank")[part]
+    x = dict(error="kept", counts="place", top="top", users="rank")[part]
     return rows.astype({x: int}).set_index(x).value
 
 
@@ -209,3 +209,28 @@ def test_exact_errors_of_private_records_are_refused_and_of_none_are_zero():
     none = (c[:0] for c in columns)
     empty = Interactions(data.domain, *none, Bound(1), truth_public=True)
     assert sampling_error(empty, [1, 2]).tolist() == [0, 0]
+
+
+def test_charts_name_what_is_kept_and_show_counts_of_one_draw():
+    p = panel(mechanism="LPA", draws=2)
+    error, counts, *_ = p.view["charts"]
+    assert error["x"]["label"] == "records kept of a user, l or M"
+    assert counts == panel(mechanism="LPA").view["charts"][1] and "low" in error["lines"][0]
+
+
+def test_nothing_is_expected_of_less_than_a_record():
+    dataset, mechanism = panel().scene.setup(panel().values)
+    assert np.isnan(expected(dataset, mechanism, "items")(np.array([0.5, 1.0]))).tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_what_is_too_much_to_draw_is_refused_before_it_is_loaded(monkeypatch):
+    p = panel()
+    monkeypatch.setattr(InteractionsTwin, "load", lambda self: pytest.fail("it was loaded"))
+    with pytest.raises(
+        ValueError, match="records = 10000001 is not allowed: need at most 10,000,000"
+    ):
+        p.set(records=10**7 + 1)
+    p.scene.setup(p.values | dict(records=10**9, data="Gowalla twin"))  # which has its own

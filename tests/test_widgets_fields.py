@@ -50,6 +50,7 @@ from workbench.widgets.chart import charts  # noqa: E402
 from workbench.widgets.controls import around, guessed  # noqa: E402
 from workbench.widgets.scenes.advice import Advised, advised, opened  # noqa: E402
 from workbench.widgets.scenes.fields import TINY, Fields  # noqa: E402
+from workbench.widgets.scenes.summaries import ASKED  # noqa: E402
 from workbench.workload import RandomRanges  # noqa: E402
 
 every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
@@ -152,11 +153,22 @@ def test_numbers_on_the_screen_are_those_of_the_release():
     errors = shown.rows[shown.rows.panel == "ranges"].set_index("query_size").value
     assert [*errors.index] == [1, 10, 100]
     for size, error in errors.items():
-        asked = RandomRanges(int(size), 400)
+        asked = RandomRanges(int(size), 400, seed=ASKED)
         assert error == MeanAbsoluteError(asked)(table, release.estimate)
     whole = shown.rows[shown.rows.panel == "whole"].groupby("series").value.sum()
     assert whole["truth"] == table.total == 100
     assert whole["threshold"] == pytest.approx(release.estimate.weights().sum())
+
+
+def test_counts_are_those_of_the_first_of_many_draws():
+    for cls in (PrioritySampling, mechanisms.SRA, LaplaceQueries, mechanisms.PrivTree):
+        many, one = (widgets.panel(cls, draws=n).view["charts"] for n in (2, 1))
+        same = [a["title"] for a, b in zip(many, one, strict=True) if a == b]
+        assert (
+            len(same) == 1
+            and "rror" not in same[0]
+            and any("low" in x for c in many for x in c["lines"])
+        )
 
 
 def test_closed_forms_foresee_what_is_drawn():

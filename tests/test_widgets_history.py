@@ -1,5 +1,6 @@
 """The panel of past noisy answers: what is on the screen, from the code that it prints."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ from workbench.inference.kernel_pca import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
 from workbench.widgets import scenes
-from workbench.widgets.scenes.history import ALPHAS, NEW, History
+from workbench.widgets.scenes.history import ALPHAS, MOST, NEW, History
 
 SCENE = History()
 OPENS = {c.name: c.value for c in SCENE.controls}
@@ -208,7 +209,8 @@ def test_the_prior_draws_its_own_noise():
         (dict(epsilon=0.0), r"LaplaceQueries.budget = DP\(epsilon=0.0\) is not allowed"),
         (dict(count=0), "First.count = 0 is not allowed"),
         (dict(count=2.5), "First.count = 2.5 is not allowed"),
-        (dict(count=1001), "First.count = 1001 is not allowed: need at most 1000"),
+        (dict(count=1001), "First.count = 1001 is not allowed: need at most 1,000"),
+        (dict(records=10**7 + 1), "IPUMSTwin.records = 10000001 is not allowed: need at most"),
         (dict(records=0), "IPUMSTwin.records = 0 is not allowed"),
         (dict(attributes=0), "Projected.attributes = .* is not allowed"),
     ],
@@ -225,6 +227,30 @@ def test_a_panel_opens_and_draws_one_query():
     for m in (1, 3):
         panel.set(count=m)
         assert set(panel.rows.panel) == {"over", "alone", "grown", "asked", "kept"}
+
+
+def test_while_somebody_drags_two_lengths_will_do():
+    exact, rough = (drawn(exact=e, **FEW)[0] for e in (True, False))
+    assert len(exact[exact.panel == "grown"]) == 3 and len(rough[rough.panel == "grown"]) == 2
+    values, begun = OPENS | dict(count=MOST), []
+    for alpha in (100.0, 1000.0, 3000.0):
+        start = time.perf_counter()
+        scenes.draw(SCENE, values | dict(alpha=alpha), 0, False)
+        begun.append(time.perf_counter() - start)
+    assert min(begun) < 0.3
+
+
+def test_questions_that_nobody_waits_for_are_refused_before_data_is_loaded(monkeypatch):
+    monkeypatch.setattr(scenes, "loaded", lambda dataset: pytest.fail("it was loaded"))
+    for told in (dict(count=10**9), dict(records=10**12)):
+        with pytest.raises(ValueError, match="is not allowed: need at most"):
+            drawn(**told)
+
+
+def test_answers_are_those_of_the_first_of_many_draws():
+    charts = widgets.history(draws=2, luck=3, **FEW).view["charts"]
+    assert charts[2:] == widgets.history(luck=3, **FEW).view["charts"][2:]
+    assert "low" in charts[0]["lines"][0]
 
 
 # what it needed, and was not there

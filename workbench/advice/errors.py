@@ -333,7 +333,8 @@ def sketch_off(query: int, law: Law, width: int, m: int, model: Declared | None)
     """Of a sketch: each other cell shares a cell's bucket with probability 1/width.
 
     Of r cells the variance is (r·Σ c² over the other cells + Σ (c + c')² over pairs of their own) /
-    width: a sum of so many that it is taken for normal.
+    width. Noise and strangers come r times as one cell has them; pairs, which are many or rare, are
+    taken for normal.
     """
     counts, weights = model.counts() if model else np.ones((2, 1))
     density = model.density if model else 0
@@ -341,13 +342,11 @@ def sketch_off(query: int, law: Law, width: int, m: int, model: Declared | None)
     pairs = query * (query - 1) / width * (density * float(weights @ counts)) ** 2
     parts = query * law.variance, 0.0, query * hits * square + pairs
     rmse = sqrt(sum(parts))
-    if query > 1:
-        return Off(query, sqrt(2 / pi) * rmse, rmse, *map(sqrt, parts), inf)
     t = _times(rmse, counts.max() + 1 / law.decay)
     size = -np.log1p(2 * np.sin(t / 2) ** 2 * law.variance)
-    size = size - 2 * hits * (weights @ np.sin(np.outer(counts, t) / 2) ** 2)
-    error = _absolute(t, size[None], 0 * size[None], np.ones(1))
-    return Off(1, error, rmse, *map(sqrt, parts), inf)
+    size = query * (size - 2 * hits * (weights @ np.sin(np.outer(counts, t) / 2) ** 2))
+    error = _absolute(t, (size - pairs * t**2 / 2)[None], 0 * size[None], np.ones(1))
+    return Off(query, error, rmse, *map(sqrt, parts), inf)
 
 
 def released(law: Law, nodes: Nodes) -> float:

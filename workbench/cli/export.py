@@ -11,7 +11,12 @@ from workbench.cli import screen
 
 
 def export(
-    panel: Annotated[str, typer.Argument(help="One of those in `workbench explore`.")],
+    panel: Annotated[
+        str,
+        typer.Argument(
+            help="summaries, consistency, adaptive, contributions, history, or a mechanism's class."
+        ),
+    ],
     settings: Annotated[
         list[str] | None, typer.Argument(help="name=value …, as a panel tells them.")
     ] = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import count
+from operator import index
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -32,28 +34,49 @@ class Aligned(np.random.Generator):
     """A seeded generator under which noise stays with its cell while parameters move.
 
     Every look, and every run of cells in it, draws from a stream of its own, so that how many words
-    another one needed moves nothing. The laws are the same, and as simulated as those of any seed.
+    another one needed moves nothing. The laws are the same, and as simulated as those of any seed. It
+    is made anew from its seed, a whole number or several, and neither copied nor split: a copy would
+    draw the same noise again.
     """
 
     def __init__(self, seed: int | Sequence[int]):
-        super().__init__(np.random.default_rng(seed).bit_generator)
-        self._seed, self._looks = seed, count()
+        try:
+            self._place = tuple(
+                map(index, [seed] if isinstance(seed, int | np.integer) else seed)
+            )
+        except TypeError:
+            need = "need a whole number, or several"
+            raise ValueError(f"Aligned({seed!r}) is not allowed: {need}") from None
+        super().__init__(_stream((self._place,)).bit_generator)
+        self._looks = count()
 
     def look(self) -> Stream:
         """The words of the next look."""
-        return Stream(self._seed, (next(self._looks),))
+        return Stream((self._place, next(self._looks)))
+
+    def __reduce__(self):
+        raise TypeError("Aligned is made anew from its seed, and not copied")
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Refused: what draws in parts draws from `look`."""
+        raise ValueError("Aligned is not split: make others, of other seeds")
+
+
+def _stream(place: tuple) -> np.random.Generator:
+    """A generator of its own for every place, and another than those of plain seeds."""
+    told = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(told))
 
 
 class Stream:
     """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
 
-    def __init__(self, seed: int | Sequence[int], place: tuple[int, ...]):
-        self._seed, self._place, self._parts = seed, place, count()
+    def __init__(self, place: tuple):
+        self._place, self._parts = place, count()
 
     @cached_property
     def _drawn(self) -> np.random.Generator:
-        at = np.random.SeedSequence(self._seed, spawn_key=self._place)
-        return np.random.default_rng(at)
+        return _stream(self._place)
 
     def __call__(self, n: int) -> np.ndarray:
         """n independent uniform uint64."""
@@ -61,7 +84,7 @@ class Stream:
 
     def part(self) -> Stream:
         """The words of the next place below this one; no two places are the same."""
-        return Stream(self._seed, (*self._place, next(self._parts)))
+        return Stream((*self._place, next(self._parts)))
 
 
 def part(words: Words) -> Words:

@@ -35,6 +35,7 @@ class Panel:
     cells: bool = False  # rows are boxes with a value each
     outlines: bool = False  # of cells
     equal: bool = False  # cells whose axes have one unit: a map
+    whole: bool = False  # the view holds the theory too
 
 
 def chosen(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
@@ -67,7 +68,7 @@ def grid(
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
     boxed = [chosen(rows, panel) for panel in wanted if panel.cells]
-    limits = shades(pd.concat(boxed)) if boxed else None
+    limits = shades(boxed[0]) if boxed else None  # the truth's: what stands beside it may move
     for panel, ax in zip(wanted, axes, strict=False):
         some = chosen(rows, panel)
         if panel.cells:
@@ -80,7 +81,7 @@ def grid(
             curves(some, panel.x, panel.series, ax, **look)
         printed(panel.printed, ax)
         for (words, law), dashes in zip(laws(panel), lawful(panel), strict=True):
-            theory(law, ax, words, dashes)
+            theory(law, ax, words, dashes, whole=panel.whole)
         if panel.mark is not None:
             ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)
     for ax in axes[len(wanted) :]:

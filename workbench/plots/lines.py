@@ -206,8 +206,15 @@ def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
 
 
 @styled
-def theory(law: Callable, ax: Axes, label: str = "theory", dashes: tuple = (5, 2)) -> Axes:
-    """A dashed curve y = law(x) over the x that the panel shows; the view stays."""
+def theory(
+    law: Callable,
+    ax: Axes,
+    label: str = "theory",
+    dashes: tuple = (5, 2),
+    *,
+    whole: bool = False,
+) -> Axes:
+    """A dashed curve y = law(x) over the x that is shown; the view stays, or holds it `whole`."""
     low, high = ax.get_xlim()
     x = (
         np.geomspace(low, high, 200)
@@ -216,5 +223,5 @@ def theory(law: Callable, ax: Axes, label: str = "theory", dashes: tuple = (5, 2
     )
     view = ax.get_ylim()
     ax.plot(x, law(x), color="0.4", linestyle=(0, dashes), linewidth=0.9, zorder=1, label=label)
-    ax.set(xlim=(low, high), ylim=view)
+    ax.set(xlim=(low, high), **({} if whole else dict(ylim=view)))
     return ax

@@ -199,6 +199,7 @@ LABELS = {  # columns and metrics, as axes call them
     "frequency": "frequency (records)",
     "least": "appearances, at least",
     "l": "records kept of a user, l",
+    "kept": "records kept of a user, l or M",
     "top": "places on the list, K",
     "rank": "users, the most active first",
     "place": "place on the true list",

@@ -81,8 +81,8 @@ def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
     if instead := _instead(data):
         return Panel(instead)
     raise ValueError(
-        f"data = {data!r} is not allowed: this panel makes its own; `widgets.panel(mechanism, "
-        "dataset)` takes public data"
+        f"data = {type(data).__name__} is not allowed: this panel makes its own; "
+        "`widgets.panel(mechanism, dataset)` takes public data"
     )
 
 

@@ -18,7 +18,7 @@ _DIGITS = 6  # of a number on the screen
 def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]]:
     """One a panel, in the panels' order; what `plots.grid` would draw."""
     cells = [plots.chosen(rows, panel) for panel in panels if panel.cells]
-    limits = plots.shades(pd.concat(cells)) if cells else None
+    limits = plots.shades(cells[0]) if cells else None  # the truth's
     return [_chart(plots.chosen(rows, panel), panel, limits) for panel in panels]
 
 
@@ -64,6 +64,7 @@ def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
     boxes = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
     shade = np.clip(plots.shade(rows.value.to_numpy(float), limits), 0, 1)
     colors = mpl.colormaps[plots.SHADES](np.linspace(0, 1, 32))
+    what = plots.measured(rows)
     labels = rows.labels.iloc[0].split("|") if "labels" in rows else ["", ""]
     return dict(
         kind="cells",
@@ -76,7 +77,7 @@ def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
         high=float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]]))
         if panel.equal
         else 0.75,
-        label=plots.LABELS.get(plots.measured(rows), plots.measured(rows)),
+        label=f"{plots.LABELS.get(what, what)}, logarithmic".replace("\n", " "),
         axes=labels,
     )
 

@@ -4,6 +4,7 @@
 const EDGE = { right: 12, top: 8, bottom: 36 };
 const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
+const SLOW = 400; // ms after which a panel says that it works
 
 function make(tag, told = {}, ...children) {
   const node = document.createElement(tag);
@@ -33,6 +34,8 @@ function number(x) {
   const raised = "10" + String(power).replace(/[-0-9]/g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻");
   return digits === "1" ? raised : `${digits}·${raised}`;
 }
+
+const end = (x) => (x >= 1000 && x < 1e7 ? Math.round(x).toLocaleString("en") : number(x)); // of a scale
 
 const percent = (x) => `${+(100 * x).toPrecision(3)} %`.replace("-", "−");
 
@@ -113,6 +116,14 @@ const SHAPES = {
 const shape = (marker, x, y) =>
   "M" + (SHAPES[marker] ?? SHAPES.o)().map(([dx, dy]) => `${(x + dx).toFixed(1)},${(y + dy).toFixed(1)}`).join("L") + "Z";
 
+// Dashed lines have hollow marks: two series of one look differ by them.
+function mark(line, x, y) {
+  const ink = line.dashed ? { fill: "#ffffff", stroke: line.color, "stroke-width": 1.2 } : { fill: line.color };
+  return svg("path", { d: shape(line.marker, x, y), ...ink });
+}
+
+const thick = (line) => (line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6);
+
 function trace(line, sx, sy) {
   let path = "", pen = "M";
   line.x.forEach((x, i) => {
@@ -166,26 +177,27 @@ function curves(chart, pinned, kept, size) {
   const ink = svg("g", { "clip-path": `url(#${clip})` });
   if (chart.mark !== null && chart.mark !== undefined)
     ink.append(svg("line", { class: "wb-mark", x1: sx(chart.mark), x2: sx(chart.mark), y1: EDGE.top, y2: H - EDGE.bottom }));
-  for (const line of ghosts) ink.append(svg("path", { class: "wb-pinned", d: trace(line, sx, sy) }));
+  for (const line of ghosts) ink.append(svg("path", { class: "wb-pinned", d: trace(line, sx, sy), stroke: line.color }));
   for (const line of chart.lines) {
     if (line.low) {
       const floor = (y) => (chart.y.log && !(y > 0) ? ys[0] : y);
       const up = line.x.map((x, i) => `${sx(x)},${sy(line.high[i])}`), down = line.x.map((x, i) => `${sx(x)},${sy(floor(line.low[i]))}`);
       ink.append(svg("polygon", { points: [...up, ...down.reverse()].join(" "), fill: line.color, opacity: 0.2 }));
     }
-    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6, "stroke-dasharray": line.dashed || false }));
+    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": thick(line), "stroke-dasharray": line.dashed || false }));
     if (line.marker) line.x.forEach((x, i) => {
-      if (line.y[i] !== null && Number.isFinite(sy(line.y[i]))) ink.append(svg("path", { d: shape(line.marker, sx(x), sy(line.y[i])), fill: line.color }));
+      if (line.y[i] !== null && Number.isFinite(sy(line.y[i]))) ink.append(mark(line, sx(x), sy(line.y[i])));
     });
   }
   node.append(ink);
-  return { node, sx, legend: [...chart.lines, ...(ghosts.length ? [{ name: "pinned", color: "#999999", dashed: "2 2" }] : [])] };
+  const pale = [...new Set(ghosts.map((l) => l.color))].slice(0, 4);
+  return { node, sx, legend: [...chart.lines, ...(pale.length ? [{ name: "pinned", pale }] : [])] };
 }
 
-function cells(chart) {
+function cells(chart, [W]) {
   const [x0, y0, x1, y1] = chart.boxes, box = [Math.min(...x0), Math.min(...y0), Math.max(...x1), Math.max(...y1)];
-  const high = Math.round(640 * chart.high);
-  const canvas = make("canvas", { width: 640, height: high, style: `aspect-ratio: 1 / ${chart.high}`, role: "img", "aria-label": `${chart.title}. ${x0.length} boxes, shaded by ${chart.label}` });
+  const high = Math.round(640 * chart.high), least = (4 * 640) / W, [from, to] = chart.limits.map(end);
+  const canvas = make("canvas", { width: 640, height: high, style: `aspect-ratio: 1 / ${chart.high}`, role: "img", "aria-label": `${chart.title}. ${x0.length} boxes, shaded by ${chart.label}, from ${from} to ${to}` });
   const pen = canvas.getContext("2d");
   const sx = (x) => ((x - box[0]) / (box[2] - box[0])) * 640, sy = (y) => high - ((y - box[1]) / (box[3] - box[1])) * high;
   pen.fillStyle = "#ffffff";
@@ -198,17 +210,19 @@ function cells(chart) {
       pen.fillStyle = chart.colors[Math.round(chart.shade[i] * (chart.colors.length - 1))];
       pen.fillRect(at[0], at[1], at[2] + 0.6, at[3] + 0.6);
     }
-    if (chart.outlines) pen.strokeRect(...at);
+    if (chart.outlines && Math.min(at[2], at[3]) >= least) pen.strokeRect(...at);
   });
-  const bar = make("div", { class: "wb-scale" }, make("span", {}, number(chart.limits[0])), make("i", { style: `background:linear-gradient(90deg, ${chart.colors.join(",")})` }), make("span", {}, number(chart.limits[1])), make("span", {}, chart.label));
+  const bar = make("div", { class: "wb-scale" }, make("span", {}, from), make("i", { style: `background:linear-gradient(90deg, ${chart.colors.join(",")})` }), make("span", {}, to), make("span", {}, chart.label));
   const axes = chart.axes.some(Boolean) ? make("div", { class: "wb-axes" }, `→ ${chart.axes[0]}   ↑ ${chart.axes[1]}`) : null;
   return { node: make("div", { class: "wb-cells" }, canvas, axes, bar), legend: [] };
 }
 
 function key(line) {
-  const mark = line.marker ? svg("path", { d: shape(line.marker, 13, 6), fill: line.color }) : null;
-  const stroke = svg("line", { x1: 1, x2: 25, y1: 6, y2: 6, stroke: line.color, "stroke-width": 1.6, "stroke-dasharray": line.dashed || false });
-  return make("span", { class: "wb-key" }, svg("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" }, stroke, mark), line.name);
+  const stroke = (y, told) => svg("line", { x1: 1, x2: 25, y1: y, y2: y, ...told });
+  const drawn = line.pale
+    ? line.pale.map((color, i) => stroke(6 + 3 * (i - (line.pale.length - 1) / 2), { class: "wb-pinned", stroke: color }))
+    : [stroke(6, { stroke: line.color, "stroke-width": thick(line), "stroke-dasharray": line.dashed || false }), line.marker ? mark(line, 13, 6) : null];
+  return make("span", { class: "wb-key" }, svg("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" }, ...drawn), line.name);
 }
 
 function numbers(chart) {
@@ -246,16 +260,20 @@ function tip(figure, chart, sx, W) {
 function control(told, state, ask, fixed) {
   const name = told.unit ? `${told.label} (${told.unit})` : told.label, frozen = fixed && told.stops.length < 2;
   const head = make("span", { class: "wb-name" }, name);
-  const row = make("label", { class: `wb-control wb-${told.kind}`, title: told.doc, "data-name": told.name }, head);
+  const row = make("label", { class: `wb-control wb-${told.kind}${frozen ? " wb-frozen" : ""}`, title: told.doc, "data-name": told.name }, head);
   const set = (x, rest) => { state.values[told.name] = x; ask(rest); };
   if (told.kind === "slider") {
-    const slide = make("input", { type: "range", min: 0, max: told.stops.length - 1, step: 1, "aria-label": name, disabled: frozen });
+    const slide = make("input", { type: "range", min: 0, max: told.stops.length - 1, step: 1, "aria-label": name, disabled: frozen, hidden: frozen });
     const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box", readonly: fixed });
     const nearest = (x) => told.stops.reduce((best, s, i) => (Math.abs(s - x) < Math.abs(told.stops[best] - x) ? i : best), 0);
-    const from = (rest) => () => { const x = told.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, rest); };
-    slide.addEventListener("input", from(false));
-    slide.addEventListener("change", from(true));
-    box.addEventListener("change", () => { const x = box.value === "" ? null : +box.value; if (x !== null) slide.value = nearest(x); set(x, true); });
+    slide.addEventListener("input", () => { const x = told.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, false); });
+    // Dragged away and back, a slider tells of no change.
+    for (const name of ["change", "pointerup", "pointercancel", "keyup", "blur"]) slide.addEventListener(name, () => { if (state.rough) ask(true); });
+    box.addEventListener("change", () => {
+      if (box.value === "") { box.value = state.values[told.name]; return; }
+      slide.value = nearest(+box.value);
+      set(+box.value, true);
+    });
     row.append(slide, box);
     row.show = (x) => {
       if (document.activeElement !== slide) slide.value = nearest(x);
@@ -279,8 +297,8 @@ function control(told, state, ask, fixed) {
   return row;
 }
 
-function copied(text, what) {
-  const button = make("button", { type: "button", class: "wb-copy", "aria-label": `Copy ${what}` }, "Copy");
+function copied(text, what, name = what) {
+  const button = make("button", { type: "button", class: "wb-copy", "aria-label": `Copy ${name}` }, "Copy");
   button.addEventListener("click", async () => {
     try { await navigator.clipboard.writeText(text); } catch {
       const box = make("textarea", {});
@@ -298,16 +316,22 @@ function copied(text, what) {
 
 function render({ model, el }) {
   const spec = model.get("spec"), first = model.get("view"), fixed = !!spec.fixed;
-  const state = { values: { ...first.values }, luck: first.luck, bands: first.bands };
-  let seq = 0, waiting = 0, queued = null, pinned = null;
+  const state = { values: { ...first.values }, luck: first.luck, bands: first.bands, rough: false };
+  let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null;
   const kept = new Map();
 
   function ask(rest) {
     follow();
+    state.rough = !rest;
     const told = { kind: "set", seq: ++seq, values: { ...state.values }, luck: state.luck, bands: state.bands, rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = told; return; }
+    send(told);
+  }
+
+  function send(told) {
     waiting = performance.now();
-    root.classList.add("wb-busy");
+    clearTimeout(slow);
+    slow = setTimeout(() => { root.classList.add("wb-busy"); said.textContent = "working …"; }, SLOW);
     model.send(told);
   }
 
@@ -315,14 +339,14 @@ function render({ model, el }) {
   const follow = () => controls.forEach((c) => c.follow());
   const again = make("button", { type: "button", onclick: () => { state.luck += state.bands ? spec.draws : 1; ask(true); }, title: "Other noise, from another seed" }, "Draw again");
   const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
-  const pin = make("button", { type: "button", "aria-pressed": "false", title: "Keep these curves in grey, to compare" }, "Pin");
+  const pin = make("button", { type: "button", "aria-pressed": "false", title: "Keep these curves, pale, to compare" }, "Pin");
   pin.addEventListener("click", () => {
     pinned = pinned ? null : model.get("view").charts;
     pin.setAttribute("aria-pressed", String(!!pinned));
     draw();
   });
   const stop = make("button", { type: "button", class: "wb-stop", disabled: true, onclick: () => model.send({ kind: "stop" }) }, "Stop");
-  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { said.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
+  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!model.get("view").error) said.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
   const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "draws done" });
   const said = make("span", { class: "wb-said", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
@@ -340,10 +364,12 @@ function render({ model, el }) {
     const view = model.get("view");
     wrong.hidden = !view.error;
     wrong.textContent = view.error;
-    pictures.classList.toggle("wb-old", !!view.error);
+    for (const part of [pictures, facts]) part.classList.toggle("wb-old", !!view.error);
     root.dataset.seq = view.seq;
     root.dataset.exact = view.exact;
     if (view.error) return;
+    const active = root.getRootNode().activeElement;
+    const held = ["summary", ".wb-copy"].map((kind) => [kind, [...root.querySelectorAll(kind)].indexOf(active)]);
     const wide = pictures.clientWidth || 2 * 360 + GAP;
     const many = view.charts.length, fit = Math.max(1, Math.min(many, Math.floor((wide + GAP) / (LEAST + GAP))));
     const columns = many === 4 && fit === 3 ? 2 : fit;
@@ -352,7 +378,7 @@ function render({ model, el }) {
     const open = [...pictures.children].map((f) => f.querySelector("details")?.open);
     pictures.replaceChildren(...view.charts.map((chart, i) => {
       const known = kept.get(chart.title) ?? kept.set(chart.title, {}).get(chart.title);
-      const drawn = chart.kind === "cells" ? cells(chart) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, known, size);
+      const drawn = chart.kind === "cells" ? cells(chart, size) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, known, size);
       const figure = make("figure", {}, make("figcaption", {}, chart.title), drawn.node, make("div", { class: "wb-keys" }, ...drawn.legend.map(key)), numbers(chart));
       if (drawn.sx) figure.append(tip(figure, chart, drawn.sx, size[0]));
       if (open[i] && figure.querySelector("details")) figure.querySelector("details").open = true;
@@ -365,7 +391,8 @@ function render({ model, el }) {
       make("dl", {}, make("div", {}, make("dt", {}, "guarantee"), guarantee), ...view.facts.map(line)),
       ...(view.ledger.length ? [ledger] : []),
       make("p", { class: "wb-luck" }, spec.luck),
-      copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command")));
+      copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)));
+    for (const [kind, i] of held) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
     if (view.note) said.textContent = view.note;
     else if (!said.querySelector("a")) said.textContent = fixed ? "" : view.exact ? "exact" : "rough while you drag";
   }
@@ -376,8 +403,9 @@ function render({ model, el }) {
     draw();
     if (view.seq < seq && !queued) return;
     waiting = 0;
-    if (queued) { const told = queued; queued = null; waiting = performance.now(); model.send(told); return; }
+    clearTimeout(slow);
     root.classList.remove("wb-busy");
+    if (queued) { const told = queued; queued = null; send(told); return; }
     if (!view.error && view.seq === seq && !fixed) {
       state.values = { ...view.values };
       controls.forEach((c) => c.show(view.values[c.dataset.name]));
@@ -410,7 +438,7 @@ function render({ model, el }) {
   model.on("change:progress", progressed);
   model.on("msg:custom", saved);
   if (!fixed) model.send({ kind: "ready" });
-  return () => { watch.disconnect(); model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
+  return () => { clearTimeout(slow); watch.disconnect(); model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
 }
 
 export default { render };

@@ -10,6 +10,7 @@ import atexit
 import gc
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -56,7 +57,8 @@ class Panel(anywidget.AnyWidget):
         self.values = {c.name: c.value for c in scene.controls}
         self.seed, self.draws = 0, 1
         self.rows, self.release = pd.DataFrame(), None
-        self._asked, self._lock, self._stopped = 0, threading.RLock(), threading.Event()
+        self._lock, self._stopped = threading.RLock(), threading.Event()
+        self._seq = 0  # the last question of the page that was taken up
         super().__init__(spec=about(scene))
         self.on_msg(self._heard)
         self.set(**values)
@@ -64,6 +66,7 @@ class Panel(anywidget.AnyWidget):
     def set(self, *, luck: int | None = None, draws: int | None = None, **values: Any) -> None:
         """Move sliders to `values` and draw exactly; `draws` repetitions make a band."""
         with self._lock:
+            self._move_on()
             told = self._read(values)
             seed = self.seed if luck is None else luck
             draws = self.draws if draws is None else draws
@@ -73,8 +76,7 @@ class Panel(anywidget.AnyWidget):
                         f"{name} = {x!r} is not allowed: need a whole number >= {least}"
                     )
             done = [scenes.draw(self.scene, told, seed + i, True) for i in range(draws)]
-            self.values, self.seed, self.draws = told, seed, draws
-            self._show(done, exact=True)
+            self._show(told, seed, done, exact=True)
 
     def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         known = {c.name: c for c in self.scene.controls}
@@ -83,10 +85,19 @@ class Panel(anywidget.AnyWidget):
                 raise ValueError(f"no control {name!r}; there are: {', '.join(known)}")
         return self.values | {name: known[name].read(x) for name, x in values.items()}
 
-    def _show(self, done: list[tuple[Seen, Release]], exact: bool) -> None:
+    def _show(self, values: dict, seed: int, done: list, exact: bool, note: str = "") -> None:
+        """All that is said of the screen, at once: settings, draws, rows and release are of one."""
+        view = seen(self.scene, values, seed, done)
+        self.values, self.seed, self.draws = values, seed, len(done)
         self.rows, self.release = joined(done), done[0][1]
-        told = seen(self.scene, self.values, self.seed, self.draws, done)
-        self.view = told | dict(exact=exact, seq=self._asked)
+        self.view = view | dict(exact=exact, seq=self._seq, note=note)
+
+    def _move_on(self) -> threading.Event:
+        """Leave the work that was for the setting before; a draw of more than a second is ended."""
+        self._stopped.set()
+        _worker.stop(self, after=1.0)
+        self._stopped, self.progress = threading.Event(), {}
+        return self._stopped
 
     # what a page says
 
@@ -97,58 +108,63 @@ class Panel(anywidget.AnyWidget):
             threading.Thread(target=_worker.start, daemon=True).start()
         elif kind == "stop":
             self._stopped.set()
-            _worker.stop()
+            _worker.stop(self)
         elif kind == "export":
             self._answer(self._export)
         elif kind == "set":
             self._answer(lambda: self._moved(told))
 
-    def _answer(self, do: Callable[[], None], asked: int | None = None) -> None:
-        """Whatever goes wrong is a sentence on the panel, never a traceback."""
+    def _answer(self, do: Callable[[], None], stopped: threading.Event | None = None) -> None:
+        """Whatever goes wrong is a sentence on the panel, never a traceback.
+
+        Also of mechanisms of other people, which may raise anything.
+        """
         try:
             do()
-        except (ValueError, OSError, MemoryError) as e:
-            if asked in (None, self._asked):
+        except Exception as e:
+            if stopped in (None, self._stopped):
+                known = isinstance(e, ValueError | OSError) and str(e)
+                words = str(e) if known else f"{type(e).__name__}: {e}"
+                if isinstance(e, MemoryError):
+                    words = f"there is not enough memory for this {e}".strip()
                 self.progress = {}
-                words = str(e) or "there is not enough memory for this"
-                self.view = self.view | dict(error=words, seq=self._asked)
+                self.view = self.view | dict(error=words, seq=self._seq)
 
     def _moved(self, told: dict[str, Any]) -> None:
         with self._lock:
-            self._asked, self._stopped = int(told["seq"]), threading.Event()
-            self.values = self._read(told["values"])
-            self.seed, self.draws = int(told["luck"]), DRAWS if told["bands"] else 1
+            self._seq, stopped = int(told["seq"]), self._move_on()
+            values, seed = self._read(told["values"]), int(told["luck"])
             begun = time.perf_counter()
-            self._show([scenes.draw(self.scene, self.values, self.seed, False)], exact=False)
+            self._show(values, seed, [scenes.draw(self.scene, values, seed, False)], False)
             spent = time.perf_counter() - begun
-            asked = self._asked, dict(self.values), self.seed, self.draws, self._stopped
         if not told["rest"]:
             return
-        if self.draws == 1 and spent < SOON:
-            return self._refine(*asked, scenes.draw)
-        work = partial(self._refine, *asked, _worker.draw)
-        threading.Thread(target=self._answer, args=(work, asked[0])).start()
+        draws = DRAWS if told["bands"] else 1
+        if draws == 1 and spent < SOON:
+            return self._refine(values, seed, draws, stopped, scenes.draw)
+        work = partial(self._refine, values, seed, draws, stopped)
+        work = partial(work, partial(_worker.draw, self, stopped))
+        threading.Thread(target=self._answer, args=(work, stopped), daemon=True).start()
 
-    def _refine(self, asked: int, values, seed: int, draws: int, stopped, draw) -> None:
+    def _refine(self, values: dict, seed: int, draws: int, stopped, draw: Callable) -> None:
         """The exact picture, unless the page has moved on; so far as it is there when stopped."""
         done = []
-        while len(done) < draws and not stopped.is_set():
-            if self._asked != asked:
-                return
-            self.progress = dict(done=len(done), of=draws, seq=asked)
-            try:
+        with suppress(_Ended):
+            while len(done) < draws:
+                with self._lock:
+                    if stopped.is_set():
+                        break
+                    self.progress = dict(done=len(done), of=draws)
                 done.append(draw(self.scene, values, seed + len(done), True))
-            except _Ended:  # by Stop, of this panel or of another
-                continue
         with self._lock:
-            if self._asked != asked:
+            if self._stopped is not stopped:
                 return
             self.progress = {}
+            note = f"stopped after {len(done)} of {draws} draws" * (len(done) < draws)
             if done:
-                self._show(done, exact=True)
-            if len(done) < draws:
-                words = f"stopped after {len(done)} of {draws} draws"
-                self.view = self.view | dict(exact=bool(done), note=words)
+                self._show(values, seed, done, True, note)
+            else:
+                self.view = self.view | dict(note=note)
 
     # files
 
@@ -168,10 +184,18 @@ class Panel(anywidget.AnyWidget):
         """Write it as PDF, SVG and PNG, with its rows and manifest; returns the folder.
 
         Its name is `stem`, or else follows from the settings: another setting is another figure.
+        What was drawn roughly is drawn exactly first, so that the manifest's command makes it again.
         """
         from workbench.reproduce import root
 
-        results = root() / "experiments" / "results" if results is None else results
+        with self._lock:
+            if not self.view["exact"]:
+                self.set()
+            return self._write(
+                results or root() / "experiments" / "results", stem, title, profile
+            )
+
+    def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
         told = scenes.command(self.scene, self.values, self.seed, self.draws)
         told = told or self.view["code"]
         name = stem or f"{self.scene.name}_{sha256(told.encode()).hexdigest()[:6]}"
@@ -204,20 +228,24 @@ def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
     return pd.concat([one.rows for one, _ in done], ignore_index=True)
 
 
-def seen(
-    scene: Scene, values, seed: int, draws: int, done: list[tuple[Seen, Release | None]]
-) -> dict:
+def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]]) -> dict:
     """What a page shows of some draws of one setting; facts and guarantee are the first's."""
-    (first, release), rows = done[0], joined(done)
+    (first, release), rows, draws = done[0], joined(done), len(done)
     commands, facts = [scenes.command(scene, values, seed, draws), *first.commands], []
     paid = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
     if release is not None:
         held, of = len(release.estimate), getattr(release.estimate.domain, "size", 0)
         cells = f"{of:,}" if of < 1e15 else f"{of:.3g}"
-        share = f", {held / of:.3g} of a dense table's {cells}" if held < of else ""
+        some = held < of and _unit(release) != "queries"
+        share = f", {held / of:.3g} of a dense table's {cells}" if some else ""
         facts.append(["released", f"{held:,} {_unit(release)}{share}"])
         looks = *release.ledger, *first.ledger
-        ledger = [[r.name, str(r.cost), r.relation] for r in looks]
+        ledger = [
+            [f"{n} × {name}" if n > 1 else name, str(cost) + ", each" * (n > 1), relation]
+            for (name, cost, relation), n in Counter(
+                (r.name, r.cost, r.relation) for r in looks
+            ).items()
+        ]
         paid = dict(guarantee=str(compose(looks)), simulated=SIMULATED, ledger=ledger)
         if told := release_options(release.mechanism):
             commands.append(f"workbench release YOUR.csv … {told}")
@@ -250,27 +278,34 @@ class _Worker:
     """A process for long work, which can be ended at any moment; the next one starts when asked."""
 
     def __init__(self):
-        self._pool, self._lock, self._turn = None, threading.Lock(), threading.Lock()
-        atexit.register(self.stop)
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._pool, self._of, self._since = None, None, 0.0  # for whom it works, since when
+        atexit.register(self._end)
 
     def start(self) -> None:
         """Have the process ready."""
         with suppress(_Ended, MemoryError):
-            self._run(_warm)
+            self._run(None, threading.Event(), _warm)
 
-    def stop(self) -> None:
-        """End the process and whatever it does."""
+    def stop(self, of: Any, after: float = 0.0) -> None:
+        """End what it does for a panel, if that began more than `after` seconds ago."""
+        with self._lock:
+            ours = self._of is of and time.monotonic() - self._since >= after
+        if ours:
+            self._end()
+
+    def _end(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False, kill_workers=True)
 
-    def draw(self, *task: Any) -> tuple[Seen, Release]:
-        """`scenes.draw`, over there."""
-        return self._run(scenes.draw, *task)
+    def draw(self, of: Any, stopped: threading.Event, *task: Any) -> tuple[Seen, Release]:
+        """`scenes.draw` for a panel, over there."""
+        return self._run(of, stopped, scenes.draw, *task)
 
-    def _run(self, *task: Any) -> Any:
-        """One task at a time; a MemoryError if the process died and nobody had ended it."""
+    def _run(self, of: Any, stopped: threading.Event, *task: Any) -> Any:
+        """One task at a time; a MemoryError if the process died over it and nobody had ended it."""
         from concurrent.futures import BrokenExecutor, CancelledError
 
         from joblib.externals.loky.process_executor import (
@@ -278,17 +313,30 @@ class _Worker:
             ShutdownExecutorError,
         )
 
+        gone = BrokenExecutor, CancelledError, ShutdownExecutorError
         with self._turn:
-            with self._lock:
-                pool = self._pool = self._pool or ProcessPoolExecutor(1, timeout=600)
-                done = pool.submit(*task)
+            if stopped.is_set():
+                raise _Ended
+            for fresh in (False, True):  # one that died while it was idle is replaced
+                with self._lock:
+                    if fresh or self._pool is None:
+                        self._pool = ProcessPoolExecutor(1, timeout=600)
+                    pool, self._of, self._since = self._pool, of, time.monotonic()
+                with suppress(gone):
+                    done = pool.submit(*task)
+                    break
+            else:
+                raise MemoryError("(no process starts)")
             try:
                 return done.result()
-            except (BrokenExecutor, CancelledError, ShutdownExecutorError):
-                if self._pool is not pool:
+            except gone:
+                if stopped.is_set() or self._pool is not pool:
                     raise _Ended from None
-                self.stop()
-                raise MemoryError from None
+                self._end()
+                raise MemoryError("(the process that drew has died)") from None
+            finally:
+                with self._lock:
+                    self._of = None
 
 
 def _warm() -> None:

@@ -78,6 +78,7 @@ def share(
     path, workers = Path(path), workers or cpu_count()
     if not shown:
         raise ValueError("there are no panels to share: need one at least")
+    path.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     grids = [_grid(panel) for panel in shown]
     tasks = [
         (panel.scene, settings[at : at + _CHUNK], panel.seed)
@@ -101,7 +102,6 @@ def share(
         places="\n".join(places),
         script=script,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     write(path, lambda draft: draft.write_text(page, encoding="utf-8"))
     return path
 
@@ -135,8 +135,8 @@ def _pictures(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[d
     told = []
     for values in settings:
         try:
-            done = [scenes.draw(scene, values, seed, False)]
-            told.append(panels.seen(scene, values, seed, 1, done) | dict(exact=True))
+            done = [scenes.draw(scene, values, seed, True)]
+            told.append(panels.seen(scene, values, seed, done) | dict(exact=True))
         except ValueError as e:
             told.append(dict(error=str(e)))
     return told

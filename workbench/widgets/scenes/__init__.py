@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from workbench.mechanism import Release
+from workbench.metrics.refusal import refuse_private
 from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.privacy import Receipt
+from workbench.table import PUBLIC
 from workbench.widgets.controls import Control
 
 Values = Mapping[str, Any]  # a setting of every control, by its name
@@ -72,13 +74,22 @@ class Scene(Protocol):
 
 @lru_cache(8)
 def loaded(dataset: Any) -> Any:
-    """A dataset's table; a ValueError unless its truth may stand beside a release."""
-    if not getattr(dataset, "truth_public", False):
+    """A dataset's table; a ValueError unless both say that their truth may stand beside a release."""
+    if not public(dataset):
         raise ValueError(
-            f"{dataset!r} does not say truth_public: a panel compares with the truth, which would "
-            "leave by a side door; `widgets.advice` works from public numbers alone"
+            f"{type(dataset).__name__} does not say truth_public: a panel compares with the truth, "
+            "which would leave by a side door; `widgets.advice` works from public numbers alone"
         )
-    return dataset.load()
+    data = dataset.load()
+    refuse_private(data)
+    return data
+
+
+def public(data: Any) -> bool:
+    """Whether a dataset or a table says that its truth is public; nothing else counts as saying so."""
+    return (
+        getattr(data, "truth_public", False) is True or getattr(data, "bound", None) is PUBLIC
+    )
 
 
 def draw(scene: Scene, values: Values, seed: int, exact: bool) -> tuple[Seen, Release | None]:
@@ -89,8 +100,8 @@ def draw(scene: Scene, values: Values, seed: int, exact: bool) -> tuple[Seen, Re
     data = loaded(dataset)
     release = mechanism(data, Aligned(seed))
     seen = scene.look(values, data, release, seed, exact)
-    about = dict(seed=seed, dataset=repr(dataset), truth_public=True, trial=repr(mechanism))
-    return seen._replace(rows=seen.rows.assign(**about)), release
+    about = dict(seed=seed, dataset=repr(dataset), truth_public=public(data))
+    return seen._replace(rows=seen.rows.assign(**about, trial=repr(mechanism))), release
 
 
 def code(scene: Scene, values: Values, seed: int) -> str:
@@ -162,7 +173,9 @@ def typed(scene: Scene, words: Sequence[str]) -> dict[str, Any]:
 
 def _read(control: Control, text: str) -> Any:
     if control.kind == "switch":
-        return {"on": True, "off": False}.get(text, text)
+        if text not in ("on", "off"):
+            raise ValueError(f"{control.name} = {text!r} is not allowed: need on or off")
+        return text == "on"
     if control.kind == "choice":
         return next((s for s in control.stops if text in (str(s), repr(s))), text)
     for kind in (int, float):

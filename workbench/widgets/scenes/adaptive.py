@@ -27,6 +27,7 @@ from workbench.records import Records
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
 from workbench.widgets.scenes import Seen, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import few
 from workbench.workload import Level
 
 IMPROVED, BASIC, DIRECT = (
@@ -126,6 +127,7 @@ class Adaptive:
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on points or strings."""
         v, some = values, values["mechanism"]
+        few("records", v["records"])
         data = Towns(v["records"], spread=v["spread"])
         if v["data"] == STRINGS:
             data = QueryLogTwin(v["records"])
@@ -164,7 +166,8 @@ class Adaptive:
             (words, partial(_between, law.groupby("side").value.mean()))
             for words, law in rows[rows.panel == EXPECTED].groupby("series", sort=False)
         ]
-        return [*pair, Panel("Error of all boxes", {"panel": ERROR}, "side", theory=theory)]
+        told = dict(theory=theory, whole=True)
+        return [*pair, Panel("Error of all boxes", {"panel": ERROR}, "side", **told)]
 
 
 def _of_strings(values: Values) -> bool:

@@ -15,10 +15,10 @@ from workbench.mechanism import options
 from workbench.mechanisms import GeometricHistogram
 from workbench.plots import Panel
 from workbench.privacy import DP
-from workbench.table import PUBLIC, Bound
+from workbench.table import Bound
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Values
+from workbench.widgets.scenes import Seen, Values, public
 from workbench.widgets.scenes.fields import called
 from workbench.widgets.scenes.summaries import sizes
 
@@ -158,7 +158,8 @@ def advised(data: Any, bound: Bound | None = None, why: str = "") -> Advised:
     bound = known if bound is None else bound
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(
-            f"{data!r} is not allowed: need a table, or a domain, whose counts closed forms are about"
+            f"{type(data).__name__} is not allowed: need a table, or a domain, whose counts closed "
+            "forms are about"
         )
     if not isinstance(bound, Bound):
         raise ValueError(
@@ -172,16 +173,16 @@ def opened(data: Any) -> Advised | None:
 
     A ValueError for private records and interactions, of which nothing is known without a look.
     """
-    if getattr(data, "truth_public", False) or getattr(data, "bound", None) is PUBLIC:
+    if public(data):
         return None
     try:
         return advised(data, why=WHY)
     except ValueError:
         raise ValueError(
-            f"{data!r} does not say truth_public: a panel compares with the truth, and every error is "
-            "an exact function of private data. Each look costs its ε again, k looks k·ε. What to "
-            "expect is known without a look for tables alone, `widgets.advice(domain, bound)`: try "
-            "records and interactions on a twin"
+            f"{type(data).__name__} does not say truth_public: a panel compares with the truth, and "
+            "every error is an exact function of private data. Each look costs its ε again, k looks "
+            "k·ε. What to expect is known without a look for tables alone, `widgets.advice(domain, "
+            "bound)`: try records and interactions on a twin"
         ) from None
 
 

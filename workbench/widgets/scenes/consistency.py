@@ -37,8 +37,9 @@ DATA = {
     "Social Network twin": SocialNetworkTwin(),
     "keywords twin": KeywordFrequenciesTwin(),
 }
-LEAVES, TREE, PLAIN, NODES = "L̃", "H̃", "H̄ not zeroed", "H̄ by nodes"
-ESTIMATORS = {"noisy": "S̃", "sorted": "S̃ᵣ", "isotonic": "S̄"}
+LEAVES, TREE = "L̃, noisy cells", "H̃, noisy nodes"
+PLAIN, NODES = "H̄ not zeroed, consistent", "H̄ by nodes, consistent"
+ESTIMATORS = {"noisy": "S̃, noisy", "sorted": "S̃ᵣ, sorted", "isotonic": "S̄, isotonic"}
 ERROR, EXPECTED, WHOLE, NEAR = "error", "expected", "whole", "near"
 PARTS = CELLS = 64
 FIRST = 1000  # of the neighbouring positions that are shown
@@ -53,11 +54,11 @@ class Consistency:
     name: ClassVar[str] = "consistency"
     title: ClassVar[str] = "Consistency of noisy histograms"
     words: ClassVar[str] = (
-        "Ranges are answered from noisy cells (L̃), from the noisy nodes of a k-ary tree (H̃), or "
-        "from the nearest tree that adds up (H̄), which costs no further ε; a larger k lets fewer "
-        "levels share ε and a range take more nodes, and the range size picks what is told in "
-        "numbers. Sorted counts, of which only the order is known, are made noisy (S̃), then sorted "
-        "and rounded (S̃ᵣ), or replaced by the nearest sequence in order (S̄)."
+        "Ranges are answered from L̃, noisy cells, from H̃, noisy nodes of a k-ary tree, or from H̄, the "
+        "nearest consistent tree, which adds up and costs no further ε; a larger k lets fewer levels "
+        "share ε and a range take more nodes, and the range size picks what is told in numbers. "
+        "Sorted counts, of which only the order is known, are made noisy (S̃), then sorted and rounded "
+        "(S̃ᵣ), or replaced by the nearest sequence in order, the isotonic one (S̄)."
     )
     luck: ClassVar[str] = (
         "The range size, consistency, zeroing and the estimator move no noise, and ε scales it: every "
@@ -159,19 +160,18 @@ class Consistency:
         laws = [
             (f"{n}, expected", _between(r, x)) for n, r in known.groupby("series", sort=False)
         ]
-        told = dict(theory=laws, mark=values["size"] if ranges else None)
+        told = dict(theory=laws, whole=True, mark=values["size"] if ranges else None)
+        whole, near = (dict(panel=p, seed=rows.seed.min()) for p in (WHOLE, NEAR))
         if ranges:
             return [
                 Panel("Error of ranges", {"panel": ERROR}, x, **told),
-                Panel(f"The domain in {PARTS} parts", {"panel": WHOLE}, "cell", log=""),
-                Panel(
-                    f"{CELLS} cells around the largest count", {"panel": NEAR}, "cell", log=""
-                ),
+                Panel(f"The domain in {PARTS} parts", whole, "cell", log=""),
+                Panel(f"{CELLS} cells around the largest count", near, "cell", log=""),
             ]
         return [
             Panel("Error by position, the largest count first", {"panel": ERROR}, x, **told),
-            Panel("Counts above 0, the largest first", {"panel": WHOLE}, x),
-            Panel(f"{CELLS} neighbouring positions", {"panel": NEAR}, x, log=""),
+            Panel("Counts above 0, the largest first", whole, x),
+            Panel(f"{CELLS} neighbouring positions", near, x, log=""),
         ]
 
 

@@ -30,6 +30,7 @@ from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
 from workbench.widgets.scenes import Seen, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import few
 from workbench.workload import Ranges
 
 MADE, FOURSQUARE, GOWALLA = "made up", "Foursquare twin", "Gowalla twin"
@@ -113,6 +114,8 @@ class Contributions:
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on the records of users."""
         v, budget, told = values, DP(values["epsilon"]), dict(consistent=values["consistent"])
+        if v["data"] == MADE:
+            few("records", v["records"])
         names = "users", "items", "records", "max_per_user", "exponent", "popularity"
         data = TWINS.get(v["data"]) or InteractionsTwin(**{name: v[name] for name in names})
         if v["mechanism"] == "SRA":
@@ -135,7 +138,7 @@ class Contributions:
             found = release
             if l != now:
                 found = replace(mechanism, **{_cut(values): l})(data, Aligned(seed))
-            row = dict(panel="error", series=name, metric="MeanSquaredCountError", l=l)
+            row = dict(panel="error", series=name, metric="MeanSquaredCountError", kept=l)
             rows.append(row | dict(value=squared(data, found.estimate)))
         both = {name: release.estimate, name + BEFORE: kept}
         for series, one in both.items():
@@ -193,10 +196,11 @@ class Contributions:
         of_, many = values["of"], values["of"].capitalize()
         nothing = partial(np.full_like, fill_value=zeros(dataset, of_))
         theory = [("SRA, expected", expected(dataset, mechanism, of_)), (ZEROS, nothing)]
-        error = dict(theory=theory, mark=values[_cut(values)])
+        error = dict(theory=theory, whole=True, mark=values[_cut(values)])
+        counts = dict(panel="counts", seed=rows.seed.min())
         return [
-            Panel(f"{many}: error", {"panel": "error"}, "l", **error),
-            Panel(f"{many}: counts above 0", {"panel": "counts"}, "place"),
+            Panel(f"{many}: error", {"panel": "error"}, "kept", **error),
+            Panel(f"{many}: counts above 0", counts, "place"),
             Panel(f"{many}: the K most popular", {"panel": "top"}, "top", log="x"),
             Panel("Users: records counted", {"panel": "users"}, "rank"),
         ]
@@ -229,7 +233,10 @@ def zeros(dataset: InteractionsTwin, of: str) -> float:
 
 
 def expected(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
-    """SRA's squared error over l at the mechanism's ε: of the sampling, and of the noise."""
+    """SRA's squared error over l at the mechanism's ε: of the sampling, and of the noise.
+
+    Above the most that a user has, nothing changes any more.
+    """
     ls, roots = sampled(dataset, of)
     consistent = getattr(mechanism, "consistent", False)
     made = SRA(mechanism.budget, 1, consistent=consistent)
@@ -237,7 +244,7 @@ def expected(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
 
     def law(x: np.ndarray) -> np.ndarray:
         noise = [_variance(made, float(min(l, most)), width, of) for l in x]  # noqa: E741
-        return np.interp(np.log(x), np.log(ls), roots) ** 2 + noise
+        return np.interp(np.log(x), np.log(ls), roots, np.nan) ** 2 + noise
 
     return law
 

@@ -34,7 +34,7 @@ from workbench.table import SparseTable
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, guessed
 from workbench.widgets.scenes import Seen, Setup, Values, loaded
-from workbench.widgets.scenes.summaries import Between, foreseen, sizes
+from workbench.widgets.scenes.summaries import ASKED, Between, foreseen, sizes
 from workbench.workload import (
     Boxes,
     Level,
@@ -185,7 +185,8 @@ class Fields:
             theory = ()
             if panel == RANGES and (law := self._foreseen(made, loaded(self.dataset))):
                 theory = ("expected", Between(law))
-            found.append(Panel(title, {"panel": panel}, x, log=log, theory=theory))
+            where = {"panel": panel} | ({"seed": rows.seed.min()} if panel in COUNTS else {})
+            found.append(Panel(title, where, x, log=log, theory=theory, whole=True))
         return found
 
     def _foreseen(self, mechanism: Any, data: Any) -> Any:
@@ -272,6 +273,7 @@ CHARTS = {  # titles, columns along x, logarithmic axes
     HELD: ("Nodes released", "node_level", ""),
     BOXES: ("Error of boxes", "query_size", "xy"),
 }
+COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES}  # of one release, not of their mean
 
 
 def _rows(panel: str, series: str, metric: str, values: Any, at: Any) -> pd.DataFrame:
@@ -296,7 +298,9 @@ def _errors(panel: str, name: str, truth, estimate, asked: dict[int, Any]) -> pd
 
 def _of_ranges(truth: Any, estimate: Any, name: str, exact: bool) -> Iterator[pd.DataFrame]:
     if isinstance(truth.domain, Domain):
-        asked = {size: RandomRanges(size, QUERIES[exact]) for size in sizes(truth.domain.size)}
+        asked = {
+            size: RandomRanges(size, QUERIES[exact], ASKED) for size in sizes(truth.domain.size)
+        }
         yield _errors(RANGES, name, truth, estimate, asked)
 
 
@@ -316,7 +320,9 @@ def _along(truth: Any, estimate: Any, name: str, exact: bool) -> Iterator[pd.Dat
 def _of_attributes(truth: Any, estimate: Any, name: str, exact: bool) -> Iterator[pd.DataFrame]:
     if isinstance(truth, SparseTable) and (dims := len(truth.domain.shape)) > 1:
         most = min(dims, ATTRIBUTES)
-        asked = {k: RandomMarginalRanges(QUERIES[exact], k) for k in range(1, most + 1)}
+        asked = {
+            k: RandomMarginalRanges(QUERIES[exact], k, seed=ASKED) for k in range(1, most + 1)
+        }
         yield _errors(DIMS, name, truth, estimate, asked)
 
 
@@ -363,7 +369,7 @@ def _of_boxes(truth: Any, estimate: Any, name: str, exact: bool) -> Iterator[pd.
     if isinstance(truth, Records) and hasattr(estimate, "lo"):  # which answers nothing else
         full = truth.hierarchy.shape
         shapes = [tuple(max(1, n >> k) for n in full) for k in range(1, HALVED + 1)]
-        asked = {prod(shape): RandomBoxes(shape, QUERIES[exact]) for shape in shapes}
+        asked = {prod(shape): RandomBoxes(shape, QUERIES[exact], ASKED) for shape in shapes}
         yield _errors(BOXES, name, truth, estimate, asked)
 
 

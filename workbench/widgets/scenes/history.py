@@ -25,6 +25,7 @@ from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, of
 from workbench.widgets.scenes import Seen, Setup, Values, loaded, written
+from workbench.widgets.scenes.summaries import few
 from workbench.workload import (
     First,
     Marginals,
@@ -115,6 +116,8 @@ class History:
 
     def setup(self, values: Values) -> Setup:
         """The first m questions of a list, and Laplace's or geometric noise on their answers."""
+        few("First.count", values["count"], MOST)
+        few("IPUMSTwin.records", values["records"])
         asked = First(values["count"], PAST[values["past"]])
         made = LaplaceQueries(DP(values["epsilon"]), asked, values["noise"])
         people, kept = IPUMSTwin(values["records"]), NAMES[: values["attributes"]]
@@ -155,7 +158,7 @@ class History:
             add(OVER, f"{series}, {words}", "RMSE", "alpha", alphas, errors)
         alone = [rmse(new.sampling(a), np.zeros_like(true)) for a in alphas]
         add(ALONE, series, "RMSE", "alpha", alphas, alone)
-        sizes = [*(used for used in USED if used < m), m]
+        sizes = [*(used for used in USED[: None if exact else 1] if used < m), m]
         errors = [rmse(learnt(used, NEW).values(alpha), true) for used in sizes]
         add(GROWN, f"{series}, {FRESH}", "RMSE", "queries", sizes, errors)
         answers, bars = new.values(alpha), new.errors(alpha)
@@ -188,18 +191,14 @@ class History:
         alone = rows[rows.panel == ALONE].groupby("alpha").value.mean()
         least = rows[rows.panel == OVER].value.min() / 3  # axes reach down to all that is drawn
         laws = noise, (f"{FRESH}, noise alone", partial(_along, alone, least))
+        over = dict(theory=laws, whole=True, mark=values["alpha"])
+        grown = dict(theory=noise, whole=True)
+        fresh, kept = (dict(panel=p, seed=rows.seed.min()) for p in (ASKED, KEPT))
         return [
-            Panel("Error over α", {"panel": OVER}, "alpha", theory=laws, mark=values["alpha"]),
-            Panel("Error over past queries", {"panel": GROWN}, "queries", theory=noise),
-            Panel(
-                f"{FRESH.capitalize()}, from past answers", {"panel": ASKED}, "query", log=""
-            ),
-            Panel(
-                f"{_past(values).capitalize()}, bought and improved",
-                {"panel": KEPT},
-                "query",
-                log="",
-            ),
+            Panel("Error over α", {"panel": OVER}, "alpha", **over),
+            Panel("Error over past queries", {"panel": GROWN}, "queries", **grown),
+            Panel(f"{FRESH.capitalize()}, from past answers", fresh, "query", log=""),
+            Panel(f"{_past(values).capitalize()}, bought and improved", kept, "query", log=""),
         ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.advice import Declared, expected
+from workbench.claims import number
 from workbench.datasets import GaussianSparse
 from workbench.mechanism import Release
 from workbench.mechanisms import (
@@ -31,6 +32,8 @@ FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
 WHOLE, NEAR = "whole", "near"
 PARTS = CELLS = 64
 QUERIES = {False: 60, True: 400}  # of each size, roughly and exactly
+ASKED = 1  # seed of the queries: that of the data would place them on its cells
+DRAWABLE = 10**7  # cells or records that a kernel loads while somebody drags
 DENSE = "full table, expected"
 
 
@@ -43,7 +46,8 @@ class Summaries:
     words: ClassVar[str] = (
         "A table of m cells, most of them empty, is released without noise on every cell being "
         "written down. The filter keeps noisy counts of at least θ; sampling keeps them with chance "
-        "count/τ; priority sampling keeps exactly as many as you ask for."
+        "count/τ; priority sampling keeps exactly as many as you ask for. For the others a size sets "
+        "θ or τ: an empty table would release so many cells, and non-empty ones come on top."
     )
     luck: ClassVar[str] = (
         "Moving θ, τ or the size keeps the noise of every non-empty cell, and ε scales it (once its "
@@ -68,7 +72,7 @@ class Summaries:
             100_000,
             decades(100, 10**6, whole=True),
             label="size",
-            doc="cells to release; a filter or sample chooses its θ or τ for it",
+            doc="cells to release: with priority all in all, else of an empty table, by θ or τ",
             when=({"summary": (PRIORITY,)}, {"by": ("size",)}),
         ),
         of(
@@ -113,6 +117,11 @@ class Summaries:
         """The settings as a mechanism on a table."""
         v = values
         table = GaussianSparse(v["m"], v["density"], v["mean"], v["std"], v["placement"])
+        if table.m * table.density > DRAWABLE:
+            raise ValueError(
+                f"m = {table.m!r} is not allowed with density = {table.density!r}: need at most "
+                f"{DRAWABLE:,} non-empty cells, m·density, to draw them here"
+            )
         budget, by_size = DP(v["epsilon"]), v["by"] == "size"
         told: dict[str, Any] = dict(transform=Dyadic() if v["dyadic"] else None)
         told["consistent"] = v["consistent"] and v["dyadic"]
@@ -128,7 +137,7 @@ class Summaries:
         """Errors of ranges of all sizes; truth and release, over the domain and cell by cell."""
         estimate, domain, rows = release.estimate, data.domain, []
         for size in sizes(domain.size):
-            metric = MeanAbsoluteError(RandomRanges(size, QUERIES[exact]))
+            metric = MeanAbsoluteError(RandomRanges(size, QUERIES[exact], ASKED))
             row = dict(panel="error", series=_series(values), query_size=size)
             rows.append(row | dict(metric="MeanAbsoluteError", value=metric(data, estimate)))
         middle = int(data.keys[len(data) // 2]) if len(data) else 0
@@ -141,7 +150,7 @@ class Summaries:
                 counts = told.answer(Ranges(lo, hi))
                 line = dict(panel=panel, series=series, metric="Count", cell=at, value=counts)
                 rows += pd.DataFrame(line).to_dict("records")
-        found = [("non-empty cells", f"{len(data):,} of {domain.size:,}")]
+        found = [("non-empty cells", f"{len(data):,} of {domain.size:,}"), _cut(release, data)]
         if law := foreseen(*self.setup(values), sizes(domain.size)):
             found.append(("size expected", f"{law.cells:,.0f}, by closed form"))
         return Seen(pd.DataFrame(rows), found)
@@ -155,10 +164,12 @@ class Summaries:
         for words, made in (("expected", setup.mechanism), (DENSE, dense)):
             if law := foreseen(setup.dataset, made, known):
                 theory.append((words, Between(law)))
+        whole, near = (dict(panel=p, seed=rows.seed.min()) for p in (WHOLE, NEAR))
+        error = dict(theory=theory, whole=True)
         return [
-            Panel("Error of ranges", {"panel": "error"}, "query_size", theory=theory),
-            Panel(f"The domain in {PARTS} parts", {"panel": WHOLE}, "cell", log=""),
-            Panel(f"{CELLS} neighbouring cells", {"panel": NEAR}, "cell", log=""),
+            Panel("Error of ranges", {"panel": "error"}, "query_size", **error),
+            Panel(f"The domain in {PARTS} parts", whole, "cell", log=""),
+            Panel(f"{CELLS} neighbouring cells", near, "cell", log=""),
         ]
 
 
@@ -184,7 +195,7 @@ def foreseen(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) 
 
 
 class Between:
-    """Expected errors, and straight lines between them on logarithmic axes."""
+    """Expected errors, and straight lines between them on logarithmic axes; none beyond."""
 
     def __init__(self, option: Any):
         told = [(off.query, max(off.error, 1e-9)) for off in option.off]
@@ -192,7 +203,27 @@ class Between:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The error at ranges of x cells."""
-        return np.exp(np.interp(np.log(x), self.queries, self.errors))
+        return np.exp(np.interp(np.log(x), self.queries, self.errors, np.nan, np.nan))
+
+
+def few(name: str, x: float, most: int = DRAWABLE) -> None:
+    """A ValueError where a number that is typed makes more than can be drawn while one waits."""
+    if x > most:
+        raise ValueError(
+            f"{name} = {x!r} is not allowed: need at most {most:,} to draw it here"
+        )
+
+
+def _cut(release: Release, data: Any) -> tuple[str, str]:
+    """The θ or τ that was given, or chosen for a size."""
+    made = release.mechanism
+    if isinstance(made, HighPassFilter):
+        name, cut = "θ", made.cut(data.domain, data.bound.l1)
+    elif isinstance(made, ThresholdSampling):
+        name, cut = "τ", made.threshold(data.domain, data.bound.l1)
+    else:
+        name, cut = "τ_s", release.estimate.tau
+    return f"{name} of the release", f"{number(cut)} counts"
 
 
 def _series(values: Values) -> str:
