@@ -77,7 +77,8 @@ def served(command, folder, notebooks, port):
         said, _ = process.communicate(timeout=30)
         assert process.returncode == 0 and "Stopping" in said
     finally:
-        process.kill()
+        process.terminate()  # which ends the server and its kernels
+        process.wait(30)
 
 
 def command(root):

@@ -445,6 +445,14 @@ def test_a_shared_page_holds_what_the_panel_would_show(page):
     assert len(told["views"]) == 2 * 3 * 3
 
 
+def test_a_page_may_have_fewer_stops(tmp_path):
+    class Fewer(Few):
+        grid = {"summary": ("filter",), "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0)}
+
+    stops, settings = shared._grid(panels.Panel(Fewer(), epsilon=0.3), 2)
+    assert stops == {"summary": ["filter"], "epsilon": [0.1, 0.3, 2.0]} and len(settings) == 3
+
+
 def test_nothing_to_share_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="no panels to share"):
         shared.share([], tmp_path / "x.html")

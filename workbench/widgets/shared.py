@@ -16,6 +16,8 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from workbench.figures import write
 from workbench.widgets import panels, scenes
 from workbench.widgets.scenes import Scene
@@ -64,14 +66,15 @@ def share(
     path: str | Path,
     *,
     title: str = "The explorer",
+    most: int | None = None,
     workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Path:
     """Write panels as one page whose sliders need no kernel; returns its path.
 
-    Each moves over its scene's `grid`, from the settings that it has now, drawn once with its seed,
-    by `workers` processes (all cores, if not given). The page appears whole or not at all. `tell`
-    hears how many pictures of how many are done.
+    Each moves over its scene's `grid`, with `most` stops of a slider at most, from the settings that
+    it has now, drawn once with its seed, by `workers` processes (all cores, if not given). The page
+    appears whole or not at all. `tell` hears how many pictures of how many are done.
     """
     from joblib import Parallel, cpu_count, delayed
 
@@ -79,7 +82,7 @@ def share(
     if not shown:
         raise ValueError("there are no panels to share: need one at least")
     path.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-    grids = [_grid(panel) for panel in shown]
+    grids = [_grid(panel, most) for panel in shown]
     tasks = [
         (panel.scene, settings[at : at + _CHUNK], panel.seed)
         for panel, (_, settings) in zip(shown, grids, strict=True)
@@ -115,17 +118,22 @@ def keep(
     """
     if "VOILA_KERNEL_ID" not in os.environ:
         folder = shown[0].save(results, stem=stem, title=title, profile=profile)
-        share(shown, folder / "explorer.html", title=title)
+        most = 3 if profile == "quick" else None
+        share(shown, folder / "explorer.html", title=title, most=most)
 
 
-def _grid(panel: panels.Panel) -> tuple[dict[str, list], list[dict[str, Any]]]:
+def _grid(
+    panel: panels.Panel, most: int | None
+) -> tuple[dict[str, list], list[dict[str, Any]]]:
     """The grid's stops, the present ones among them, and the settings at all their places."""
     stops, kinds = {}, {c.name: c.kind for c in panel.scene.controls}
     for name, some in panel.scene.grid.items():
         now = panel.values[name]
-        stops[name] = list(some) if now in some else [*some, now]
         if kinds[name] == "slider":
-            stops[name].sort()
+            few = np.linspace(0, len(some) - 1, min(most or len(some), len(some)))
+            stops[name] = sorted({now, *(some[round(i)] for i in few)})
+        else:
+            stops[name] = list(dict.fromkeys([*some, now]))
     places = product(*stops.values())
     return stops, [panel.values | dict(zip(stops, place, strict=True)) for place in places]
 
