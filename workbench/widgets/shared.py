@@ -110,7 +110,7 @@ def share(
 
 
 def keep(
-    shown: Sequence[panels.Panel], stem: str, *, profile: str, results: str | Path
+    shown: Sequence[panels.Panel], stem: str, title: str, *, profile: str, results: str | Path
 ) -> None:
     """Write the first panel as the figure `stem`, and all of them beside it as one page.
 
@@ -118,7 +118,7 @@ def keep(
     """
     if "VOILA_KERNEL_ID" not in os.environ:
         folder = shown[0].save(results, stem=stem, title=title, profile=profile)
-        most = 3 if profile == "quick" else None
+        most = 1 if profile == "quick" else None  # beside the present one
         share(shown, folder / "explorer.html", title=title, most=most)
 
 
