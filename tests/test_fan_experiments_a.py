@@ -1,5 +1,8 @@
 """Specs of Fan & Jin, Figures 1, 5, 6, 10, 11 and Table 4: true worlds told from others."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -331,3 +334,14 @@ def test_both_samplings_keep_what_users_have_up_to_l(monkeypatch):
         rows = spec.rows("quick", None)
         assert rows.truth_public.all() and rows.value.notna().all()
     assert len(fan2015_table4.printed(rows, "mean")) == 1
+
+
+def test_notebooks_name_datasets_that_are_there_without_any_file(monkeypatch, tmp_path):
+    """`make reproduce` on a fresh machine has twins and nothing else."""
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    there = fan2015_data.cases("quick")
+    books = Path(__file__).parent.parent.glob("notebooks/fan2015_*.ipynb")
+    named = [
+        n for b in books for n in re.findall(r'cases\(profile\)\[\\"(.+?)\\"\]', b.read_text())
+    ]
+    assert named and set(named) <= set(there)
