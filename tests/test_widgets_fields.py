@@ -138,6 +138,8 @@ def test_a_picture_is_drawn_while_one_drags(cls):
     told = dict(kind="set", values={"epsilon": 1.5}, luck=0, bands=False)
     shown._heard(None, told | dict(seq=1, rest=False), [])
     assert not shown.view["error"] and shown.view["seq"] == 1 and shown.values["epsilon"] == 1.5
+    for c in shown.spec["controls"]:  # a list shows what is set, None and bases too
+        assert c["kind"] == "slider" or shown.view["values"][c["name"]] in c["stops"]
 
 
 # ---- what is set and measured

@@ -172,9 +172,8 @@ def expected(
     law = Law(float(noise.decay(block.l1, block.epsilon)))
     nodes, covers = _reached(domain, transform, model, queries)
     if kind is CountSketch:
-        width = mechanism.width
-        off = tuple(sketch_off(q, law, width, m, model) for q in queries)
-        return Option("", mechanism, 0, 0, width * mechanism.depth, nan, off, True)
+        off = tuple(sketch_off(q, law, mechanism.width, m, model) for q in queries)
+        return Option("", mechanism, 0, 0, mechanism.width, nan, off, True)
     if kind is HighPassFilter:
         cut = float(mechanism.cut(domain, l1))
         law = replace(law, theta=cut, sides=mechanism.sides)

@@ -62,7 +62,7 @@ def _line(group: pd.DataFrame, panel: plots.Panel, color, marker, dashes) -> dic
 
 def _cells(rows: pd.DataFrame, panel: plots.Panel, limits) -> dict[str, Any]:
     boxes = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
-    shade = np.clip(plots.shade(rows.value.to_numpy(float), limits), 0, 1)
+    shade = plots.shade(rows.value.to_numpy(float), limits)
     colors = mpl.colormaps[plots.SHADES](np.linspace(0, 1, 32))
     what = plots.measured(rows)
     labels = rows.labels.iloc[0].split("|") if "labels" in rows else ["", ""]

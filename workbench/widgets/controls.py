@@ -35,9 +35,7 @@ class Control:
 
     def told(self) -> dict[str, Any]:
         """What a page needs to draw it; settings that are no plain values are told as their text."""
-        own = self.kind == "choice" and not all(map(_plain, self.stops))
-        stops = [repr(s) for s in self.stops] if own else list(self.stops)
-        value = repr(self.value) if own else self.value
+        stops, value = list(map(as_told, self.stops)), as_told(self.value)
         when = [{name: list(some) for name, some in each.items()} for each in self.when]
         about = dict(kind=self.kind, unit=self.unit, doc=self.doc, when=when)
         return (
@@ -54,8 +52,9 @@ class Control:
                 or not isfinite(told)
             ):
                 raise ValueError(f"{self.name} = {told!r} is not allowed: need a number")
-            whole = all(isinstance(s, int) for s in self.stops)
-            return int(told) if whole and told == int(told) else told if whole else float(told)
+            if not all(isinstance(s, int) for s in self.stops):
+                return float(told)
+            return int(told) if told == int(told) else told
         for stop in self.stops:
             if type(told) is type(stop) and told == stop or told == repr(stop):
                 return stop
@@ -63,8 +62,9 @@ class Control:
         raise ValueError(f"{self.name} = {told!r} is not allowed: need one of {need}")
 
 
-def _plain(x: Any) -> bool:
-    return x is None or isinstance(x, str | int | float)
+def as_told(x: Any) -> Any:
+    """A setting as pages are told it: a plain value, or the text of another."""
+    return x if x is None or isinstance(x, str | int | float) else repr(x)
 
 
 def decades(low: float, high: float, *, zero: bool = False, whole: bool = False) -> tuple:

@@ -31,6 +31,7 @@ from workbench.mechanism import options as release_options
 from workbench.privacy import compose
 from workbench.widgets import scenes
 from workbench.widgets.chart import charts
+from workbench.widgets.controls import as_told
 from workbench.widgets.scenes import Scene, Seen
 
 DRAWS = 20  # repetitions behind a band
@@ -142,8 +143,8 @@ class Panel(anywidget.AnyWidget):
         draws = DRAWS if told["bands"] else 1
         if draws == 1 and spent < SOON:
             return self._refine(values, seed, draws, stopped, scenes.draw)
-        work = partial(self._refine, values, seed, draws, stopped)
-        work = partial(work, partial(_worker.draw, self, stopped))
+        draw = partial(_worker.draw, self, stopped)
+        work = partial(self._refine, values, seed, draws, stopped, draw)
         threading.Thread(target=self._answer, args=(work, stopped), daemon=True).start()
 
     def _refine(self, values: dict, seed: int, draws: int, stopped, draw: Callable) -> None:
@@ -250,7 +251,7 @@ def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]
         if told := release_options(release.mechanism):
             commands.append(f"workbench release YOUR.csv … {told}")
     return paid | dict(
-        values={c.name: _shown(c, values[c.name]) for c in scene.controls},
+        values={c.name: as_told(values[c.name]) for c in scene.controls},
         luck=seed,
         bands=draws > 1,
         charts=charts(rows, scene.panels(values, rows)),
@@ -260,10 +261,6 @@ def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]
         note="",
         error="",
     )
-
-
-def _shown(control, x: Any) -> Any:
-    return x if x is None or isinstance(x, str | int | float) else repr(x)
 
 
 def _unit(release: Release) -> str:

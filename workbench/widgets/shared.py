@@ -20,6 +20,7 @@ import numpy as np
 
 from workbench.figures import write
 from workbench.widgets import panels, scenes
+from workbench.widgets.controls import as_told
 from workbench.widgets.scenes import Scene
 
 _PAGE = """<!doctype html>
@@ -154,8 +155,10 @@ def _place(panel: panels.Panel, stops: dict[str, list], views: list) -> str:
     """A panel's place on the page: its grid, packed, and what to say where no script runs."""
     spec = panels.about(panel.scene)
     for told in spec["controls"]:
-        told["stops"] = list(map(_shown, stops.get(told["name"], [panel.values[told["name"]]])))
-    keys = [dict(name=name, stops=list(map(_shown, some))) for name, some in stops.items()]
+        told["stops"] = list(
+            map(as_told, stops.get(told["name"], [panel.values[told["name"]]]))
+        )
+    keys = [dict(name=name, stops=list(map(as_told, some))) for name, some in stops.items()]
     names = [
         ",".join(map(str, place)) for place in product(*(range(len(s)) for s in stops.values()))
     ]
@@ -166,7 +169,3 @@ def _place(panel: panels.Panel, stops: dict[str, list], views: list) -> str:
     packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
     off = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
     return f'<div data-grid><script type="application/json">{packed}</script>{off}</div>'
-
-
-def _shown(x: Any) -> Any:
-    return x if x is None or isinstance(x, str | int | float) else repr(x)
