@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as parquet
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
@@ -231,6 +232,55 @@ def test_show_refuses_what_is_no_release(run):
     assert "not a complete Parquet file" in complaint(run("show t.csv", code=2))
     pd.read_csv("t.csv").to_parquet("t.parquet")
     assert "not a release" in complaint(run("show t.parquet", code=2))
+
+
+def forged(path, edit):
+    """A release file somebody else wrote: its record as `edit` leaves it."""
+    table = parquet.read_table(path)
+    record = json.loads(table.schema.metadata[b"workbench"])
+    edit(record)
+    metadata = {**table.schema.metadata, b"workbench": json.dumps(record).encode()}
+    parquet.write_table(table.replace_schema_metadata(metadata), path)
+
+
+NASTY = "\x1b]0;owned\x07\x1b[2J\x9b8m\u202e\r\n0.1-DP [bold]x[/bold] [/]"
+
+
+def test_text_of_a_file_reaches_the_terminal_as_text(run):
+    run(f"release t.csv {FILTER}")
+
+    def edit(record):
+        record["mechanism"] = NASTY
+        record["ledger"][0]["name"] = NASTY
+        record["versions"][NASTY] = NASTY
+
+    forged("out.parquet", edit)
+    said = run("show out.parquet").stdout
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
+    assert (
+        "Mechanism  \\x1b]0;owned\\x07\\x1b[2J\\x9b8m\\u202e\\r\\n0.1-DP [bold]x[/bold] [/]"
+        in said
+    )
+    assert not re.search("^0.1-DP", said, re.M), "no line of our own can be forged"
+    assert said.count("[bold]x[/bold]") == 4
+
+
+def test_a_relation_of_a_file_reaches_the_terminal_as_text(run):
+    run(f"release t.csv {FILTER}")
+    forged("out.parquet", lambda record: record["ledger"][0].update(relation=NASTY))
+    result = CliRunner().invoke(app, ["show", "out.parquet"])  # shown or refused
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", result.output)
+
+
+def test_labels_and_names_of_columns_reach_the_terminal_as_text(run):
+    Path("domain.json").write_text(json.dumps({"[red]\x1b[2J": ["[bold]\x1b[8m", "b"]}))
+    column, label = "[red]\x1b[2J", "[bold]\x1b[8m"
+    Path("t.csv").write_text(f"{column},n\n{label},100\nb,70\n")
+    run(f"release t.csv {FILTER}")
+    said = run("show out.parquet").stdout
+    assert "\x1b" not in said and "[red]\\x1b[2J" in said and "[bold]\\x1b[8m" in said
+    Path("t.csv").write_text(f"{column},n\n\x1b[2J,100\n")
+    assert "\x1b" not in run(f"release t.csv {FILTER} --force", code=2).output
 
 
 # --- data ---------------------------------------------------------------------------------

@@ -62,5 +62,5 @@ def advise(
     right = " ".join(shown.columns[1:])
     screen.table(advice.caption, list(shown.columns), shown.to_numpy(), right=right)
     for words in (*advice.notes, advice.reason[0].upper() + advice.reason[1:] + "."):
-        screen.console().print(words, markup=False)
+        screen.paragraph(words)
     screen.say(f"\nworkbench release … {options(advice.mechanism)}")

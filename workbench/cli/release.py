@@ -150,7 +150,7 @@ def release(
     told = show.guarantee(made), show.stated(limits), show.sizes(made, out)
     screen.say("\n  ".join(filter(None, (str(out), *told, show.from_nothing(made), _AGAIN))))
     for warning in show.warnings(made):
-        typer.secho(f"  {warning}", fg="red")
+        screen.warn(f"  {warning}")
 
 
 def mechanisms(idealised: bool = False) -> dict[str, type]:

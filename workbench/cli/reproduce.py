@@ -136,5 +136,6 @@ class _Progress:
         grid = Table.grid(padding=(0, 2))
         for run in list(self.runs.values()):
             mark, style = _MARKS[run.state]
-            grid.add_row(Text(mark, style), run.stem, Text(self.words(run), style))
+            told = Text(screen.plain(self.words(run)), style)
+            grid.add_row(Text(mark, style), Text(run.stem), told)
         return grid

@@ -1,19 +1,51 @@
-"""What commands print with: plain lines, tables, and the one line that says what went wrong."""
+"""What commands print with: plain lines, tables, and the one line that says what went wrong.
+
+What is printed may come from a file of somebody else: no character of it reaches the terminal as a
+command, and none is read as markup.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
+from unicodedata import category
 
 import typer
 
-say = typer.echo
+
+def plain(text: Any) -> str:
+    """One line of text in which characters that move or colour a terminal are written out.
+
+    >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
+    ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
+    """
+    return "".join(c if _harmless(c) else ascii(c)[1:-1] for c in str(text))
 
 
-def complain(words: str) -> None:
+def _harmless(character: str) -> bool:
+    """Whether a terminal only shows it; spaces other than the usual one are also shown."""
+    return character.isprintable() or category(character) == "Zs"
+
+
+def plain_lines(text: Any) -> str:
+    """`plain` text of which line ends are kept."""
+    return "\n".join(map(plain, str(text).split("\n")))
+
+
+def say(text: Any, *, err: bool = False) -> None:
+    """Print lines."""
+    typer.echo(plain_lines(text), err=err)
+
+
+def warn(text: str) -> None:
+    """Print lines in red."""
+    typer.secho(plain_lines(text), fg="red")
+
+
+def complain(text: str) -> None:
     """The first line in red on stderr; what follows it is help."""
-    first, _, rest = words.partition("\n")
+    first, _, rest = plain_lines(text).partition("\n")
     typer.secho(f"Error: {first}" if first != "stopped" else first, fg="red", err=True)
     if rest:
         typer.echo(rest, err=True)
@@ -27,14 +59,19 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
+    title = Text(plain(title), style="table.title")
     shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in columns:
-        shown.add_column(
-            name, justify="right" if name in right.split() else "left", overflow="fold"
-        )
+        justify = "right" if name in right.split() else "left"
+        shown.add_column(Text(plain(name)), justify=justify, overflow="fold")
     for row in rows:
-        shown.add_row(*(x if isinstance(x, Text) else Text(str(x)) for x in row))
+        shown.add_row(*(Text(plain(x)) for x in row))
     console().print(shown)
+
+
+def paragraph(text: str) -> None:
+    """Print text that is wrapped to the screen."""
+    console().print(plain(text), markup=False)
 
 
 def console():

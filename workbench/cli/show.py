@@ -25,11 +25,11 @@ def show(
 
     release = Release.load(file)
     screen.say(f"{file}\n")
-    screen.say(guarantee(release))
+    screen.say(screen.plain(guarantee(release)))
     if release.bound:
         screen.say(stated(release.bound))
     for warning in warnings(release):
-        typer.secho(warning, fg="red")
+        screen.warn(warning)
     screen.table(
         "What paid for it",
         ["look", "ε", "δ", "relation", "part", "noise"],
@@ -46,11 +46,12 @@ def show(
         ],
         right="ε δ",
     )
-    screen.say(f"Mechanism  {release.mechanism}")
+    screen.say(f"Mechanism  {screen.plain(release.mechanism)}")
     screen.say(f"Size       {sizes(release, file)}")
     if told := from_nothing(release):
         screen.say(f"           {told}")
-    screen.say(f"Versions   {', '.join(f'{k} {v}' for k, v in _versions(file).items())}")
+    versions = ", ".join(f"{name} {version}" for name, version in _versions(file).items())
+    screen.say(f"Versions   {screen.plain(versions)}")
     if top and len(release.estimate):
         _cells(release, top)
 
