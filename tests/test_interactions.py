@@ -402,6 +402,23 @@ def test_pairs_of_distinct_items_move_each_cell_by_one():
     assert table.domain.attributes == ("film", "other film")
 
 
+@pytest.mark.parametrize("items", [6, 10**9])
+def test_distinct_items_are_checked_not_believed(items):
+    domain = Domain(("film", "day"), (items, 7))
+    columns = [
+        np.array(column) for column in ([0, 0, 1, 1, 1], [3, 4, 3, 5, 3], [0, 0, 0, 0, 6])
+    ]
+    with pytest.raises(
+        ValueError, match=r"distinct = True .* row 4 user 1 has item 3 a second"
+    ):
+        Interactions(domain, *columns, Bound(3, 1), distinct=True)
+    assert not Interactions(domain, *columns, Bound(3, 3)).distinct
+    before = [column[:4] for column in columns]
+    assert Interactions(domain, *before, Bound(3, 1), distinct=True).pairs().bound == Bound(
+        3, 1
+    )
+
+
 def test_pairs_need_a_bound_and_are_released_like_any_table():
     for data in (made(), made().bounded(1)):
         with pytest.raises(ValueError, match=r"l >= 2 records"):

@@ -33,8 +33,8 @@ class Interactions:
     attributes, which are public. `bound` says how far one user moves the edge counts: Bound(M, 1) where
     a user has at most M records and no item twice, Bound(M, M, M) where items may repeat, `UNBOUNDED`
     where nobody counted, `PUBLIC` where nothing is left to protect; there is no default.
-    `truth_public` says that exact counts may be shown beside a release, `distinct` that whoever made it
-    has checked that no user has an item twice. What samples the records cuts users to a stated bound,
+    `truth_public` says that exact counts may be shown beside a release, `distinct` that no user has an
+    item twice, which is checked. What samples the records cuts users to a stated bound,
     and believes no more than it has cut or checked.
     """
 
@@ -77,6 +77,21 @@ class Interactions:
             raise ValueError("Interactions.users must be codes >= 0 and sorted; use from_codes")
         if len(self) > _MOST and self.per_user().max() > _MOST:
             raise ValueError(f"a user has more than {_MOST} records: no more are possible")
+        if self.distinct:
+            self._refuse_repeated()
+
+    def _refuse_repeated(self) -> None:
+        """A ValueError that names the first row whose user had its item before."""
+        items, size = self.items, self.domain.shape[0]
+        if size > 4 * len(items):
+            items = np.unique(items, return_inverse=True)[1]
+            size = int(items.max()) + 1
+        row = _first_repeated(self._starts, items, size)
+        if row >= 0:
+            raise ValueError(
+                f"Interactions.distinct = True is not allowed: in row {row} user {self.users[row]} has "
+                f"item {self.items[row]} a second time; leave distinct out, or use once()"
+            )
 
     @classmethod
     def from_codes(
@@ -572,6 +587,18 @@ def _longest(starts):
     for u in range(starts.size - 1):
         most = max(most, starts[u + 1] - starts[u])
     return most
+
+
+@njit(cache=True, nogil=True)
+def _first_repeated(starts, items, m):
+    """The first row of an item that its user has in a row before; −1 if there is none."""
+    owner = np.full(m, -1, np.int64)
+    for u in range(starts.size - 1):
+        for i in range(starts[u], starts[u + 1]):
+            if owner[items[i]] == u:
+                return i
+            owner[items[i]] = u
+    return -1
 
 
 @njit(cache=True, nogil=True)
