@@ -25,6 +25,7 @@ from workbench.datasets import (
     SnapDegrees,
     SocialNetwork,
     SocialNetworkTwin,
+    StringCounts,
     Surnames,
     published,
 )
@@ -418,7 +419,7 @@ def test_numpy_histograms_of_any_shape(folder):
         np.zeros((2, 2, 2), ">i4"),
     ):
         np.save(folder / "counts.npy", array)
-        dataset = NumpyHistogram("counts.npy")
+        dataset = NumpyHistogram("counts.npy", Bound(1))
         table = dataset.load()
         assert table.domain == dataset.domain and table.domain.shape == array.shape
         assert (table.dense() == array).all() and table.bound == Bound(1)
@@ -463,9 +464,9 @@ def npy(array, **more) -> bytes:
 )
 def test_what_is_not_an_array_of_counts_is_refused(folder, content, words, suffix):
     path = pack(folder / f"counts.npy{suffix}", content)
-    wrong(NumpyHistogram("counts.npy"), path, *words)
+    wrong(NumpyHistogram("counts.npy", Bound(1)), path, *words)
     with pytest.raises(FileNotFoundError, match="other.npy.*give its path"):
-        _ = NumpyHistogram("other.npy").domain
+        _ = NumpyHistogram("other.npy", Bound(1)).domain
 
 
 # Files of one's own
@@ -476,14 +477,21 @@ def test_what_is_ones_own_is_not_public_unless_one_says_so(dataset):
     assert dataset.truth_public is False and "nit is" in dataset.__doc__
 
 
+@pytest.mark.parametrize("dataset", [NumpyHistogram, StringCounts])
+def test_how_far_a_unit_moves_totals_is_stated_and_has_no_default(dataset):
+    with pytest.raises(TypeError, match="bound"):
+        dataset("totals")
+    assert dataset("totals", Bound(3, 2)).bound == Bound(3, 2)
+
+
 def test_a_path_is_looked_for_as_it_stands_first(folder, tmp_path):
     np.save(folder / "x.npy", [1])
     np.save(tmp_path / "x.npy", [2, 2])  # where we stand
-    assert NumpyHistogram("x.npy").load().total == 4
-    assert NumpyHistogram(str(folder / "x.npy")).load().total == 1
+    assert NumpyHistogram("x.npy", Bound(1)).load().total == 4
+    assert NumpyHistogram(str(folder / "x.npy"), Bound(1)).load().total == 1
     (tmp_path / "x.npy").unlink()
-    assert NumpyHistogram("x.npy").load().total == 1
-    assert NumpyHistogram("~/x.npy").files()[0].name == "~/x.npy"
+    assert NumpyHistogram("x.npy", Bound(1)).load().total == 1
+    assert NumpyHistogram("~/x.npy", Bound(1)).files()[0].name == "~/x.npy"
 
 
 def test_importing_the_room_still_loads_no_reader():

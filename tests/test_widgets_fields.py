@@ -538,12 +538,12 @@ def test_a_private_table_is_told_why_it_has_no_panel():
 def test_a_private_file_is_advised_about_by_its_shape(tmp_path):
     path = tmp_path / "own.npy"
     np.save(path, np.arange(600).reshape(20, 30))
-    own = datasets.NumpyHistogram(str(path))
+    own = datasets.NumpyHistogram(str(path), Bound(1))
     shown = widgets.panel(HighPassFilter, own)
     assert shown.scene == advised(
         Domain(("axis0", "axis1"), (20, 30)), Bound(1), shown.scene.why
     )
-    public = datasets.NumpyHistogram(str(path), truth_public=True)
+    public = datasets.NumpyHistogram(str(path), Bound(1), truth_public=True)
     assert widgets.panel(HighPassFilter, public).release is not None
 
 

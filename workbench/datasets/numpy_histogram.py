@@ -26,13 +26,14 @@ class NumpyHistogram:
     counts: whoever made it chose the domain, and it is taken as public. (An array cut to the
     values that occur does not have a public shape.) Attributes are `axis0`, `axis1`, …
 
-    One unit is one count of one cell unless `bound` says otherwise; an array of totals cannot
-    be bounded here, so that whoever made it must have. The truth is not public unless you say
-    so.
+    One unit is whoever `bound` speaks of; an array of totals cannot be bounded here, so that
+    whoever made it must have, and you state how: Bound(5, 5, 5) where someone has up to 5 of the
+    counts, Bound(1) where each count is a unit of its own, or PUBLIC. The truth is not public
+    unless you say so.
     """
 
     path: str
-    bound: Bound | Public = parameter(Bound(1), check=_bound, doc="how far one unit moves it")
+    bound: Bound | Public = parameter(check=_bound, doc="how far one unit moves it")
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
     @property

@@ -38,15 +38,16 @@ class StringCounts:
     symbol, is left out whole: nothing is cut or replaced, and `load().left_out` says how many
     records it was, and why. `lower` makes capitals small before that.
 
-    One unit is one record unless `bound` says otherwise. A list of counts does not say whose
-    they are, and cannot be bounded here, so that whoever made it must have: of someone who has
-    up to 5 records, Bound(5, 5, 5). The truth is not public unless you say so.
+    One unit is whoever `bound` speaks of. A list of counts does not say whose they are, and cannot
+    be bounded here, so that whoever made it must have, and you state how: Bound(5, 5, 5) where
+    someone has up to 5 records, Bound(1) where each record is a unit of its own, or PUBLIC. The
+    truth is not public unless you say so.
     """
 
     path: str
+    bound: Bound | Public = parameter(check=_bound, doc="how far one unit moves it")
     depth: int = parameter(20, 1, integer=True, unit="symbols", doc="longest string")
     alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789. "
-    bound: Bound | Public = parameter(Bound(1), check=_bound, doc="how far one unit moves it")
     lower: bool = parameter(False, choices=(False, True), doc="capitals are made small")
     header: bool = parameter(False, choices=(False, True), doc="the first line is names")
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
