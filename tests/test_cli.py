@@ -60,7 +60,7 @@ def complaint(result):
 def test_release_writes_a_summary(run):
     result = run(f"release t.csv {FILTER}")
     assert "1-DP: if one unit's records" in result.stdout
-    assert "Rows that repeat a cell: 1; they are summed." in result.stdout
+    assert "The counts of rows that name the same cell are summed." in result.stdout
     assert "of 4,800 cells" in result.stdout
     assert "at most 1 to one cell" in result.stdout
     release = Release.load("out.parquet")
@@ -71,6 +71,16 @@ def test_release_writes_a_summary(run):
         ("bristol", 41, 9),
     }
     assert abs(frame.set_index("home")["count"]["bristol"].max() - 70) < 40
+
+
+def test_release_tells_nothing_of_rows_but_through_the_release(run):
+    """How many rows repeat a cell is private: the same counts in other rows print the same."""
+    seeded = f"{FILTER} --seed 1 --simulated --force"
+    said = run(f"release t.csv {seeded}").stdout
+    head, *lines = TABLE.splitlines()
+    summed = [line.replace(",50,", ",57,") for line in lines if ",7," not in line]
+    Path("t.csv").write_text("\n".join([head, *summed]))
+    assert run(f"release t.csv {seeded}").stdout == said
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])

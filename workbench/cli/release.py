@@ -137,9 +137,9 @@ def release(
         raise ValueError("--domain and --domain-from-data: need one of them, not both")
     else:
         space = Domain.read(domain)
-    private, again = _read(table, space, count, limits)
-    if again and count:
-        screen.say(f"Rows that repeat a cell: {again:,}; they are summed.")
+    private = _read(table, space, count, limits)
+    if count:
+        screen.say("The counts of rows that name the same cell are summed.")
 
     made = chosen(private, None if seed is None else np.random.default_rng(seed))
     if domain_from_data:
@@ -247,10 +247,8 @@ def stated_bound(text: str | None) -> Bound:
     return Bound(*(number("--bound", part.strip()) for part in parts))
 
 
-def _read(
-    path: Path, domain: Domain, count: str | None, bound: Bound
-) -> tuple[SparseTable, int]:
-    """The table, and how many rows repeat a cell.
+def _read(path: Path, domain: Domain, count: str | None, bound: Bound) -> SparseTable:
+    """The table; rows of the same cell add up.
 
     A cell outside the domain, or a count that is none, is named by file and line.
     """
@@ -266,9 +264,7 @@ def _read(
     codes = [_codes(path, frame[name], domain) for name in domain.attributes]
     keys = domain.keys(np.stack(codes, axis=1))
     counts = _counts(path, frame[count]) if count else np.ones(len(frame), np.int64)
-    table = SparseTable.from_keys(domain, keys, counts, bound)
-    keys.sort()
-    return table, int((keys[1:] == keys[:-1]).sum())
+    return SparseTable.from_keys(domain, keys, counts, bound)
 
 
 def _codes(path: Path, column: pl.Series, domain: Domain) -> np.ndarray:
