@@ -127,7 +127,7 @@ def test_nothing_unavailable_is_chosen():
     scores = np.tile([inf, 5.0, -inf, 3.0, 1e300], (20_000, 1))
     there = np.ones(scores.shape, bool)
     there[:, [0, 4]] = False
-    told = dict(sensitivity=1.0, epsilon=1.0, rng=seeded())
+    told = dict(sensitivity=1.0, epsilon=1.0, rows_per_unit=1, rng=seeded())
     drawn, _ = noise.choice(scores, available=there, **told)
     assert fits(drawn, law([0, 5, 0, 3, 0], Fraction(1, 2), there[0] & [1, 1, 0, 1, 1]), 20_000)
     lone, _ = noise.choice(np.array([[-inf, -1e300, -inf]]), **told)
@@ -140,7 +140,7 @@ def test_scores_are_rounded_down_and_the_sensitivity_up():
     """At grid 1/4 a sensitivity of 0.3 is two steps: 4·0.3 = 1.2, rounded up."""
     scores, n = [0.1, 0.74, 0.76, -0.1], 60_000
     steps = [0, 2, 3, -1]
-    told = dict(sensitivity=0.3, epsilon=1.0, grid=0.25)
+    told = dict(sensitivity=0.3, epsilon=1.0, grid=0.25, rows_per_unit=1)
     for monotone, rate in ((False, Fraction(1, 4)), (True, Fraction(1, 2))):
         drawn, _ = noise.choice(
             np.tile(scores, (n, 1)), monotone=monotone, rng=seeded(), **told
@@ -156,6 +156,28 @@ def test_rounding_down_moves_by_the_rounded_sensitivity_at_most():
         y = x - rng.random(1000) * sensitivity  # a unit less moves all of them down
         moved = np.floor(x / grid) - np.floor(y / grid)
         assert (moved >= 0).all() and (moved <= np.ceil(sensitivity / grid)).all()
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_a_unit_that_touches_several_rows_moves_a_step_in_each(monotone):
+    """0.2 in each of three rows, 0.6 in all, is three steps of 0.5: two would promise too little."""
+    told = dict(sensitivity=0.6, epsilon=4.0, grid=0.5, monotone=monotone)
+    rate = Fraction(4, 4 * (1 if monotone else 2))  # of four steps: ⌈0.6/0.5⌉ + 3 − 1
+    before = [0.6] + [0.4] * 19
+    after = [0.6] * 20 if monotone else [0.4] + [0.6] * 19
+    n, chances = 60_000, []
+    for scores in (before, after):
+        chances.append(law(np.floor(np.array(scores) / 0.5), rate))
+        drawn, _ = noise.choice(np.tile(scores, (n, 1)), rows_per_unit=3, rng=seeded(), **told)
+        assert fits(drawn, chances[-1], n)
+    loss = 3 * max(abs((a / b).ln()) for a, b in zip(*chances, strict=True))
+    assert loss <= 4
+    three = seeded(1).normal(size=(3, 20))
+    unsaid, said = (
+        noise.choice(three, rng=seeded(2), **told, **rows)[0]
+        for rows in ({}, dict(rows_per_unit=3))
+    )
+    assert (unsaid == said).all()  # all rows, if it is not said
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -195,7 +217,9 @@ def test_magnitudes_without_sense_are_chances_all_the_same():
 def test_small_types_and_no_rows():
     for kind in (bool, np.int8, np.uint16, np.float16, np.float32):
         scores = np.tile(np.array([1, 0], kind), (20_000, 1))
-        drawn, _ = noise.choice(scores, sensitivity=1, epsilon=2.0, rng=seeded())
+        drawn, _ = noise.choice(
+            scores, sensitivity=1, epsilon=2.0, rows_per_unit=1, rng=seeded()
+        )
         assert fits(drawn, law([1, 0], Fraction(1)), 20_000)
     drawn, receipt = noise.choice(np.empty((0, 3)), sensitivity=1, epsilon=1.0, rng=seeded())
     assert drawn.shape == (0,) and drawn.dtype == np.int64 and receipt.cost.epsilon == 1.0
@@ -203,7 +227,7 @@ def test_small_types_and_no_rows():
 
 def test_the_same_seed_chooses_the_same():
     scores = seeded().normal(size=(1000, 50))
-    told = dict(sensitivity=1.0, epsilon=1.0)
+    told = dict(sensitivity=1.0, epsilon=1.0, rows_per_unit=1)
     one, same, other = (noise.choice(scores, rng=seeded(s), **told)[0] for s in (0, 0, 1))
     assert (one == same).all() and (one != other).any()
     assert (noise.choice(scores, **told)[0] != noise.choice(scores, **told)[0]).any()
@@ -220,6 +244,8 @@ def test_the_same_seed_chooses_the_same():
         (dict(epsilon=nan), "epsilon"),
         (dict(epsilon=-1.0), "epsilon"),
         (dict(grid=0.3), "grid"),
+        (dict(rows_per_unit=0), "rows_per_unit"),
+        (dict(rows_per_unit=1.5), "rows_per_unit"),
         (dict(available=np.ones((2, 3), bool)), "available"),
         (dict(rng=3), "rng"),
     ],
@@ -234,6 +260,11 @@ def test_bad_input_names_the_field(changed, name):
 def test_draws_agree_with_the_reference(monotone):
     scores, n = [2.0, -1.5, 0.25, 7.0, 6.75], 60_000  # on the default grid
     drawn, _ = noise.choice(
-        np.tile(scores, (n, 1)), sensitivity=2, epsilon=0.9, monotone=monotone, rng=seeded(7)
+        np.tile(scores, (n, 1)),
+        sensitivity=2,
+        epsilon=0.9,
+        monotone=monotone,
+        rows_per_unit=1,
+        rng=seeded(7),
     )
     assert fits(drawn, literal.probabilities(scores, 0.9, 2, monotone), n)

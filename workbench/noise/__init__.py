@@ -353,6 +353,7 @@ def choice(
     epsilon: float,
     monotone: bool = False,
     grid: float | None = None,
+    rows_per_unit: int | None = None,
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
@@ -367,9 +368,11 @@ def choice(
 
     Whole numbers stay as they are; floats are first rounded down to the multiples of `grid`, a public
     power of two (a thousandth of the sensitivity or less, if not given). ⌊·⌋ is monotone, and moves by
-    whole numbers as its argument does: so a unit moves rounded scores by at most ⌈sensitivity/grid⌉
-    steps, in the direction in which it moves the scores. How far it moves them in floating point,
-    errors of their computation included, is for the caller to count.
+    whole numbers as its argument does: so a unit moves the rounded scores of a row by at most
+    ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores, and those of the `rows_per_unit`
+    rows that it may touch (all, if not given) by less than Σ (sᵢ/grid + 1): at most
+    ⌈sensitivity/grid⌉ + rows_per_unit − 1. How far it moves them in floating point, errors of their
+    computation included, is for the caller to count.
     """
     scores = np.asarray(scores)
     if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
@@ -381,13 +384,16 @@ def choice(
     if there.shape != scores.shape:
         raise ValueError(f"available of shape {there.shape} does not fit {scores.shape} scores")
     moved = _positive("sensitivity", sensitivity)
+    rows = max(1, len(scores)) if rows_per_unit is None else rows_per_unit
+    if not (isinstance(rows, int | np.integer) and rows >= 1):
+        raise ValueError(f"rows_per_unit = {rows!r} is not allowed: need a whole number >= 1")
     if scores.dtype.kind == "f":
         there, grid = there & (scores != -inf), _thousandth(moved) if grid is None else grid
         _check_grid(grid)
         with np.errstate(over="ignore"):
             scores = np.floor(scores / np.float64(grid))
         scores = np.nan_to_num(scores)  # never a refusal that tells
-        moved = Fraction(-(-moved // Fraction(grid)))
+        moved = Fraction(-(-moved // Fraction(grid)) + int(rows) - 1)
     if not there.any(axis=1).all():
         raise ValueError("a row has no candidate available: need at least one in each")
     rate = _positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
