@@ -103,6 +103,27 @@ def test_a_release_without_protection_says_so(tmp_path):
     assert back.privacy.epsilon == float("inf") and "no privacy" in str(back.privacy)
 
 
+def rewritten(path, change):
+    """The file, with what it says of itself changed by hand."""
+    table = parquet.read_table(path)
+    metadata = dict(table.schema.metadata)
+    record = json.loads(metadata[b"workbench"])
+    change(record)
+    metadata[b"workbench"] = json.dumps(record).encode()
+    parquet.write_table(table.replace_schema_metadata(metadata), path)
+    return path
+
+
+def test_a_release_without_receipts_is_neither_saved_nor_loaded(tmp_path):
+    release = MECHANISMS[0](TABLE)
+    with pytest.raises(ValueError, match="no receipt"):
+        replace(release, ledger=()).save(tmp_path / "x.parquet")
+    assert not list(tmp_path.iterdir())
+    path = release.save(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="x.parquet: no receipt"):
+        Release.load(rewritten(path, lambda record: record.update(ledger=[])))
+
+
 def test_an_existing_file_is_not_overwritten_unless_forced(tmp_path):
     path = tmp_path / "x.parquet"
     path.write_text("precious")

@@ -302,6 +302,8 @@ class Release:
         import pyarrow.parquet as parquet
 
         path = Path(path)
+        if not self.ledger:
+            raise ValueError("this release has no receipt for what it cost, and is never saved")
         if self.simulated and not simulated:
             raise ValueError(
                 "this release was made with a seeded rng, so its noise can be replayed: release with "
@@ -368,6 +370,8 @@ class Release:
         try:
             kind = next(k for k in estimates.ALL if k.kind == told["kind"])
             ledger = tuple(_receipt(**r) for r in told["ledger"])
+            if not ledger:
+                raise ValueError(f"{path}: no receipt says what this release cost")
             bound = told["bound"] and Bound(**told["bound"])
             return cls(
                 kind.from_arrow(table, told["estimate"]), ledger, told["mechanism"], bound
