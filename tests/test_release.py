@@ -4,6 +4,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,41 @@ def test_a_release_without_receipts_is_neither_saved_nor_loaded(tmp_path):
     path = release.save(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="x.parquet: no receipt"):
         Release.load(rewritten(path, lambda record: record.update(ledger=[])))
+
+
+@pytest.mark.parametrize("relation", ["<img src=x>", "add-remove", None])
+def test_a_file_with_another_relation_is_refused(relation, tmp_path):
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    rewritten(path, lambda record: record["ledger"][0].update(relation=relation))
+    with pytest.raises(ValueError, match="x.parquet: .*relation.*add-remove-one-unit"):
+        Release.load(path)
+
+
+def test_what_a_file_says_of_itself_is_neither_html_nor_terminal_codes(tmp_path):
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.parquet")
+    text = "<b>\x1b[2J\x9b0m\u202eq</b>"
+
+    def change(record):
+        record["mechanism"] = text
+        record["ledger"][0].update(name=text, part=[text, text])
+
+    release = Release.load(rewritten(path, change))
+    assert release.mechanism == release.ledger[0].name == r"<b>\x1b[2J\x9b0m\u202eq</b>"
+    assert release.ledger[0].part == (release.mechanism, release.mechanism)
+    assert repr(release).isprintable() and "<b>" not in release._repr_html_()
+    shown = replace(release, ledger=(Foreign("<b>", DP(1)),))
+    assert "<b>" not in shown._repr_html_()
+
+
+class Foreign(NamedTuple):
+    """A receipt that no file can hold: its relation is markup."""
+
+    name: str
+    cost: DP
+    relation: str = "<b>"
+    simulated: bool = False
+    idealised: bool = False
+    part: tuple[str, str] | None = None
 
 
 def test_an_existing_file_is_not_overwritten_unless_forced(tmp_path):

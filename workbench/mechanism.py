@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from math import ceil, exp, inf, isfinite, log, log1p, nextafter
+from math import ceil, exp, isfinite, log, log1p, nextafter
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -266,7 +266,7 @@ class Release:
         from html import escape
 
         rows = "".join(
-            f"<tr><td>{escape(r.name)}</td><td>{escape(str(r.cost))}</td><td>{r.relation}</td></tr>"
+            f"<tr><td>{escape(r.name)}</td><td>{escape(str(r.cost))}</td><td>{escape(r.relation)}</td></tr>"
             for r in self.ledger
         )
         noise = (
@@ -369,7 +369,7 @@ class Release:
         table, told = read_release(path)
         try:
             kind = next(k for k in estimates.ALL if k.kind == told["kind"])
-            ledger = tuple(_receipt(**r) for r in told["ledger"])
+            ledger = tuple(_receipt(path, **r) for r in told["ledger"])
             if not ledger:
                 raise ValueError(f"{path}: no receipt says what this release cost")
             bound = told["bound"] and Bound(**told["bound"])
@@ -383,7 +383,7 @@ class Release:
 
 
 def read_release(path: str | Path) -> tuple[Any, dict]:
-    """The Arrow table and the record of a release file."""
+    """The Arrow table and the record of a release file; whatever is shown of it is printable."""
     import pyarrow
     import pyarrow.parquet as parquet
 
@@ -396,7 +396,21 @@ def read_release(path: str | Path) -> tuple[Any, dict]:
     told = (table.schema.metadata or {}).get(b"workbench")
     if told is None or json.loads(told).get("format") != 1:
         raise ValueError(f"{path}: a Parquet file, but not a release of this workbench")
-    return table, json.loads(told)
+    told = json.loads(told)
+    for shown in {"guarantee", "ledger", "mechanism", "versions"} & told.keys():
+        told[shown] = _printable(told[shown])
+    return table, told
+
+
+def _printable(x: Any) -> Any:
+    """The same, where text shows its control characters: a terminal would obey them."""
+    if isinstance(x, dict):
+        return {_printable(key): _printable(item) for key, item in x.items()}
+    if isinstance(x, list):
+        return [_printable(item) for item in x]
+    if not isinstance(x, str):
+        return x
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
 
 
 def options(mechanism: Any) -> str:
@@ -428,7 +442,9 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
 
 
-def _receipt(cost: dict, part: Iterable | None = None, **rest: Any) -> Receipt:
-    epsilon = float(cost["epsilon"])
-    paid = DP(inf if epsilon == inf else epsilon, cost["delta"])
-    return Receipt(cost=paid, part=part and tuple(part), **rest)
+def _receipt(path: Any, cost: dict, part: Iterable | None = None, **rest: Any) -> Receipt:
+    try:
+        paid = DP(float(cost["epsilon"]), cost["delta"])
+        return Receipt(cost=paid, part=part and tuple(part), **rest)
+    except ValueError as e:
+        raise ValueError(f"{path}: not a receipt that this workbench writes ({e})") from None

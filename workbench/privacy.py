@@ -16,6 +16,7 @@ from workbench.value import parameter, value
 ADD_REMOVE = "add-remove-one-unit"
 REPLACE = "replace-one-unit"
 LOCAL = "local"
+RELATIONS = (ADD_REMOVE, REPLACE, LOCAL)
 
 _SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
 
@@ -65,7 +66,7 @@ class Receipt:
 
     name: str
     cost: DP
-    relation: str = ADD_REMOVE
+    relation: str = parameter(ADD_REMOVE, choices=RELATIONS)
     simulated: bool = False
     idealised: bool = False
     part: tuple[str, str] | None = None
