@@ -31,6 +31,7 @@ from workbench.privacy import DP
 
 TITLE = "The exact cost of the improved histogram's structure"
 PAGE = "adaptive2009, section 3, Theorem 3"
+NO_DATA = True  # every number is a formula's
 COLUMNS = 2
 EPSILONS = {
     "quick": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),

@@ -621,7 +621,7 @@ def test_a_printed_number_has_a_reading_error():
 def test_verdicts_are_collected_from_finished_figures(tmp_path):
     judged = [claims.Verdict("c-1", "A.", HOLDS, "1×"), claims.Verdict("c-0", "B.", DIFFERS)]
     spec = SimpleNamespace(__name__="experiments.demo2020_fig1", TITLE="A figure")
-    frame = pd.DataFrame({"dataset": ["Twin()"], "value": [1.0]})
+    frame = pd.DataFrame({"dataset": ["Twin()"], "value": [1.0], "truth_public": [True]})
     figures.save(None, frame, spec=spec, profile="paper", results=tmp_path, verdicts=judged)
     path = verdicts.write("demo2020", tmp_path, into=tmp_path)
     found = pd.read_csv(path, keep_default_na=False)

@@ -83,6 +83,18 @@ def test_a_private_truth_is_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_rows_that_do_not_say_whether_their_truth_is_public_are_not_saved(tmp_path):
+    rows = ROWS.drop(columns="truth_public")
+    no_data = SimpleNamespace(**vars(SPEC), NO_DATA=True)
+    with pytest.raises(ValueError, match="demo2020_fig1.*need a column truth_public.*NO_DATA"):
+        saved(tmp_path, rows)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="not public"):
+        saved(tmp_path, rows.assign(truth_public=False), spec=no_data)
+    folder = saved(tmp_path, rows, spec=no_data)
+    assert "truth_public" not in figures.load(folder).rows
+
+
 def test_an_interrupted_save_leaves_no_manifest(tmp_path, monkeypatch):
     saved(tmp_path)
 

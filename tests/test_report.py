@@ -30,6 +30,7 @@ ROWS = pd.DataFrame(
         "seed": [0, 1],
         "seconds": 40.0,
         "value": [0.5, 0.25],
+        "truth_public": True,
     }
 )
 

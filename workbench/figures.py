@@ -75,11 +75,18 @@ def save(
 
     `spec` is the experiments module: its name's last part, or its `STEM`, is the figure's, its
     `TITLE` the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
-    that carry a column `truth_public` which is not all true are refused, because errors against a
-    private truth are exact functions of it.
+    need a column `truth_public`, all of it true, because errors against a private truth are exact
+    functions of it; rows without the column are taken only if the spec says `NO_DATA = True`: they
+    are computed from formulas, and no dataset is read for them.
     """
     stem = getattr(spec, "STEM", spec.__name__.rpartition(".")[2])
-    if "truth_public" in rows and not rows.truth_public.eq(True).all():
+    if "truth_public" not in rows:
+        if getattr(spec, "NO_DATA", False) is not True:
+            raise ValueError(
+                f"figure {stem}: its rows do not say whether the truth is public; they need a column "
+                "truth_public, or the spec NO_DATA = True where they rest on no dataset"
+            )
+    elif not rows.truth_public.eq(True).all():
         bad = rows[~rows.truth_public.eq(True)].iloc[0]
         raise ValueError(
             f"figure {stem}: rows of {bad.get('dataset', 'a dataset')} compare with a truth "

@@ -201,7 +201,8 @@ class Panel(anywidget.AnyWidget):
         told = told or self.view["code"]
         name = stem or f"{self.scene.name}_{sha256(told.encode()).hexdigest()[:6]}"
         title = title or self.scene.title
-        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=told)
+        no_data = self.release is None  # `scenes.draw` read no dataset
+        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=told, NO_DATA=no_data)
         fig, rows = self.figure(), self.rows
         if self.release is not None:
             rows = rows.assign(simulated=self.release.simulated)
