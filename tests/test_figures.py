@@ -129,3 +129,13 @@ def test_a_table_needs_no_picture_and_removes_the_old_one(tmp_path):
 def test_an_unknown_profile_is_refused(tmp_path):
     with pytest.raises(ValueError, match="profile = 'full'.*quick"):
         saved(tmp_path, profile="full")
+
+
+@pytest.mark.parametrize("stem", ["../fig1", "..", ".", "", "a/b", "a\\b", "/fig1", "C:fig1"])
+def test_a_stem_stays_in_its_folder(tmp_path, stem):
+    spec = SimpleNamespace(**vars(SPEC), STEM=stem)
+    with pytest.raises(ValueError, match="stem = .* is not allowed"):
+        saved(tmp_path / "results", spec=spec)
+    with pytest.raises(ValueError, match="stem = .* is not allowed"):
+        figures.folder(tmp_path, "quick", stem)
+    assert not list(tmp_path.iterdir())

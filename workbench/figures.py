@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +56,14 @@ class Figure:
 
 
 def folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Where one figure lives; a ValueError if there is no such profile, and no such folder."""
+    """Where one figure lives; a ValueError if there is no such profile, or `stem` is not one name."""
     if profile not in KEPT:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {KEPT}")
+    if not stem or stem == ".." or PureWindowsPath(stem).name != stem:  # `/`, `\` and drives
+        raise ValueError(
+            f"stem = {stem!r} is not allowed: a figure's name is the name of its folder, without "
+            "other folders in it"
+        )
     return Path(results).resolve() / profile / stem
 
 
