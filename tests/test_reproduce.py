@@ -198,6 +198,39 @@ def test_a_killed_run_continues(tmp_path, monkeypatch):
     shutil.rmtree(short)
 
 
+def test_two_runs_on_one_results_folder_make_each_figure_once(tmp_path):
+    slow = "import pathlib, time\nwith open('runs', 'a') as f: f.write('x')\ntime.sleep(2)\n"
+    book(tmp_path, "fig1", slow + FIGURE.format("fig1"))
+    book(tmp_path, "fig2", slow + FIGURE.format("fig2"))
+    script = tmp_path / "go.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from workbench import reproduce as room\n"
+        "room._sources = lambda project: {}\n"
+        "where = dict(notebooks=Path('notebooks'), results=Path('results'))\n"
+        "print(*(run.state for run in room.reproduce(**where, workers=2)))\n"
+    )
+    command = [sys.executable, str(script)]
+    both = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    states = [process.communicate(timeout=120)[0].split() for process in both]
+    assert [sorted(pair) for pair in zip(*states, strict=True)] == [["done", "kept"]] * 2
+    assert (tmp_path / "notebooks" / "runs").read_text() == "xx"
+    for stem in ("fig1", "fig2"):
+        assert room.status(tmp_path / "results" / "quick" / stem)["state"] == "done"
+        assert not list((tmp_path / "results" / "quick" / stem).glob("*.partial.ipynb"))
+
+
+def test_who_waits_for_another_process_can_be_stopped(tmp_path):
+    stopped = room.threading.Event()
+    with room._locked(tmp_path, stopped):
+        stopped.set()
+        with pytest.raises(room._Stopped), room._locked(tmp_path, stopped):
+            pass
+
+
 def _until(happened, seconds=15):
     end = time.monotonic() + seconds
     while not happened():

@@ -4,8 +4,9 @@ A notebook is run by papermill with two parameters, `profile` ("quick" or "paper
 (a folder), in its own folder, by this very interpreter. Its executed copy takes its place in
 `<results>/<profile>/<stem>/` when it has run to its end; until then, and after a failure, the
 copy is called `<stem>.partial.ipynb`. A status record, renamed into place last, says under
-which sources it ran: while these are the same, the notebook is not run again. A cell tagged
-`alone` keeps its notebook (a timing) from running beside others.
+which sources it ran: while these are the same, the notebook is not run again. Of several
+processes on one results folder, one at a time makes a figure, and the others then take what it
+made. A cell tagged `alone` keeps its notebook (a timing) from running beside others.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter, sleep
@@ -148,6 +150,14 @@ class _Batch:
     def run(self, path: Path, threads: int) -> Run:
         """One notebook, from waiting to done, kept, failed or stopped."""
         run, into = Run(path.stem), folder(self.results, self.profile, path.stem)
+        try:
+            with _locked(into, self.stopped):
+                return self._run_locked(path, threads, run, into)
+        except _Stopped:
+            return self._end(into, replace(run, state="stopped"))
+
+    def _run_locked(self, path: Path, threads: int, run: Run, into: Path) -> Run:
+        """The same, while no other process works in the figure's folder."""
         start = perf_counter()
         try:
             notebook = nbformat.read(path, as_version=4)
@@ -229,6 +239,29 @@ class _Batch:
             if self.stopped.is_set():
                 break
         raise RuntimeError(f"no kernel: {why}")
+
+
+class _Stopped(Exception):
+    """The batch was stopped while a notebook waited for another process."""
+
+
+@contextmanager
+def _locked(into: Path, stopped: threading.Event) -> Iterator[None]:
+    """Wait until no other process or thread works in a folder, and keep them out meanwhile.
+
+    SQLite's own lock, of an empty database: it works on every system, and ends with its process.
+    """
+    with closing(sqlite3.connect(into / ".lock", timeout=0.2, isolation_level=None)) as lock:
+        while True:
+            if stopped.is_set():
+                raise _Stopped
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+                break
+            except sqlite3.OperationalError as e:
+                if e.sqlite_errorname != "SQLITE_BUSY":
+                    raise
+        yield
 
 
 class _ThisPython(KernelSpecManager):
