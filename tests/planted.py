@@ -214,4 +214,12 @@ MISTAKES = (
         "test_sampling.py::test_every_look_is_priced_for_what_a_user_moves",
         "what items are popular is learnt from d records of a user, and the noise hides one",
     ),
+    Mistake(
+        "a total priced for one record",
+        "mechanisms/gs.py",
+        "counts.sum(keepdims=True), l1=kept.bound.l1, epsilon=part",
+        "counts.sum(keepdims=True), l1=1, epsilon=part",
+        "test_fpa_gs.py::test_no_measurement_moves_further_than_it_is_priced_for",
+        "a user's M records move the noisy total by M, and its noise hides one of them",
+    ),
 )

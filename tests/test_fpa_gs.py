@@ -128,6 +128,58 @@ def test_users_are_cut_to_the_bound_as_stated(mechanism):
         assert len(set(own.tolist())) == 3 or not mechanism.once
 
 
+class Measurements:
+    """Noise that answers whatever the data: what would have been measured is written down.
+
+    Both of two neighbours then get the same noisy answers and the same public random words, so that a
+    later measurement can be compared between them as adaptive composition asks.
+    """
+
+    def __init__(self, monkeypatch):
+        self.exact = []
+        self.sensitivities = []
+        for function in (noise.geometric, noise.laplace, noise.choice):
+            monkeypatch.setattr(noise, function.__name__, self._answering(function))
+        monkeypatch.setattr(noise, "public_words", self._words)
+
+    def _answering(self, function):
+        def measure(values, *, rng=None, **price):
+            self.exact.append(np.array(values, float))
+            self.sensitivities.append(float(price.get("l1", price.get("sensitivity"))))
+            return function(np.zeros_like(values), **price, rng=seeded(len(self.exact)))
+
+        return measure
+
+    def _words(self, size, *, rng=None):
+        return seeded(len(self.exact)).integers(0, 2**64, size, np.uint64)
+
+
+@every
+@pytest.mark.parametrize("items", [(2, 2, 2), (0, 4, 9)], ids=["one item", "three items"])
+def test_no_measurement_moves_further_than_it_is_priced_for(mechanism, items, monkeypatch):
+    """A user with as many records as are counted, added to the data, moves each by its l1 at most.
+
+    Nothing is drawn that could raise a false alarm; any sensitivity below what this user moves shows.
+    """
+    others = [(user, user % 12, user % 2) for user in range(30)]
+    added = [(30, item, 1) for item in items]
+    measured = []
+    for rows in (others, others + added):
+        with monkeypatch.context() as patch:
+            measurements = Measurements(patch)
+            mechanism(made(rows), seeded())
+            measured.append(measurements)
+    without, whole = measured
+    assert without.sensitivities == whole.sensitivities and whole.sensitivities
+    for before, after, sensitivity in zip(
+        without.exact, whole.exact, whole.sensitivities, strict=True
+    ):
+        distances = np.abs(after - before)
+        scored = before.ndim == 2  # choices: each score moves by itself
+        moved = distances.max() if scored else distances.sum()
+        assert moved <= sensitivity
+
+
 @both
 def test_a_missing_bound_is_refused_with_the_reason(cls):
     with pytest.raises(ValueError, match="bound = None.*need.*never read off"):
