@@ -222,4 +222,13 @@ MISTAKES = (
         "test_fpa_gs.py::test_no_measurement_moves_further_than_it_is_priced_for",
         "a user's M records move the noisy total by M, and its noise hides one of them",
     ),
+    Mistake(
+        "empty nodes that are never refined",
+        "mechanisms/direct_synthesis.py",
+        "open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0",
+        "open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0\n"
+        "            open_ &= (stop > start) | (self.stop is None)",
+        "test_adaptive.py::test_signal_ends_by_the_noisy_count_alone",
+        "with stop = 'count' a node of many synthetic records that stays whole holds no true one",
+    ),
 )

@@ -490,6 +490,37 @@ def test_signal_ends_where_the_noise_begins():
     assert stopped.values[stopped.levels < 8].max() > 1 == whole.values[whole.levels < 8].max()
 
 
+@pytest.mark.parametrize("split", [None, "exponential"])
+@pytest.mark.parametrize("where", ["nowhere", "left half"])
+def test_signal_ends_by_the_noisy_count_alone(split, where):
+    """A node is refined iff what it has to allot reaches the noise's scale, empty ones like others.
+
+    A rule, true of every release, so that no seed raises a false alarm. With 10,000 records to allot
+    at a scale of 500 (1,000 with `split`) an empty half gets some 5,000: were it left whole because
+    nothing lies in it, it would show, and ε would be infinite.
+    """
+    depth = 5
+    total = 10_000
+    points = np.empty((0, 1)) if where == "nowhere" else seeded().random((500, 1)) / 2
+    data = Records.of(Quadtree(1, depth), points, Bound())
+    mechanism = DirectSynthesis(DP(0.01), depth, total, split, "count")
+    counts_epsilon = mechanism.looks()[2][0]
+    scale = 1 / counts_epsilon
+    stopped = 0
+    for seed in range(5):
+        release = mechanism(data, seeded(seed))
+        nodes = release.to_frame() if split else release.estimate.nodes()
+        width = nodes.x1_to - nodes.x1_from
+        coarse = nodes[width > 2.0**-depth]
+        assert nodes.noisy.sum() == total and (coarse.noisy < scale).all()
+        stopped += len(coarse)
+        for level in range(depth):
+            below = nodes[width < 2.0**-level]
+            refined = below.groupby((below.x1_from * 2**level).astype(int)).noisy.sum()
+            assert (refined >= scale).all()
+    assert stopped > 5
+
+
 def test_comparisons_are_those_of_noisy_counts():
     n, rng = 20_000, seeded()
     counts = np.array([0, 3, 5, 8] * n)
