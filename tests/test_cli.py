@@ -458,10 +458,10 @@ def test_lab_says_which_folder_is_missing(run):
 
 
 def test_export_writes_what_a_panel_shows(run, tmp_path):
-    told = run(f"export summaries epsilon=0.2 dyadic=on luck=3 --results {tmp_path}").stdout
+    told = run(f"export summaries epsilon=0.2 dyadic=on seed=3 --results {tmp_path}").stdout
     folder = Path(told.replace("\n", ""))
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["command"] == "workbench export summaries epsilon=0.2 dyadic=on luck=3"
+    assert manifest["command"] == "workbench export summaries epsilon=0.2 dyadic=on seed=3"
     assert {p.suffix for p in folder.iterdir()} == {".pdf", ".svg", ".png", ".csv", ".json"}
 
 
@@ -473,7 +473,9 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
         ("summaries epsilon=much", "epsilon = 'much' is not allowed: need a number"),
         ("summaries epsilon=-1", "epsilon = -1.0 is not allowed"),
         ("summaries dyadic=maybe", "dyadic = 'maybe' is not allowed"),
-        ("summaries draws=0", "draws = 0 is not allowed"),
+        ("summaries seeds=0", "seeds = 0 is not allowed"),
+        ("summaries luck=3", "'luck' is not allowed: it is called 'seed'"),
+        ("summaries draws=2", "'draws' is not allowed: it is called 'seeds'"),
         ("HighPassFilter epsilon=0", "need a finite epsilon > 0"),
     ],
 )

@@ -163,7 +163,7 @@ def used(page, root, tmp_path):
     assert box.input_value() == "0.25" and not wrong.is_visible()
 
     root.locator("button", has_text="Draw again").click()
-    settled(page, root, "luck=1")
+    settled(page, root, "seed=1")
     root.get_by_label("Copy the export command").click()
     assert page.evaluate("navigator.clipboard.readText()") == command(root)
 

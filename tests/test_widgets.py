@@ -36,9 +36,9 @@ def opened(name):
     return getattr(widgets, name)()
 
 
-def moved(shown, rest=False, bands=False, luck=0, **values):
+def moved(shown, rest=False, bands=False, seed=0, **values):
     """What a page says when a slider moves."""
-    told = dict(kind="set", seq=shown._seq + 1, values=values, luck=luck, bands=bands)
+    told = dict(kind="set", seq=shown._seq + 1, values=values, seed=seed, bands=bands)
     shown._heard(None, told | dict(rest=rest), [])
     return shown.view
 
@@ -68,13 +68,13 @@ def test_a_panel_opens_with_all_that_there_is_to_see(name):
     drawn = {line["name"] for c in view["charts"] for line in c.get("lines", ())}
     assert "truth" in drawn or any(c["kind"] == "cells" for c in view["charts"])
     assert all(c["title"] for c in view["charts"])
-    assert shown.scene.luck and shown.scene.words.endswith(".")
+    assert shown.scene.noise_note and shown.scene.words.endswith(".")
 
 
 @each
 def test_the_line_of_code_makes_the_very_release(name):
     shown = opened(name)
-    shown.set(epsilon=0.4, luck=3)
+    shown.set(epsilon=0.4, seed=3)
     told = {}
     exec(shown.view["code"], told)
     alike(told["release"], shown.release)
@@ -85,7 +85,7 @@ def test_the_line_of_code_makes_the_very_release(name):
 def test_the_command_makes_the_very_rows(name):
     shown = opened(name)
     switch = next(c.name for c in shown.scene.controls if c.kind == "switch")
-    shown.set(epsilon=0.4, luck=3, draws=2, **{switch: not shown.values[switch]})
+    shown.set(epsilon=0.4, seed=3, seeds=2, **{switch: not shown.values[switch]})
     _, export, which, *words = shlex.split(shown.view["commands"][0])
     assert (export, which) == ("export", name) and len(words) == 4
     pd.testing.assert_frame_equal(widgets.from_words(which, words).rows, shown.rows)
@@ -124,6 +124,8 @@ def test_what_is_out_of_range_is_a_sentence_in_place(name):
         shown.set(epsilon=float("nan"))
     with pytest.raises(ValueError, match="no control 'espilon'"):
         shown.set(espilon=1.0)
+    with pytest.raises(ValueError, match="'luck' is not allowed: it is called 'seed'"):
+        shown.set(luck=1)
     assert shown.values["epsilon"] == 1.0
 
 
@@ -145,9 +147,9 @@ def test_noise_is_simulated_and_stays_so(name, tmp_path):
     assert shown.release.simulated
     with pytest.raises(ValueError, match="replayed|never saved"):
         shown.release.save(tmp_path / "leak.parquet")
-    luck = shown.rows.value.to_numpy()
-    shown.set(luck=1)
-    assert not np.array_equal(shown.rows.value.to_numpy(), luck)
+    noise = shown.rows.value.to_numpy()
+    shown.set(seed=1)
+    assert not np.array_equal(shown.rows.value.to_numpy(), noise)
 
 
 @each
@@ -183,15 +185,15 @@ def test_a_panel_is_exported_by_the_code_of_the_batch(name, tmp_path):
 def test_bands_are_drawn_over_repetitions():
     shown = widgets.summaries()
     assert not any("low" in line for c in shown.view["charts"] for line in c["lines"])
-    shown.set(draws=3)
+    shown.set(seeds=3)
     line = shown.view["charts"][0]["lines"][0]
     assert all(a < b < c for a, b, c in zip(line["low"], line["y"], line["high"], strict=True))
     assert shown.rows.seed.nunique() == 3
-    with pytest.raises(ValueError, match="draws = 0 is not allowed"):
-        shown.set(draws=0)
+    with pytest.raises(ValueError, match="seeds = 0 is not allowed"):
+        shown.set(seeds=0)
 
 
-def test_sliders_change_the_parameter_and_not_the_luck():
+def test_sliders_change_the_parameter_and_not_the_noise():
     shown, noise = widgets.summaries(by="cut", theta=0.5), {}
     table = scenes.loaded(shown.scene.setup(shown.values).dataset)
     for key, told in {
@@ -208,7 +210,7 @@ def test_sliders_change_the_parameter_and_not_the_luck():
     assert len(both) > 90_000 and (noise["θ"][both] == noise["a"][both]).all()
     both = noise["ε"].index.intersection(noise["a"].index)
     assert np.corrcoef(noise["ε"][both], noise["a"][both])[0, 1] > 0.999
-    shown.set(luck=1)
+    shown.set(seed=1)
     again = shown.release.estimate
     at = np.isin(again.keys, noise["a"].index)
     other = pd.Series(again.values[at], again.keys[at])
@@ -228,7 +230,7 @@ def test_a_filter_and_a_sample_are_what_their_settings_say():
 
 
 def test_closed_forms_foresee_what_is_drawn():
-    shown = widgets.summaries(by="cut", theta=30.0, draws=12)
+    shown = widgets.summaries(by="cut", theta=30.0, seeds=12)
     theory = shown.scene.panels(shown.values, shown.rows)[0].theory[0][1]
     errors = shown.rows[shown.rows.panel == "error"].groupby("query_size").value.mean()
     assert np.allclose(theory(errors.index.to_numpy(float)), errors, rtol=0.12)
@@ -273,7 +275,7 @@ def test_work_is_exact_elsewhere_and_the_same():
     moved(shown, rest=True, bands=True, epsilon=0.3)
     view = settled(shown)
     assert view["exact"] and view["bands"] and shown.progress == {}
-    here = widgets.summaries(epsilon=0.3, draws=panels.DRAWS)
+    here = widgets.summaries(epsilon=0.3, seeds=panels.SEEDS)
     pd.testing.assert_frame_equal(here.rows, shown.rows)
 
 
@@ -295,7 +297,7 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
         time.sleep(0.05)
     time.sleep(0.3)
     shown._heard(None, {"kind": "stop"}, [])
-    assert settled(shown, 30)["note"] == "stopped after 3 of 20 draws"
+    assert settled(shown, 30)["note"] == "stopped after 3 of 20 seeds"
     assert set(shown.rows.seed) == {0, 1, 2} and shown.progress == {}
     moved(shown, rest=True, epsilon=0.4)  # and the next one works
     assert settled(shown)["exact"] and shown.view["note"] == ""
@@ -303,7 +305,7 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
 
 def test_what_a_page_has_moved_past_is_not_shown():
     shown = panels.Panel(Slow())
-    moved(shown, rest=True, bands=True, epsilon=0.3, luck=3)  # which takes ten minutes
+    moved(shown, rest=True, bands=True, epsilon=0.3, seed=3)  # which takes ten minutes
     time.sleep(1.5)
     moved(shown, rest=True, epsilon=0.5)
     assert settled(shown)["exact"] and shown.values["epsilon"] == 0.5
@@ -313,7 +315,7 @@ def test_what_a_page_has_moved_past_is_not_shown():
 def test_moving_from_python_leaves_the_work_that_was_asked_before():
     shown = widgets.summaries()
     moved(shown, rest=True, bands=True, m=10**7)
-    shown.set(epsilon=5.0, m=10**5, draws=1)
+    shown.set(epsilon=5.0, m=10**5, seeds=1)
     time.sleep(1.5)
     assert set(shown.rows.dataset) == {"GaussianSparse(m=100000)"} and shown.progress == {}
     assert shown.view["guarantee"] == "5-DP" and "epsilon=5.0" in shown.view["commands"][0]
@@ -340,20 +342,20 @@ def test_a_worker_that_died_while_it_was_idle_is_replaced():
         os.kill(process, signal.SIGKILL)
     time.sleep(0.5)
     moved(shown, rest=True, bands=True, epsilon=0.3)
-    assert settled(shown)["exact"] and shown.draws == panels.DRAWS
+    assert settled(shown)["exact"] and shown.seeds == panels.SEEDS
 
 
 def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
     first, second = panels.Panel(Slow()), widgets.summaries()
-    moved(first, rest=True, bands=True, luck=3)
+    moved(first, rest=True, bands=True, seed=3)
     time.sleep(1.0)
     moved(second, rest=True, bands=True, epsilon=0.3)
     pool = panels._worker._pool
     second._heard(None, {"kind": "stop"}, [])
     assert panels._worker._pool is pool  # still at work for the first
     first._heard(None, {"kind": "stop"}, [])
-    assert settled(second)["note"] == "stopped after 0 of 20 draws"
-    assert settled(first)["note"] == "stopped after 0 of 20 draws"
+    assert settled(second)["note"] == "stopped after 0 of 20 seeds"
+    assert settled(first)["note"] == "stopped after 0 of 20 seeds"
 
 
 class Broken(Summaries):
@@ -388,8 +390,8 @@ def test_controls_read_what_is_sent_and_typed():
             size.read(bad)
     with pytest.raises(ValueError, match="sides = 3 is not allowed: need one of 1, 2"):
         sides.read(3)
-    told = scenes.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "luck=4"])
-    assert told == dict(dyadic=True, epsilon=1.0, summary="priority", luck=4)
+    told = scenes.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "seed=4"])
+    assert told == dict(dyadic=True, epsilon=1.0, summary="priority", seed=4)
     for bad in ("dyadic=maybe", "nonsense=1", "epsilon", "epsilon=much"):
         with pytest.raises(ValueError, match="is not allowed"):
             scenes.typed(Summaries(), [bad])

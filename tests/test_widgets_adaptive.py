@@ -76,7 +76,7 @@ def made(shown):
 
 @pytest.mark.parametrize("name", [IMPROVED, TREE])
 def test_the_map_is_the_leaves_and_the_error_that_of_all_boxes(name):
-    shown = widgets.adaptive(mechanism=name, luck=5)
+    shown = widgets.adaptive(mechanism=name, seed=5)
     leaves, data = made(shown).estimate, Towns().load()
     told, drawn = leaves.nodes(), part(shown, "release")
     assert len(drawn) == len(leaves) <= MOST
@@ -236,10 +236,10 @@ def test_facts_are_those_of_the_mechanism():
 
 
 def test_only_the_first_of_many_draws_is_mapped():
-    shown = widgets.adaptive(draws=3, luck=2)
+    shown = widgets.adaptive(seeds=3, seed=2)
     charts = shown.view["charts"]
     assert [len(c["boxes"][0]) for c in charts[:2]] == [
-        1 + len(part(widgets.adaptive(luck=2), panel)) for panel in ("truth", "release")
+        1 + len(part(widgets.adaptive(seed=2), panel)) for panel in ("truth", "release")
     ]
     assert "low" in charts[2]["lines"][0] and shown.rows.seed.nunique() == 3
     assert charts[0]["limits"] == charts[1]["limits"]
@@ -257,7 +257,7 @@ def test_the_truth_has_its_colours_whatever_is_released():
     plots.close(fig)
 
 
-def test_luck_is_kept_as_far_as_the_panel_says(monkeypatch):
+def test_noise_is_kept_as_far_as_the_panel_says(monkeypatch):
     drawn, add = [], laws.TwoSidedGeometric.add
 
     def kept(self, out, words):

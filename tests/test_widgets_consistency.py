@@ -177,7 +177,7 @@ def test_closed_forms_are_drawn_where_there_are_any():
     assert mark is None
 
 
-def test_switches_and_the_range_size_keep_the_luck():
+def test_switches_and_the_range_size_keep_the_noise():
     _, _, first, _ = drawn()
     for told in ({"consistent": False}, {"nonnegative": False}, {"size": 1024}):
         _, _, other, _ = drawn(**told)
@@ -230,7 +230,7 @@ def test_what_cannot_be_is_told_in_the_mechanisms_words():
     ):
         with pytest.raises(ValueError) as wanted:
             made()
-        asked = dict(kind="set", seq=1, luck=0, bands=False, rest=False)
+        asked = dict(kind="set", seq=1, seed=0, bands=False, rest=False)
         shown._heard(None, asked | dict(values=default | told), [])
         assert shown.view["error"] == str(wanted.value)
         assert shown.view["charts"] == charts
@@ -253,6 +253,6 @@ def test_a_legend_says_in_words_what_a_tilde_means_and_keeps_its_look():
 
 def test_counts_are_those_of_the_first_of_many_draws():
     for told in ({}, SORTED):
-        shown = widgets.consistency(draws=2, luck=5, **told)
-        charts, once = shown.view["charts"], widgets.consistency(luck=5, **told).view["charts"]
+        shown = widgets.consistency(seeds=2, seed=5, **told)
+        charts, once = shown.view["charts"], widgets.consistency(seed=5, **told).view["charts"]
         assert charts[1:] == once[1:] and "low" in charts[0]["lines"][0]

@@ -79,7 +79,7 @@ def test_users_are_cut_where_it_says(name, kept):
     assert dict(p.view["facts"])["counted"].startswith(f"{counted:,} of 6,000 records")
 
 
-def test_other_settings_of_l_have_the_same_luck():
+def test_other_settings_of_l_have_the_same_noise():
     p = panel(mechanism="HPA", l=7, d=2, popularity_share=0.2)
     data = p.scene.setup(p.values).dataset.load()
     error = shown(p, "error", "HPA")
@@ -147,7 +147,7 @@ def test_the_l_of_least_error_and_the_one_suggested():
 )
 def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
     p = panel()
-    told = dict(kind="set", seq=1, values=values, luck=0, bands=False, rest=False)
+    told = dict(kind="set", seq=1, values=values, seed=0, bands=False, rest=False)
     p._heard(None, told, [])
     assert words in p.view["error"]
     with pytest.raises(ValueError) as refused:
@@ -167,7 +167,7 @@ def alike(a, b):
     return np.corrcoef(a[0], b[0])[0, 1]
 
 
-def test_luck_is_kept_as_the_panel_says():
+def test_noise_is_kept_as_the_panel_says():
     at = noise()
     assert alike(at, noise(epsilon=0.5)) > 0.99
     assert alike(at, noise(l=50)) > 0.99
@@ -212,7 +212,7 @@ def test_exact_errors_of_private_records_are_refused_and_of_none_are_zero():
 
 
 def test_charts_name_what_is_kept_and_show_counts_of_one_draw():
-    p = panel(mechanism="LPA", draws=2)
+    p = panel(mechanism="LPA", seeds=2)
     error, counts, *_ = p.view["charts"]
     assert error["x"]["label"] == "records kept of a user, l or M"
     assert counts == panel(mechanism="LPA").view["charts"][1] and "low" in error["lines"][0]

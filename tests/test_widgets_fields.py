@@ -126,16 +126,16 @@ def test_what_has_no_control_is_told(cls):
 
 @every
 def test_the_command_finds_it_by_its_name(cls):
-    shown = widgets.panel(cls, epsilon=2.0, luck=1)
+    shown = widgets.panel(cls, epsilon=2.0, seed=1)
     _, export, name, *words = shlex.split(shown.view["commands"][0])
-    assert (export, name) == ("export", cls.__name__) and words == ["epsilon=2.0", "luck=1"]
+    assert (export, name) == ("export", cls.__name__) and words == ["epsilon=2.0", "seed=1"]
     pd.testing.assert_frame_equal(widgets.from_words(name, words).rows, shown.rows)
 
 
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 def test_a_picture_is_drawn_while_one_drags(cls):
     shown = widgets.panel(cls)
-    told = dict(kind="set", values={"epsilon": 1.5}, luck=0, bands=False)
+    told = dict(kind="set", values={"epsilon": 1.5}, seed=0, bands=False)
     shown._heard(None, told | dict(seq=1, rest=False), [])
     assert not shown.view["error"] and shown.view["seq"] == 1 and shown.values["epsilon"] == 1.5
     for c in shown.spec["controls"]:  # a list shows what is set, None and bases too
@@ -146,7 +146,7 @@ def test_a_picture_is_drawn_while_one_drags(cls):
 
 
 def test_numbers_on_the_screen_are_those_of_the_release():
-    shown = widgets.panel(ThresholdSampling, tau=25.0, luck=4)
+    shown = widgets.panel(ThresholdSampling, tau=25.0, seed=4)
     table = TINY.load()
     release = ThresholdSampling(DP(1.0), tau=25.0)(table, Aligned(4))
     errors = shown.rows[shown.rows.panel == "ranges"].set_index("query_size").value
@@ -161,7 +161,7 @@ def test_numbers_on_the_screen_are_those_of_the_release():
 
 def test_counts_are_those_of_the_first_of_many_draws():
     for cls in (PrioritySampling, mechanisms.SRA, LaplaceQueries, mechanisms.PrivTree):
-        many, one = (widgets.panel(cls, draws=n).view["charts"] for n in (2, 1))
+        many, one = (widgets.panel(cls, seeds=n).view["charts"] for n in (2, 1))
         same = [a["title"] for a, b in zip(many, one, strict=True) if a == b]
         assert (
             len(same) == 1
@@ -171,7 +171,7 @@ def test_counts_are_those_of_the_first_of_many_draws():
 
 
 def test_closed_forms_foresee_what_is_drawn():
-    shown = widgets.panel(ThresholdSampling, epsilon=0.5, draws=20)
+    shown = widgets.panel(ThresholdSampling, epsilon=0.5, seeds=20)
     words, law = shown.scene.panels(shown.values, shown.rows)[0].theory
     errors = shown.rows[shown.rows.panel == "ranges"].groupby("query_size").value.mean()
     assert words == "expected"
@@ -293,7 +293,7 @@ class Rounded:
     step: float = parameter(2.0, 0, 100, strict=True, unit="counts", doc="of the grid")
     cut: float | None = parameter(None, 0, unit="counts", doc="released from here on")
     loud: bool = True
-    draws: int = 3
+    seeds: int = 3
     takes: ClassVar[type] = SparseTable
 
     def __call__(self, table, rng=None):
@@ -331,7 +331,7 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
     assert names == ["epsilon", "step", "set_cut", "cut", "loud"]
     assert control(shown, "loud").kind == "switch" and control(shown, "step").unit == "counts"
     assert shown.view["commands"] == []  # the command line does not know it
-    assert ["as they are", "draws = 3"] in shown.view["facts"]
+    assert ["as they are", "seeds = 3"] in shown.view["facts"]
     kept = figures.load(shown.save(tmp_path))
     assert "Rounded(" in kept.manifest["command"] and len(kept.rows) == len(shown.rows)
     with pytest.raises(ValueError, match="Rounded.step = 101.0 is not allowed"):
@@ -340,13 +340,13 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
 
 def test_it_is_drawn_by_the_worker_too(rounded):
     shown = widgets.panel(rounded)
-    told = dict(kind="set", seq=1, values={"epsilon": 0.5}, luck=0, bands=True, rest=True)
+    told = dict(kind="set", seq=1, values={"epsilon": 0.5}, seed=0, bands=True, rest=True)
     shown._heard(None, told, [])
     end = time.time() + 60
     while not shown.view["exact"] and time.time() < end:
         time.sleep(0.05)
     assert not shown.view["error"] and shown.rows.seed.nunique() == 20
-    here = widgets.panel(rounded, epsilon=0.5, draws=20)
+    here = widgets.panel(rounded, epsilon=0.5, seeds=20)
     pd.testing.assert_frame_equal(here.rows, shown.rows)
     assert type(shown.release.mechanism) is rounded
 
@@ -516,7 +516,7 @@ def test_looking_costs_every_time_and_advice_nothing():
     assert (
         told.startswith("1: ε = 0.3, δ = 1e-06; 2: ε = 0.6") and "10: ε = 3, δ = 1e-05" in told
     )
-    assert shown.spec["luck"] == ""  # and no button to draw again
+    assert shown.spec["noise_note"] == ""  # and no button to draw again
     assert {"stability histogram"} & set(shown.scene.advice(shown.values).to_frame().summary)
 
 
@@ -573,7 +573,7 @@ def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
     }
     it = pickle.loads(pickle.dumps(shown.scene))
     assert it == shown.scene and np.prod([len(s) for s in it.grid.values()]) <= 200
-    told = dict(kind="set", values={"believed": True}, luck=0, bands=False, seq=1, rest=False)
+    told = dict(kind="set", values={"believed": True}, seed=0, bands=False, seq=1, rest=False)
     shown._heard(None, told, [])
     assert not shown.view["error"]
     assert "trees aside" in shown.view["facts"][0][0] and not shown.view["exact"]

@@ -168,7 +168,7 @@ def likeness(one, other):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_sliders_keep_the_luck_that_they_say(seed):
+def test_sliders_keep_the_noise_that_they_say(seed):
     kept = noise_of(seed)
     for values in (dict(alpha=10.0), dict(prior=False), dict(records=20_000)):
         np.testing.assert_allclose(noise_of(seed, **values), kept, atol=1e-9)
@@ -241,8 +241,8 @@ def test_questions_that_nobody_waits_for_are_refused_before_data_is_loaded(monke
 
 
 def test_answers_are_those_of_the_first_of_many_draws():
-    charts = widgets.history(draws=2, luck=3, **FEW).view["charts"]
-    assert charts[2:] == widgets.history(luck=3, **FEW).view["charts"][2:]
+    charts = widgets.history(seeds=2, seed=3, **FEW).view["charts"]
+    assert charts[2:] == widgets.history(seed=3, **FEW).view["charts"][2:]
     assert "low" in charts[0]["lines"][0]
 
 

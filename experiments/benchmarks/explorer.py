@@ -29,7 +29,7 @@ stops = next(c.stops for c in shown.scene.controls if c.name == "epsilon")
 spent = []
 for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
     begun = time.perf_counter()
-    told = dict(kind="set", seq=seq, values=dict(epsilon=epsilon), luck=0, bands=False, rest=False)
+    told = dict(kind="set", seq=seq, values=dict(epsilon=epsilon), seed=0, bands=False, rest=False)
     shown._heard(None, told, [])
     json.dumps(shown.view)
     spent.append(time.perf_counter() - begun)

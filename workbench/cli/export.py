@@ -26,8 +26,8 @@ def export(
 ) -> None:
     """Write a panel's figure as PDF, SVG and PNG, with its rows and manifest.
 
-    The same code draws it as the Export button. Noise is simulated: `luck` is its seed, `draws` how
-    many repetitions stand behind a band.
+    The same code draws it as the Export button. Noise is simulated: `seed` replays it, and `seeds`
+    says how many releases stand behind a band, by seed, seed + 1, …
     """
     from workbench import widgets
 

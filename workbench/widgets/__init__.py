@@ -102,7 +102,7 @@ def everything() -> list[Panel]:
 
 
 def from_words(name: str, words: Sequence[str]) -> Panel:
-    """A panel by its name, at settings as they are typed: `name=value` each, `luck` and `draws` too."""
+    """A panel by its name, at settings as they are typed: `name=value` each, `seed` and `seeds` too."""
     from workbench import mechanisms
 
     known = {cls.__name__: cls for cls in mechanisms.ALL}

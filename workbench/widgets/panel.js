@@ -316,14 +316,14 @@ function copied(text, what, name = what) {
 
 function render({ model, el }) {
   const spec = model.get("spec"), first = model.get("view"), fixed = !!spec.fixed;
-  const state = { values: { ...first.values }, luck: first.luck, bands: first.bands, rough: false };
+  const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false };
   let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null;
   const kept = new Map();
 
   function ask(rest) {
     follow();
     state.rough = !rest;
-    const told = { kind: "set", seq: ++seq, values: { ...state.values }, luck: state.luck, bands: state.bands, rest };
+    const told = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands, rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = told; return; }
     send(told);
   }
@@ -337,7 +337,7 @@ function render({ model, el }) {
 
   const controls = spec.controls.map((c) => control(c, state, ask, fixed));
   const follow = () => controls.forEach((c) => c.follow());
-  const again = make("button", { type: "button", onclick: () => { state.luck += state.bands ? spec.draws : 1; ask(true); }, title: "Other noise, from another seed" }, "Draw again");
+  const again = make("button", { type: "button", onclick: () => { state.seed += state.bands ? spec.seeds : 1; ask(true); }, title: "Other noise, from another seed" }, "Draw again");
   const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
   const pin = make("button", { type: "button", "aria-pressed": "false", title: "Keep these curves, pale, to compare" }, "Pin");
   pin.addEventListener("click", () => {
@@ -347,11 +347,11 @@ function render({ model, el }) {
   });
   const stop = make("button", { type: "button", class: "wb-stop", disabled: true, onclick: () => model.send({ kind: "stop" }) }, "Stop");
   const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!model.get("view").error) said.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
-  const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "draws done" });
+  const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "seeds done" });
   const said = make("span", { class: "wb-said", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
-  const chance = spec.luck ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.draws} draws`)] : [];
+  const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.seeds} seeds`)] : [];
   const tools = fixed ? [pin] : [...chance, pin, stop, save];
   const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...controls, make("div", { class: "wb-tools" }, ...tools));
   const status = make("div", { class: "wb-status" }, bar, said);
@@ -390,7 +390,7 @@ function render({ model, el }) {
     facts.replaceChildren(
       make("dl", {}, make("div", {}, make("dt", {}, "guarantee"), guarantee), ...view.facts.map(line)),
       ...(view.ledger.length ? [ledger] : []),
-      make("p", { class: "wb-luck" }, spec.luck),
+      make("p", { class: "wb-noise" }, spec.noise_note),
       copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)));
     for (const [kind, i] of held) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
     if (view.note) said.textContent = view.note;
@@ -416,7 +416,7 @@ function render({ model, el }) {
     const told = model.get("progress") ?? {}, on = told.of !== undefined;
     stop.disabled = !on;
     bar.hidden = !on;
-    if (on) { bar.value = told.done / told.of; said.textContent = `exact: ${told.done} of ${told.of} draws`; }
+    if (on) { bar.value = told.done / told.of; said.textContent = `exact: ${told.done} of ${told.of} seeds`; }
   }
 
   function saved(told, buffers) {

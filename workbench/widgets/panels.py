@@ -34,7 +34,7 @@ from workbench.widgets.chart import charts
 from workbench.widgets.controls import as_told
 from workbench.widgets.scenes import Scene, Seen
 
-DRAWS = 20  # repetitions behind a band
+SEEDS = 20  # releases behind a band
 SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
 HERE = Path(__file__).parent
 SIMULATED = "simulated: the seed replays this noise, so it is never to be published"
@@ -56,7 +56,7 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, scene: Scene, **values: Any):
         self.scene = scene
         self.values = {c.name: c.value for c in scene.controls}
-        self.seed, self.draws = 0, 1
+        self.seed, self.seeds = 0, 1
         self.rows, self.release = pd.DataFrame(), None
         self._lock, self._stopped = threading.RLock(), threading.Event()
         self._seq = 0  # the last question of the page that was taken up
@@ -64,24 +64,25 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._heard)
         self.set(**values)
 
-    def set(self, *, luck: int | None = None, draws: int | None = None, **values: Any) -> None:
-        """Move sliders to `values` and draw exactly; `draws` repetitions make a band."""
+    def set(self, *, seed: int | None = None, seeds: int | None = None, **values: Any) -> None:
+        """Move sliders to `values` and draw exactly; several `seeds`, from `seed` on, make a band."""
         with self._lock:
             self._move_on()
             told = self._read(values)
-            seed = self.seed if luck is None else luck
-            draws = self.draws if draws is None else draws
-            for name, x, least in (("luck", seed, 0), ("draws", draws, 1)):
+            seed = self.seed if seed is None else seed
+            seeds = self.seeds if seeds is None else seeds
+            for name, x, least in (("seed", seed, 0), ("seeds", seeds, 1)):
                 if not isinstance(x, int) or x < least:
                     raise ValueError(
                         f"{name} = {x!r} is not allowed: need a whole number >= {least}"
                     )
-            done = [scenes.draw(self.scene, told, seed + i, True) for i in range(draws)]
+            done = [scenes.draw(self.scene, told, seed + i, True) for i in range(seeds)]
             self._show(told, seed, done, exact=True)
 
     def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         known = {c.name: c for c in self.scene.controls}
         for name in values:
+            scenes.refuse_renamed(name)
             if name not in known:
                 raise ValueError(f"no control {name!r}; there are: {', '.join(known)}")
         return self.values | {name: known[name].read(x) for name, x in values.items()}
@@ -89,7 +90,7 @@ class Panel(anywidget.AnyWidget):
     def _show(self, values: dict, seed: int, done: list, exact: bool, note: str = "") -> None:
         """All that is said of the screen, at once: settings, draws, rows and release are of one."""
         view = seen(self.scene, values, seed, done)
-        self.values, self.seed, self.draws = values, seed, len(done)
+        self.values, self.seed, self.seeds = values, seed, len(done)
         self.rows, self.release = joined(done), done[0][1]
         self.view = view | dict(exact=exact, seq=self._seq, note=note)
 
@@ -134,34 +135,34 @@ class Panel(anywidget.AnyWidget):
     def _moved(self, told: dict[str, Any]) -> None:
         with self._lock:
             self._seq, stopped = int(told["seq"]), self._move_on()
-            values, seed = self._read(told["values"]), int(told["luck"])
+            values, seed = self._read(told["values"]), int(told["seed"])
             begun = time.perf_counter()
             self._show(values, seed, [scenes.draw(self.scene, values, seed, False)], False)
             spent = time.perf_counter() - begun
         if not told["rest"]:
             return
-        draws = DRAWS if told["bands"] else 1
-        if draws == 1 and spent < SOON:
-            return self._refine(values, seed, draws, stopped, scenes.draw)
+        seeds = SEEDS if told["bands"] else 1
+        if seeds == 1 and spent < SOON:
+            return self._refine(values, seed, seeds, stopped, scenes.draw)
         draw = partial(_worker.draw, self, stopped)
-        work = partial(self._refine, values, seed, draws, stopped, draw)
+        work = partial(self._refine, values, seed, seeds, stopped, draw)
         threading.Thread(target=self._answer, args=(work, stopped), daemon=True).start()
 
-    def _refine(self, values: dict, seed: int, draws: int, stopped, draw: Callable) -> None:
+    def _refine(self, values: dict, seed: int, seeds: int, stopped, draw: Callable) -> None:
         """The exact picture, unless the page has moved on; so far as it is there when stopped."""
         done = []
         with suppress(_Ended):
-            while len(done) < draws:
+            while len(done) < seeds:
                 with self._lock:
                     if stopped.is_set():
                         break
-                    self.progress = dict(done=len(done), of=draws)
+                    self.progress = dict(done=len(done), of=seeds)
                 done.append(draw(self.scene, values, seed + len(done), True))
         with self._lock:
             if self._stopped is not stopped:
                 return
             self.progress = {}
-            note = f"stopped after {len(done)} of {draws} draws" * (len(done) < draws)
+            note = f"stopped after {len(done)} of {seeds} seeds" * (len(done) < seeds)
             if done:
                 self._show(values, seed, done, True, note)
             else:
@@ -197,7 +198,7 @@ class Panel(anywidget.AnyWidget):
             )
 
     def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
-        told = scenes.command(self.scene, self.values, self.seed, self.draws)
+        told = scenes.command(self.scene, self.values, self.seed, self.seeds)
         told = told or self.view["code"]
         name = stem or f"{self.scene.name}_{sha256(told.encode()).hexdigest()[:6]}"
         title = title or self.scene.title
@@ -221,8 +222,10 @@ class Panel(anywidget.AnyWidget):
 
 def about(scene: Scene) -> dict[str, Any]:
     """What a page needs to know of a scene, once."""
-    told = dict(name=scene.name, title=scene.title, words=scene.words, luck=scene.luck)
-    return told | dict(controls=[c.told() for c in scene.controls], draws=DRAWS)
+    told = dict(
+        name=scene.name, title=scene.title, words=scene.words, noise_note=scene.noise_note
+    )
+    return told | dict(controls=[c.told() for c in scene.controls], seeds=SEEDS)
 
 
 def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
@@ -232,8 +235,8 @@ def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
 
 def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]]) -> dict:
     """What a page shows of some draws of one setting; facts and guarantee are the first's."""
-    (first, release), rows, draws = done[0], joined(done), len(done)
-    commands, facts = [scenes.command(scene, values, seed, draws), *first.commands], []
+    (first, release), rows, seeds = done[0], joined(done), len(done)
+    commands, facts = [scenes.command(scene, values, seed, seeds), *first.commands], []
     paid = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
     if release is not None:
         held, of = len(release.estimate), getattr(release.estimate.domain, "size", 0)
@@ -253,8 +256,8 @@ def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]
             commands.append(f"workbench release YOUR.csv … {told}")
     return paid | dict(
         values={c.name: as_told(values[c.name]) for c in scene.controls},
-        luck=seed,
-        bands=draws > 1,
+        seed=seed,
+        bands=seeds > 1,
         charts=charts(rows, scene.panels(values, rows)),
         facts=facts + [*map(list, first.facts)],
         code=first.code or scenes.code(scene, values, seed),

@@ -19,8 +19,9 @@ from workbench.table import PUBLIC
 from workbench.widgets.controls import Control
 
 Values = Mapping[str, Any]  # a setting of every control, by its name
-LUCK = Control("luck", 0, (0, 1), doc="seed of the noise")
-DRAWS = Control("draws", 1, (1, 20), doc="repetitions, with seeds luck, luck + 1, …")
+SEED = Control("seed", 0, (0, 1), doc="of the noise")
+SEEDS = Control("seeds", 1, (1, 20), doc="how many releases are drawn, by seed, seed + 1, …")
+RENAMED = {"luck": "seed", "draws": "seeds"}
 
 
 class Setup(NamedTuple):
@@ -48,14 +49,14 @@ class Scene(Protocol):
     """One panel of the explorer. A frozen value: workers and files are sent its text.
 
     `grid` says which settings a file that has no kernel can show; all others stay as they are. A
-    scene without `luck` draws nothing at random; one that says `by_name = False` is not exported by
-    its name.
+    scene without `noise_note` draws nothing at random; one that says `by_name = False` is not
+    exported by its name.
     """
 
     name: str
     title: str
     words: str
-    luck: str
+    noise_note: str
     controls: tuple[Control, ...]
     grid: Mapping[str, tuple]
 
@@ -136,7 +137,7 @@ def _rooms(x: Any) -> Iterator[tuple[str, str]]:
         yield from _rooms(getattr(x, f.name))
 
 
-def command(scene: Scene, values: Values, seed: int, draws: int) -> str:
+def command(scene: Scene, values: Values, seed: int, seeds: int) -> str:
     """What to type to get the figure on the screen as files; nothing if no words do."""
     if not getattr(scene, "by_name", True):
         return ""
@@ -144,7 +145,7 @@ def command(scene: Scene, values: Values, seed: int, draws: int) -> str:
     for control in scene.controls:
         if (x := values[control.name]) != control.value or type(x) is not type(control.value):
             words.append(f"{control.name}={_word(x)}")
-    words += [f"luck={seed}"] * (seed != 0) + [f"draws={draws}"] * (draws != 1)
+    words += [f"seed={seed}"] * (seed != 0) + [f"seeds={seeds}"] * (seeds != 1)
     return " ".join(words)
 
 
@@ -161,14 +162,21 @@ def _word(x: Any) -> str:
 
 def typed(scene: Scene, words: Sequence[str]) -> dict[str, Any]:
     """Settings as they are typed, `name=value` each; a ValueError names what is wrong."""
-    known, told = {c.name: c for c in scene.controls} | {"luck": LUCK, "draws": DRAWS}, {}
+    known, told = {c.name: c for c in scene.controls} | {"seed": SEED, "seeds": SEEDS}, {}
     for word in words:
         name, equals, text = word.partition("=")
+        refuse_renamed(name)
         if not equals or name not in known:
             names = ", ".join(known)
             raise ValueError(f"{word!r} is not allowed: need name=value, a name out of {names}")
         told[name] = known[name].read(_read(known[name], text))
     return told
+
+
+def refuse_renamed(name: str) -> None:
+    """A ValueError for a setting that had another name."""
+    if name in RENAMED:
+        raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
 
 
 def _read(control: Control, text: str) -> Any:

@@ -57,7 +57,7 @@ class Adaptive:
         "depth is free; the basic one and direct synthesis divide ε by the depth. Few leaves have "
         "little noise and blur the map, many the other way round."
     )
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "Every level is drawn from a stream of its own. While the same nodes are asked, the threshold "
         "and the discount keep their noise and ε scales it; after the first that are others, and on "
         "the leaves, it is other noise from the same seed."

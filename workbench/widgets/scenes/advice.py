@@ -44,7 +44,7 @@ class Advised:
     name: ClassVar[str] = "advice"
     by_name: ClassVar[bool] = False
     title: ClassVar[str] = "Advice without a look"
-    luck: ClassVar[str] = ""  # nothing is drawn
+    noise_note: ClassVar[str] = ""  # nothing is drawn
 
     @property
     def words(self) -> str:

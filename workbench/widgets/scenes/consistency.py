@@ -60,7 +60,7 @@ class Consistency:
         "Sorted counts, of which only the order is known, are made noisy (S̃), then sorted and rounded "
         "(S̃ᵣ), or replaced by the nearest sequence in order, the isotonic one (S̄)."
     )
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "The range size, consistency, zeroing and the estimator move no noise, and ε scales it: every "
         "node keeps its own (geometric noise is drawn another way once its scale passes 250 counts, "
         "and is other noise there). Another branching is another tree."

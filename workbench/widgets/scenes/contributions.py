@@ -52,7 +52,7 @@ class Contributions:
         "each at random, HPA the l whose items look popular in d records of each; LPA, DFT and GS "
         "count up to M. A small l or M drops records, a large one drowns them in noise."
     )
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "Every item and edge keeps its noise, which ε, l and M scale; once its scale passes 250 "
         "records it is drawn another way, and is other noise. Which records an l drops is drawn anew "
         "from the same seed; consistency keeps all draws."

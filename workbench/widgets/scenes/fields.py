@@ -33,7 +33,7 @@ from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, guessed
-from workbench.widgets.scenes import Seen, Setup, Values, loaded
+from workbench.widgets.scenes import RENAMED, Seen, Setup, Values, loaded
 from workbench.widgets.scenes.summaries import ASKED, Between, foreseen, sizes
 from workbench.workload import (
     Boxes,
@@ -46,7 +46,13 @@ from workbench.workload import (
 
 START = 1.0, 1e-6  # ε and δ of an example
 EPSILONS = 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0  # of a file without a kernel
-TAKEN = ("epsilon", "delta", "luck", "draws")  # names of controls that no field may have
+TAKEN = (
+    "epsilon",
+    "delta",
+    "seed",
+    "seeds",
+    *RENAMED,
+)  # names of controls that no field may have
 QUERIES = {False: 60, True: 400}  # of each size, roughly and exactly
 ATTRIBUTES, HALVED, PARTS, SHOWN, NODES = 4, 6, 64, 400, 2**12
 TRUTH = "truth"
@@ -112,7 +118,7 @@ class Fields:
         own = "" if told.startswith(f"{self.name}(") else f"{told.rstrip('.')}. "
         return f"{own}A slider for each of its fields, with the bounds and units they declare."
 
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "The seed stays while sliders move, and every look has a stream of its own: noise of the same "
         "cells or nodes, drawn by the same law, stays with them, and ε scales it; where a field "
         "changes which they are, or the law, it is drawn anew."

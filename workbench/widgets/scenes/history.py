@@ -61,7 +61,7 @@ class History:
         "alike or, once counts of single attributes are bought for it, that attributes are "
         "independent. A large α trusts the answers, noise and all."
     )
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "Moving α, the prior or the number of people touches no noise. All else scales it, save that "
         "geometric noise is drawn anew where its scale passes 250 tuples. A larger m asks the same "
         "questions and more; another kind, or other attributes, are other questions."

@@ -49,7 +49,7 @@ class Summaries:
         "count/τ; priority sampling keeps exactly as many as you ask for. For the others a size sets "
         "θ or τ: an empty table would release so many cells, and non-empty ones come on top."
     )
-    luck: ClassVar[str] = (
+    noise_note: ClassVar[str] = (
         "Moving θ, τ or the size keeps the noise of every non-empty cell, and ε scales it (once its "
         "scale passes 250 counts it is drawn another way, and is other noise). Which empty cells "
         "survive is drawn anew from the same seed."
