@@ -1,0 +1,135 @@
+"""Do the rows of every figure's quick run stand as they were recorded?
+
+    python tests/rows/check.py RESULTS                          # compare a finished run
+    python tests/rows/check.py RESULTS --accept FIGURE 'why'    # record that figure's rows anew
+
+RESULTS is the folder of `workbench reproduce --results RESULTS`. On the machine that recorded them rows are
+compared bit for bit; on another one, and wherever eigenvectors decide (chen2012), to 10⁻⁹. Times are left
+out. A figure that ran on other data than the recorded one is not compared. The exit code is 1 if a row moved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "recorded.json"
+TOLERANCE = 1e-9
+EIGENVECTORS = "chen2012"
+TIMES = {"seconds", "median_seconds", "machine", "repeated"}  # columns that hold times
+TIMINGS = {
+    "cormode2012_fig4": ["value"],
+    "chen2012_fig5": ["value"],
+}  # figures that measure them
+
+
+def machine() -> dict[str, str]:
+    """What decides the last bits of a floating point result."""
+    return {
+        "processor": _processor(),
+        "python": platform.python_version(),
+        **{name: __import__(name).__version__ for name in ("numpy", "scipy", "numba")},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), "")
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The rows of a figure as text, without times, columns by name."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return rows[sorted(set(rows) - TIMES)]
+
+
+def difference(figure: str, recorded: pd.DataFrame, rows: pd.DataFrame, exact: bool) -> str:
+    """Where the rows differ first, in words; "" if they do not."""
+    rows = rows.drop(columns=TIMINGS.get(figure, []), errors="ignore")
+    recorded = recorded.drop(columns=TIMINGS.get(figure, []), errors="ignore")
+    if list(rows) != list(recorded):
+        return f"columns {sorted(set(rows) ^ set(recorded))} appeared or went"
+    if len(rows) != len(recorded):
+        return f"{len(rows):,} rows, recorded {len(recorded):,}"
+    for name in rows:
+        moved = (rows[name] != recorded[name]).to_numpy()
+        if moved.any() and not exact:
+            moved &= ~_close(rows[name], recorded[name])
+        if moved.any():
+            i = int(moved.argmax())
+            return (
+                f"{int(moved.sum()):,} of {len(rows):,} rows moved in {name!r}, "
+                f"first row {i}: {recorded[name][i]!r} is now {rows[name][i]!r}"
+            )
+    return ""
+
+
+def _close(a: pd.Series, b: pd.Series) -> np.ndarray:
+    x = pd.to_numeric(a, errors="coerce").to_numpy(float)
+    y = pd.to_numeric(b, errors="coerce").to_numpy(float)
+    return np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def compare(results: Path) -> dict[str, str]:
+    """For each recorded figure "same", "not run", "other data", or what moved."""
+    record = json.loads(RECORD.read_text())
+    outcomes = {}
+    for figure, about in record["figures"].items():
+        path = results / "quick" / figure / "rows.csv"
+        if not path.exists():
+            outcomes[figure] = "not run"
+            continue
+        recorded, rows = read(HERE / f"{figure}.csv.xz"), read(path)
+        if _datasets(rows) != _datasets(recorded):
+            outcomes[figure] = "other data"
+            continue
+        exact = about["machine"] == machine() and not figure.startswith(EIGENVECTORS)
+        outcomes[figure] = difference(figure, recorded, rows, exact) or "same"
+    return outcomes
+
+
+def _datasets(rows: pd.DataFrame) -> set[str]:
+    return set(rows["dataset"]) if "dataset" in rows else set()
+
+
+def accept(results: Path, figure: str, why: str) -> None:
+    """Record the rows of a figure anew."""
+    rows = read(results / "quick" / figure / "rows.csv")
+    rows.to_csv(
+        HERE / f"{figure}.csv.xz", index=False, compression={"method": "xz", "preset": 9}
+    )
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"figures": {}}
+    record["figures"][figure] = {"why": why, "machine": machine()}
+    record["figures"] = dict(sorted(record["figures"].items()))
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "results", type=Path, help="the folder of `workbench reproduce --results`"
+    )
+    parser.add_argument("--accept", nargs=2, metavar=("FIGURE", "WHY"), help="record it anew")
+    words = parser.parse_args()
+    if words.accept:
+        accept(words.results, *words.accept)
+        return 0
+    outcomes = compare(words.results)
+    for figure, outcome in outcomes.items():
+        print(f"{figure}: {outcome}")
+    return int(any(x not in ("same", "not run", "other data") for x in outcomes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
