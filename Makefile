@@ -1,11 +1,15 @@
 # Two commands from a fresh clone: `make reproduce` and `make test`. They need python3 and make.
+# Tests come in three sizes: `make test` (minutes), `make test-all` (the rest of what CI runs), `make test-long` (hours).
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 INSTALL := $(PIP) install -c constraints.txt
 
-.PHONY: reproduce test lab explore bench clean
+PYTEST := $(BIN)/python -m pytest --dist loadgroup
+WORKERS ?= auto
+
+.PHONY: reproduce test test-all test-long lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -14,7 +18,13 @@ reproduce: .venv/installed
 test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
-	$(BIN)/python -m pytest
+	$(PYTEST) -n $(WORKERS) -m 'not slow and not long'
+
+test-all: .venv/installed
+	$(PYTEST) -n $(WORKERS) -m 'slow and not long'
+
+test-long: .venv/installed
+	$(PYTEST) -n $(WORKERS) -m long
 
 lab: .venv/installed
 	$(BIN)/workbench lab

@@ -3,9 +3,10 @@
     python tests/rows/check.py RESULTS                          # compare a finished run
     python tests/rows/check.py RESULTS --accept FIGURE 'why'    # record that figure's rows anew
 
-RESULTS is the folder of `workbench reproduce --results RESULTS`. On the machine that recorded them rows are
-compared bit for bit; on another one, and wherever eigenvectors decide (chen2012), to 10⁻⁹. Times are left
-out. A figure that ran on other data than the recorded one is not compared. The exit code is 1 if a row moved.
+RESULTS is the folder of `workbench reproduce --results RESULTS`. On the machine that recorded them
+rows are compared bit for bit; on another one, and wherever eigenvectors decide (chen2012), to 10⁻⁹.
+Times are left out. A figure that ran on other data than the recorded one is not compared. The exit
+code is 1 if a row moved.
 """
 
 from __future__ import annotations
