@@ -22,6 +22,14 @@ def sweep(*mechanisms, seeds=2, **more):
     return Sweep([DATA], mechanisms, [METRIC], seeds=seeds, **more)
 
 
+def test_the_first_dataset_whose_files_are_here_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    missing = datasets.NetTrace()
+    assert experiment.first_available(missing, DATA, missing) is DATA
+    assert experiment.first_available(missing, None) is None
+
+
 def test_resumes_without_running_again(tmp_path):
     first = run(sweep(A), tmp_path)
     assert run(sweep(A), tmp_path).equals(first)  # `seconds` too, so nothing was rerun

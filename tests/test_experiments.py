@@ -2,6 +2,7 @@
 
 import csv
 import inspect
+import pickle
 import re
 from importlib import import_module
 from pathlib import Path
@@ -605,6 +606,17 @@ def test_falling_allows_noise_and_no_rise():
     assert claims.falls(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
     assert claims.falls(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
     assert claims.falls(line([(1, 5.0), (2, 5.0)])).holds is False
+
+
+def test_where_curves_cross_and_lines_on_logarithmic_axes():
+    one = line([(1, 10.0), (10, 10.0), (1000, 10.0)])
+    other = line([(1, 1.0), (10, 1.0), (1000, 100.0)])
+    assert claims.crossing(one, other) == pytest.approx(100)
+    assert np.isnan(claims.crossing(other, one))
+    assert claims.crossing(other / 2, other) == 1
+    law = pickle.loads(pickle.dumps(claims.interpolate_log_log([1, 100], [2, 200])))
+    assert np.allclose(law(np.array([1, 10, 100])), [2, 20, 200])
+    assert np.isnan(law(np.array([0.5, 101]))).all()
 
 
 def test_a_printed_number_has_a_reading_error():

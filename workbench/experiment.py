@@ -40,6 +40,22 @@ class Dataset(Protocol):
         """The private data, with its bound."""
 
 
+def first_available(*datasets: Dataset | None) -> Dataset | None:
+    """The first dataset all of whose files are found here; None if there is none.
+
+    A dataset without `files()` needs none; None stands for nothing and is taken last.
+    """
+    for dataset in datasets:
+        try:
+            files = dataset.files() if hasattr(dataset, "files") else ()
+            for file in files:
+                file.find()
+        except FileNotFoundError:
+            continue
+        return dataset
+    return None
+
+
 _STARTED = time()
 Metric = Callable[[Any, Any], float]
 Estimator = Callable[[Any], Any]  # public in, better public out

@@ -1,148 +1,16 @@
-"""What a paper says its figure shows, as something that can be checked, and what checking found.
-
-A claim's words become numbers before the first run: *about, comparable, alike* = within 1.25× (or
-95 % intervals overlap); *better* = lower with intervals apart at three quarters of the points;
-*much, far, considerably* >= 3×; *orders of magnitude* >= 10×; *uniformly* = at every point.
-"""
+"""Checks that claims share: curves of means over seeds, and whether they lie as a paper says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from math import exp, log
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
-if TYPE_CHECKING:
-    from pandas.io.formats.style import Styler
-
-ALIKE, MUCH, ORDERS = 1.25, 3.0, 10.0
-HOLDS, DIFFERS = "holds", "differs"
-UNDECIDED, UNTESTABLE = "undecided (quick)", "not testable here"
-OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What checking a claim found: `measured` in words with numbers, `why` where it is not plain."""
-
-    id: str
-    says: str
-    outcome: str
-    measured: str = ""
-    why: str = ""
-
-    def __post_init__(self):
-        if self.outcome not in OUTCOMES:
-            raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a check returns: whether the claim holds (None: too few seeds to say) and what was measured.
-
-    `leans` is what an unsettled check counts as when there are no more seeds to come. `testable` is
-    False where the rows lack what the claim is about; `why` then names it.
-    """
-
-    holds: bool | None
-    measured: str
-    why: str = ""
-    leans: bool = False
-    testable: bool = True
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A number, or a range of numbers, as a paper prints it: `low` to `high`, reading error included.
-
-    `at` is its place on the other axis, a number or a name, or `over` the stretch of that axis that
-    it is about (neither: all of it); `value` is the number itself if it is one, `axis` the axis that
-    it lies along.
-    """
-
-    says: str
-    low: float
-    high: float
-    at: float | str | None = None
-    value: float | None = None
-    axis: str = "y"
-    over: tuple[float, float] | None = None
-
-    @classmethod
-    def about(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
-        """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
-
-        >>> Printed.about("around 5 %", 0.05, 0.005)
-        Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
-        """
-        low, high = min(value / ALIKE, value - error), max(value * ALIKE, value + error)
-        return cls(says, low, high, value=value, **place)
-
-    def covers(self, measured: float) -> bool:
-        """Whether a measured number agrees with it."""
-        return bool(self.low <= measured <= self.high)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One sentence about a figure, and the function of the figure's rows that checks it.
-
-    `check` is None where the claim can never be tested here. `why` says why not, or, once a run has
-    shown that the claim differs, why it does.
-    """
-
-    id: str
-    says: str
-    check: Callable[[pd.DataFrame], Finding] | None
-    why: str = ""
-
-    def judge(self, rows: pd.DataFrame, profile: str) -> Verdict:
-        """The verdict; a claim that differs, or that its seeds cannot settle, is a result too."""
-        if self.check is None:
-            return Verdict(self.id, self.says, UNTESTABLE, why=self.why)
-        found = self.check(rows)
-        holds = found.leans if found.holds is None else found.holds
-        if not found.testable:
-            outcome = UNTESTABLE
-        elif found.holds is None and profile == "quick":
-            outcome = UNDECIDED
-        else:
-            outcome = HOLDS if holds else DIFFERS
-        why = found.why or ("" if outcome in (HOLDS, UNDECIDED) else self.why)
-        return Verdict(self.id, self.says, outcome, found.measured, why)
-
-
-def judge(claims: Sequence[Claim], rows: pd.DataFrame, profile: str) -> list[Verdict]:
-    """All verdicts of one figure."""
-    return [claim.judge(rows, profile) for claim in claims]
-
-
-def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Verdicts as a table."""
-    columns = ["id", "says", "outcome", "measured", "why"]
-    return pd.DataFrame([vars(v) for v in verdicts], columns=columns)
-
-
-def table(verdicts: Sequence[Verdict], caption: str = "What the paper says, judged") -> Styler:
-    """Verdicts for a notebook: whole sentences, nothing cut off."""
-    rules = {
-        "th, td": "text-align: left; vertical-align: top",
-        "th:first-child, td:first-child": "white-space: nowrap",
-        "caption": "text-align: left",
-    }
-    styles = [{"selector": where, "props": how} for where, how in rules.items()]
-    return to_frame(verdicts).style.hide().set_caption(caption).set_table_styles(styles)
-
-
-def beside(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
-    """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
-    told = [
-        {"what": what, "the paper prints": point.says, "we measure": found.measured}
-        for what, point, found in lines
-    ]
-    return pd.DataFrame(told).set_index("what")
+from workbench.claims.claim import ALIKE, Finding, Printed
 
 
 def every(parts: Mapping[str, Finding]) -> Finding:
@@ -246,6 +114,44 @@ def agrees(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Findin
     low, high = (number(factor * x) for x in (curve["mean"].min(), curve["mean"].max()))
     measured = (low if low == high else f"{low} … {high}") + unit
     return Finding(True if inside.all() else None if reach.all() else False, measured)
+
+
+def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
+    """Where the curve `one` falls below `other` for good; NaN if it never does.
+
+    Both come from `curve`; between points they are straight lines on logarithmic axes.
+    """
+    gap = (one["mean"] / other["mean"]).map(log)
+    above = [x for x in gap.index if gap[x] >= 0]
+    if not above:
+        return float(gap.index[0])
+    after = gap.index[gap.index > above[-1]]
+    if after.empty:
+        return float("nan")
+    left = above[-1]
+    right = after[0]
+    step = log(right) - log(left)
+    return exp(log(left) + step * gap[left] / (gap[left] - gap[right]))
+
+
+def interpolate_log_log(
+    x: Sequence[float], y: Sequence[float]
+) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
+    """The function through the points (x, y): straight on logarithmic axes, NaN beyond the ends.
+
+    `x` must increase; where a `y` is 0, so is the function up to its neighbours. The function can be
+    pickled.
+
+    >>> interpolate_log_log([1, 100], [1, 10_000])(np.array([10, 1000])).round(6).tolist()
+    [100.0, nan]
+    """
+    with np.errstate(divide="ignore"):
+        return partial(_interpolate, np.log(np.asarray(x, float)), np.log(np.asarray(y, float)))
+
+
+def _interpolate(log_x, log_y, at):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.exp(np.interp(np.log(at), log_x, log_y, np.nan, np.nan))
 
 
 def number(x: float) -> str:
