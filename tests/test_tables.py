@@ -355,6 +355,7 @@ def test_recipes_draw_the_same_everywhere_and_fit_or_refuse():
         lambda d: Subsets.of([[-1]]).on(d),
         lambda d: Boxes([[0]], [[10]]).on(d),
         lambda d: Boxes([[2]], [[1]]),
+        lambda d: Boxes([0, 0, 0], [0, 199, 23]),  # meant as codes 0, 0 … 199 and 0 … 23
         lambda d: RandomSubsets(5).on(Domain(("y",), (99,))).on(d),
     ],
 )

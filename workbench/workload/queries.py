@@ -193,7 +193,7 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Products of half-open intervals of codes, one interval [lo, hi) per attribute."""
+    """Products of half-open intervals of codes, one interval [lo, hi) per attribute, none empty."""
 
     lo: Int[np.ndarray, "queries attributes"]
     hi: Int[np.ndarray, "queries attributes"]
@@ -205,9 +205,13 @@ class Boxes:
             )
         if self.lo.shape != self.hi.shape:
             raise ValueError(f"Boxes.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
-        if (bad := ((self.lo < 0) | (self.hi < self.lo)).any(axis=1)).any():
-            i = int(bad.argmax())
-            raise ValueError(f"box {i} is {self.lo[i]}..{self.hi[i]}: need 0 <= lo <= hi")
+        wrong = (self.lo < 0) | (self.hi <= self.lo)
+        if wrong.any():
+            i, axis = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"box {i} is {self.lo[i]}..{self.hi[i]}: need 0 <= lo < hi, and attribute {axis} has "
+                f"[{self.lo[i, axis]}, {self.hi[i, axis]}); hi is not part of the box"
+            )
 
     def on(self, domain: Domain) -> Boxes:
         """Itself, if every box lies in the domain."""
