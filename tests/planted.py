@@ -79,6 +79,7 @@ MISTAKES = (
         "    stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()\n"
         "    return lambda n: np.frombuffer(stream.update(bytes(8 * n)), np.uint64)\n",
         "    return lambda n: np.frombuffer(STREAM.update(bytes(8 * n)), np.uint64)\n\n\n"
+        "from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes\n"
         "STREAM = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()\n",
         "test_noise.py::test_system_noise_never_repeats_across_a_fork",
         "two workers add the same noise, and the difference of their releases is exact",

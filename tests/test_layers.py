@@ -125,6 +125,12 @@ def test_importing_the_package_loads_nothing_heavy(heavy):
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
+@pytest.mark.parametrize("heavy", ["numba", "cryptography", "matplotlib"])
+def test_importing_a_mechanism_loads_nothing_that_it_does_not_use_yet(heavy):
+    code = f"import sys, workbench.mechanisms; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
 def test_public_names_are_there():
     import workbench
 

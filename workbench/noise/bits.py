@@ -10,7 +10,6 @@ from itertools import count
 from operator import index
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
@@ -26,6 +25,8 @@ def words(rng: np.random.Generator | None) -> Words:
     if rng is not None:
         rng = generator(rng)
         return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
     stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
     return lambda n: np.frombuffer(stream.update(bytes(8 * n)), np.uint64)
 

@@ -1,9 +1,8 @@
 """The loops over products that cannot be arrays, compiled; rows of queries run in parallel."""
 
 import numpy as np
-from numba import prange
 
-from workbench.compiled import njit
+from workbench.compiled import njit, prange
 
 
 @njit(cache=True, nogil=True, parallel=True)
