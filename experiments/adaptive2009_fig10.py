@@ -23,10 +23,10 @@ import pandas as pd
 from experiments import adaptive2009_fig8_9 as fig8_9
 from experiments.adaptive2009_fig8_9 import BASIC, IMPROVED, LOG, NAMES, NEAR, TREE
 from workbench import Trial
-from workbench.claims import Claim, Finding, curve, every
+from workbench.claims import Claim, Finding, all_of, mean_curve
 from workbench.datasets import QueryLogTwin
 from workbench.estimates import Leaves
-from workbench.metrics import found_strings
+from workbench.metrics import match_strings
 from workbench.plots import Panel
 from workbench.records import Records
 
@@ -37,7 +37,7 @@ SEEDS = {"quick": 5, "paper": 3}
 QUERIES = {"quick": 1_000_000, "paper": 90_000_000}
 THINNED = {"quick": 20, "paper": 1}  # surnames
 EPSILON, FREQUENT = 1.0, 500
-LEAST = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+FREQUENCIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LISTED = 32
 
 PAPER: dict = {}  # counts of searches that nobody has
@@ -85,10 +85,10 @@ def _measured(trial: Trial, records: Records, series: str) -> list[pd.DataFrame]
         by_theorem="; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
     )
     for name, prefixes in ((series, True), (ENDED, False))[: 2 if series == IMPROVED else 1]:
-        keys, counts, held = found_strings(records, release.estimate, prefixes)
+        keys, counts, held = match_strings(records, release.estimate, prefixes)
         told = [
             dict(least=n, value=_share(held[counts >= n]), strings=int((counts >= n).sum()))
-            for n in LEAST
+            for n in FREQUENCIES
         ]
         found.append(pd.DataFrame(told).assign(series=name, metric=REAL, **about))
     if trial.seed == 0 and series == IMPROVED:
@@ -99,9 +99,9 @@ def _measured(trial: Trial, records: Records, series: str) -> list[pd.DataFrame]
 def _list(leaves: Leaves, records: Records) -> pd.DataFrame:
     """The first strings that appear so often."""
     texts = records.hierarchy.texts
-    keys, counts, held = found_strings(records, leaves, prefixes=True)
+    keys, counts, held = match_strings(records, leaves, prefixes=True)
     first = np.flatnonzero(counts >= FREQUENT)[:LISTED]  # keys are in order
-    whole, many, _ = found_strings(records, leaves)
+    whole, many, _ = match_strings(records, leaves)
     whole = set(texts(whole[:, many >= FREQUENT]))
     listed = texts(keys[:, first])
     about = dict(string=listed, true=held[first], ended=[text in whole for text in listed])
@@ -121,7 +121,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def listed(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+def frequent_strings(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     """The list, as Figure 10 has it, beside the truth."""
     some = rows[(rows.panel == name) & (rows.metric == LIST)]
     found = some[["string", "value", "true", "ended"]].set_axis(
@@ -130,7 +130,7 @@ def listed(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     return found.astype({"synthetic": int, "in the data": int}).set_index("string")
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many strings appear at least 500 times, and which part of them is real."""
     some = rows[(rows.metric == REAL) & (rows.least == FREQUENT)]
     found = some.groupby(["panel", "series"], sort=False)[["strings", "value"]].mean()
@@ -142,14 +142,14 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 def _real(rows) -> Finding:
     parts = {}
     for name in rows.panel.unique():
-        at = curve(rows, "least", series=IMPROVED, panel=name, metric=REAL).loc[FREQUENT]
+        at = mean_curve(rows, "least", series=IMPROVED, panel=name, metric=REAL).loc[FREQUENT]
         if np.isnan(at["mean"]):
             return Finding(None, "", f"no string of {name} appears so often", testable=False)
         sure = True if at.low >= NEAR else False if at.high < NEAR else None
-        strict = curve(rows, "least", series=ENDED, panel=name, metric=REAL).loc[FREQUENT]
+        strict = mean_curve(rows, "least", series=ENDED, panel=name, metric=REAL).loc[FREQUENT]
         words = f"{at['mean']:.2%}; of those known to end {strict['mean']:.2%}"
-        parts[name] = Finding(sure, words, leans=bool(at["mean"] >= NEAR))
-    return every(parts)
+        parts[name] = Finding(sure, words, if_unsettled=bool(at["mean"] >= NEAR))
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -35,13 +35,22 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from experiments.hay2010_fig6 import at_hand
+from experiments.hay2010_fig6 import first_available
 from workbench import DP, Trial, claims
-from workbench.claims import MUCH, ORDERS, Claim, Finding, better, curve, every, number
+from workbench.claims import (
+    MUCH,
+    ORDERS,
+    Claim,
+    Finding,
+    all_of,
+    check_lower,
+    format_number,
+    mean_curve,
+)
 from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.mechanisms import DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree
 from workbench.metrics import EarthMover
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 from workbench.records import Records
 from workbench.table import PUBLIC
 
@@ -64,15 +73,15 @@ ORDER = [DIRECT, IMPROVED, TREE, RESAMPLE, SECOND]
 DISTANCE, NODE = "EarthMover", "NodeError"
 
 
-def sources(profile: str) -> dict[str, object]:
+def datasets(profile: str) -> dict[str, object]:
     """Commutes by the names of their panels: the real ones, and the twin where it is asked for."""
     twin = CommuteTwin(PEOPLE[profile])
-    if at_hand(OnTheMap().points(), None) is None:
+    if first_available(OnTheMap().points(), None) is None:
         return {TWIN: twin}
     return {REAL: OnTheMap().points()} | ({TWIN: twin} if profile == "paper" else {})
 
 
-def improved(epsilon: float) -> ImprovedAdaptiveHistogram:
+def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
     """The improved histogram; its threshold is the noise on the counts of 16 children.
 
     >>> [improved(epsilon).threshold for epsilon in EPSILONS]
@@ -88,7 +97,7 @@ def mechanisms(name: str, total: int) -> list:
         for e in EPSILONS
         for make in (
             DirectSynthesis(DP(e), depth=DEPTHS[name], records=total),
-            improved(e),
+            improved_histogram(e),
             PrivTree(DP(e)),
         )
     ]
@@ -97,7 +106,7 @@ def mechanisms(name: str, total: int) -> list:
 def rows(profile: str, store) -> pd.DataFrame:
     """Sums down to every level by dataset, series, ε and seed; and the errors at nodes."""
     found = []
-    for name, data in sources(profile).items():
+    for name, data in datasets(profile).items():
         seeds = SEEDS[profile] if name == REAL else min(SEEDS[profile], TWIN_SEEDS)
         records = data.load()
         some = [_others(records, DEPTHS[name], seed) for seed in range(seeds)]
@@ -106,7 +115,7 @@ def rows(profile: str, store) -> pd.DataFrame:
             for mechanism in mechanisms(name, records.total)
             for seed in range(seeds)
         ]
-        law = pd.Series(expected(records, DEPTHS[name]).cumsum(), name="value")
+        law = pd.Series(expected_resampling(records, DEPTHS[name]).cumsum(), name="value")
         law = law.rename_axis("down_to").reset_index()
         some.append(law.assign(series=RESAMPLE, metric="theory", seed=0))
         about = dict(panel=name, dataset=repr(data), truth_public=data.truth_public)
@@ -132,7 +141,7 @@ def _measured(trial: Trial, records: Records, depth: int) -> pd.DataFrame:
     about = dict(mechanism=type(mechanism).__name__, epsilon=mechanism.budget.epsilon)
     theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
     about |= dict(by_theorem=theorems, seed=trial.seed, trial=repr(trial))
-    return named(told.assign(**about, records=made.total))
+    return name_series(told.assign(**about, records=made.total))
 
 
 def _sums(records: Records, made: Records, depth: int) -> pd.DataFrame:
@@ -147,7 +156,7 @@ def _at_nodes(records: Records, made: Records, mechanism: DirectSynthesis) -> pd
         nodes, counts = records.level(level)
         nodes, counts = nodes[:, counts >= scale], counts[counts >= scale]
         if len(counts) >= FEWEST:
-            off = np.abs(made.below(np.full(len(counts), level), nodes) - counts)
+            off = np.abs(made.node_counts(np.full(len(counts), level), nodes) - counts)
             told.append(dict(node_level=level, value=off.mean() / scale, nodes=len(counts)))
     return pd.DataFrame(told, columns=["node_level", "value", "nodes"]).assign(metric=NODE)
 
@@ -166,7 +175,7 @@ def _others(records: Records, depth: int, seed: int) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def expected(records: Records, depth: int) -> np.ndarray:
+def expected_resampling(records: Records, depth: int) -> np.ndarray:
     """What resampling costs at each level on average: Σ over its cells of diameter × E|X − c|.
 
     X is binomial, of n trials and mean c, a whole number: E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
@@ -201,7 +210,7 @@ def _between(law: pd.Series, x):
     return np.interp(x, law.index, law, np.nan, np.nan)
 
 
-def shown(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """With what panels ask for: levels below the root, where nothing is exact; series with their ε."""
     by = [f"{s}, ε = {e:g}" for s, e in zip(rows.series, rows.epsilon, strict=True)]
     return rows.assign(drawn=rows.down_to >= 1, by_epsilon=by)
@@ -209,10 +218,10 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _distance(rows, panel: str, series: str, epsilon: float, metric=DISTANCE):
     where = dict(panel=panel, series=series, epsilon=epsilon, metric=metric)
-    return curve(rows, "down_to", **where)
+    return mean_curve(rows, "down_to", **where)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Sums over all levels, over that of resampling as expected."""
     told = []
     for name in rows.panel.unique():
@@ -225,7 +234,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(told).set_index(["dataset", "ε"])
 
 
-def at_nodes(rows: pd.DataFrame) -> pd.DataFrame:
+def node_errors(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean error of direct synthesis at a node of each level, in scales of its noise."""
     some = rows[rows.metric == NODE]
     told = some.pivot_table("value", ["panel", "epsilon"], "node_level")
@@ -243,12 +252,12 @@ def _can_beat(rows, other: str) -> Finding:
             below = ours["mean"] < theirs["mean"]
             reach = f"lower down to level {below.index[below].max():.0f}" if below.any() else ""
             ratio = (ours["mean"] / theirs["mean"]).iloc[-1]
-            words = f"{number(ratio)}× at ε = {epsilon:g}, {reach or 'lower nowhere'}"
-            parts[words] = better(ours.iloc[-1:], theirs.iloc[-1:]).holds
+            words = f"{format_number(ratio)}× at ε = {epsilon:g}, {reach or 'lower nowhere'}"
+            parts[words] = check_lower(ours.iloc[-1:], theirs.iloc[-1:]).holds
         outcomes = parts.values()
         holds = True if True in outcomes else None if None in outcomes else False
         found[name] = Finding(holds, ", ".join(parts))
-    return every(found)
+    return all_of(found)
 
 
 def _smoothly(rows) -> Finding:
@@ -256,14 +265,14 @@ def _smoothly(rows) -> Finding:
     for name in rows.panel.unique():
         curves = [_distance(rows, name, DIRECT, e).iloc[1:] for e in EPSILONS]
         for less, more, e in zip(curves, curves[1:], EPSILONS[1:], strict=False):
-            step, ratio = better(more, less), less["mean"].iloc[-1] / more["mean"].iloc[-1]
+            step, ratio = check_lower(more, less), less["mean"].iloc[-1] / more["mean"].iloc[-1]
             holds = step.holds and bool(ratio <= ORDERS) if step.holds else step.holds
-            found[f"{name}, to ε = {e:g}"] = Finding(holds, f"{number(ratio)}× less")
-    return every(found)
+            found[f"{name}, to ε = {e:g}"] = Finding(holds, f"{format_number(ratio)}× less")
+    return all_of(found)
 
 
 def _against_a_release(rows) -> Finding:
-    return every(
+    return all_of(
         {
             "beats the stand-in for a second release": _can_beat(rows, SECOND),
             "error falls smoothly": _smoothly(rows),
@@ -274,16 +283,18 @@ def _against_a_release(rows) -> Finding:
 def _of_the_order(rows) -> Finding:
     found, some = {}, rows[rows.metric == NODE]
     for (name, epsilon), part in some.groupby(["panel", "epsilon"], sort=False):
-        error = claims.intervals(part, "node_level")
+        error = claims.confidence_intervals(part, "node_level")
         worst = error["mean"].idxmax()
         high = error.loc[worst]
         holds = (
             False if (error.low > MUCH).any() else True if (error.high <= MUCH).all() else None
         )
-        words = f"{number(high['mean'])} scales at level {worst:.0f}, {number(error['mean'].iloc[-1])}"
+        words = f"{format_number(high['mean'])} scales at level {worst:.0f}, {format_number(error['mean'].iloc[-1])}"
         words += f" at {error.index[-1]:.0f}, the last"
-        found[f"{name}, ε = {epsilon:g}"] = Finding(holds, words, leans=high["mean"] <= MUCH)
-    return every(found)
+        found[f"{name}, ε = {epsilon:g}"] = Finding(
+            holds, words, if_unsettled=high["mean"] <= MUCH
+        )
+    return all_of(found)
 
 
 CLAIMS = (

@@ -30,13 +30,13 @@ from experiments.adaptive2009_fig5 import (
     TREE,
     TWIN,
     TWIN_SEEDS,
+    datasets,
     mechanisms,
-    sources,
 )
 from workbench import Trial
-from workbench.claims import Claim, Finding, curve, every
+from workbench.claims import Claim, Finding, all_of, mean_curve
 from workbench.metrics import CommuteDistances
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "How far people commute from a populous and from a sparse origin"
 PAGE = "adaptive2009, section 5.1, Figures 6 and 7"
@@ -64,7 +64,7 @@ def origins(name: str, data) -> pd.DataFrame:
     return found.assign(place=short).reset_index(drop=True)
 
 
-def metric(place) -> CommuteDistances:
+def distances_from(place) -> CommuteDistances:
     """Of commutes from a place, within five miles of its middle."""
     return CommuteDistances(float(place.latitude), float(place.longitude), RADIUS)
 
@@ -72,14 +72,14 @@ def metric(place) -> CommuteDistances:
 def rows(profile: str, store) -> pd.DataFrame:
     """Curves and gaps by origin, series, ε and seed; the source's own curve once."""
     found = []
-    for name, data in sources(profile).items():
+    for name, data in datasets(profile).items():
         seeds = SEEDS[profile] if name == REAL else TWIN_SEEDS
         records, at = data.load(), np.linspace(0, FARTHEST[name], POINTS)
         asked = list(origins(name, data).itertuples())
         some = []
         for place in asked:
-            told = pd.DataFrame({"km": at, "value": metric(place).cdf(records, at)})
-            people = int(metric(place).commutes(records)[1].sum())
+            told = pd.DataFrame({"km": at, "value": distances_from(place).cdf(records, at)})
+            people = int(distances_from(place).commutes(records)[1].sum())
             about = dict(origin=place.place, commuters=people, seed=0, metric=CDF)
             some.append(told.assign(series=SOURCE, **about))
         for mechanism in mechanisms(name, records.total):
@@ -99,7 +99,7 @@ def _measured(trial: Trial, records, asked: list, at: np.ndarray) -> pd.DataFram
     release, told = trial.release(records), []
     made = release.estimate
     for place in asked:
-        one = metric(place)
+        one = distances_from(place)
         gap = one(records, made)
         told.append(pd.DataFrame({"value": [gap], "metric": GAP, "origin": place.place}))
         line = pd.DataFrame({"km": at, "value": one.cdf(made, at), "metric": CDF})
@@ -108,7 +108,7 @@ def _measured(trial: Trial, records, asked: list, at: np.ndarray) -> pd.DataFram
     theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
     about = dict(mechanism=type(trial.mechanism).__name__, epsilon=epsilon, seed=trial.seed)
     about |= dict(trial=repr(trial), by_theorem=theorems)
-    told = named(pd.concat(told, ignore_index=True).assign(**about))
+    told = name_series(pd.concat(told, ignore_index=True).assign(**about))
     return told.assign(series=told.series + f", ε = {epsilon:g}")
 
 
@@ -126,17 +126,17 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def shown(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """With what is drawn: the source, and as in the paper the improved histogram."""
     ours = rows.series.str.startswith(IMPROVED) | (rows.series == SOURCE)
     return rows.assign(shown=ours & (rows.metric == CDF))
 
 
 def _gap(rows, origin: str, series: str) -> pd.Series:
-    return curve(rows, "origin", metric=GAP, origin=origin, series=series).iloc[0]
+    return mean_curve(rows, "origin", metric=GAP, origin=origin, series=series).iloc[0]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""
     told = []
     for place in rows[rows.series == SOURCE].drop_duplicates("origin").itertuples():
@@ -166,7 +166,7 @@ def _gaps(rows, kind: str, bound: float, below: bool) -> Finding:
         found[origin] = Finding(
             True if all(good) else False if any(bad) else None, words, "", leans
         )
-    return every(found)
+    return all_of(found)
 
 
 CLAIMS = (

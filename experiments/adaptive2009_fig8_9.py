@@ -43,9 +43,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import at_hand
+from experiments.hay2010_fig6 import first_available
 from workbench import DP, Trial
-from workbench.claims import ALIKE, Claim, Finding, every, intervals, number
+from workbench.claims import ALIKE, Claim, Finding, all_of, confidence_intervals, format_number
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.estimates import Leaves
 from workbench.mechanisms import (
@@ -54,8 +54,8 @@ from workbench.mechanisms import (
     ImprovedAdaptiveHistogram,
     PrivTree,
 )
-from workbench.metrics import RecoveredFraction, found_strings, recovered_by_frequency
-from workbench.plots import WORDS, Panel
+from workbench.metrics import RecoveredFraction, match_strings, recovered_by_frequency
+from workbench.plots import MECHANISM_NAMES, Panel
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.value import value
@@ -78,7 +78,7 @@ SOURCE = "source"
 IMPROVED, DIRECT, BASIC = "improved histogram", "direct synthesis", "basic histogram"
 TREE = "PrivTree"
 JUDGED = (IMPROVED, DIRECT, BASIC)
-FOUND, FREQUENTLY = "Recovered", "RecoveredFrequent"
+RECOVERED, FREQUENTLY = "Recovered", "RecoveredFrequent"
 PRINTED, ENDED = "as printed", "ended"
 RARE, OFTEN, EACH = "from the rarest", "from the most frequent", "of each frequency"
 
@@ -105,7 +105,7 @@ class Thinned:
 
 def surnames(every: int) -> Any:
     """People by their surname, one in `every`; None if the list is not at hand."""
-    names = at_hand(Surnames(2010).strings(DEPTH), None)
+    names = first_available(Surnames(2010).strings(DEPTH), None)
     return Thinned(names, every) if names and every > 1 else names
 
 
@@ -116,7 +116,7 @@ def datasets(profile: str) -> dict[str, Any]:
     return {name: data for name, data in found.items() if data}
 
 
-def improved(epsilon: float) -> ImprovedAdaptiveHistogram:
+def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
     """b = 36/ε, which is 9 scales of the noise on a decision.
 
     >>> [improved(epsilon).threshold for epsilon in EPSILONS]
@@ -129,7 +129,7 @@ def mechanisms(epsilon: float, total: int) -> list:
     """Three ways, and PrivTree; basic's decisions have the 40th part of ε."""
     split = ceil(SCALES * 2 * DEPTH / epsilon)
     return [
-        improved(epsilon),
+        improved_histogram(epsilon),
         DirectSynthesis(DP(epsilon), depth=DEPTH, records=total),
         BasicAdaptiveHistogram(DP(epsilon), threshold=split, depth=DEPTH),
         PrivTree(DP(epsilon)),
@@ -185,7 +185,7 @@ def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
         told = dict(metric=FREQUENTLY, adding="frequent", reading=reading, part="short")
         told |= dict(value=often(parts["short"], made))
         found.append(pd.DataFrame([told]))
-    name = WORDS.get(type(mechanism).__name__, type(mechanism).__name__)
+    name = MECHANISM_NAMES.get(type(mechanism).__name__, type(mechanism).__name__)
     about = dict(mechanism=type(mechanism).__name__, epsilon=epsilon, seed=trial.seed)
     about |= dict(name=name, series=f"{name}, ε = {epsilon:g}", trial=repr(trial))
     about |= dict(released=len(release.estimate))
@@ -197,7 +197,7 @@ def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
 
 def _real(corpus: Records, leaves: Leaves, prefixes: bool) -> Records:
     """Those synthetic strings that the corpus has: all that matters to what is recovered."""
-    keys, counts, held = found_strings(corpus, leaves, prefixes)
+    keys, counts, held = match_strings(corpus, leaves, prefixes)
     return Records.from_keys(corpus.hierarchy, keys[:, held > 0], counts[held > 0], PUBLIC)
 
 
@@ -212,7 +212,7 @@ def _curves(parts: dict[str, Records], made: Records, reading: str) -> pd.DataFr
         data, below = (
             share * np.append(0, curve[column])[at] for column in ("data", "recovered")
         )
-        about = dict(metric=FOUND, reading=reading, part=part)
+        about = dict(metric=RECOVERED, reading=reading, part=part)
         logs = np.log2(powers)
         told.append(
             pd.DataFrame({"frequency": powers, "log": logs, "value": below, "data": data})
@@ -240,7 +240,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return found
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """What is read off the curves, beginnings counted as printed; the paper prints no number."""
     told = []
     for name in rows.corpus.unique():
@@ -251,8 +251,8 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
                 for reading in (PRINTED, ENDED):
                     often = _frequent(rows, *at, reading)
                     about[f"frequent, {reading}"] = _percent(often)
-                about["half is recovered from"] = _told(breaks(rows, *at))
-                about["on the truth down to"] = _told(stays(rows, *at))
+                about["half is recovered from"] = _told(break_point(rows, *at))
+                about["on the truth down to"] = _told(lowest_true_frequency(rows, *at))
                 told.append(about)
     return pd.DataFrame(told).set_index(["corpus", "ε", "technique"])
 
@@ -269,10 +269,10 @@ def _at(rows, corpus: str, epsilon: float | None, way: str, reading: str, **wher
 
 def _frequent(rows, *at) -> pd.Series:
     """Which part of the records of frequent strings is recovered: mean, low, high."""
-    return intervals(_at(rows, *at, metric=FREQUENTLY), "metric").iloc[0]
+    return confidence_intervals(_at(rows, *at, metric=FREQUENTLY), "metric").iloc[0]
 
 
-def breaks(
+def break_point(
     rows: pd.DataFrame, corpus: str, epsilon: float, way: str, reading: str = PRINTED
 ) -> float:
     """The frequency from which half of the records of each class are recovered, for good.
@@ -283,7 +283,7 @@ def breaks(
     return _crossed(each.groupby("frequency").value.mean(), 0.5, 0.5)
 
 
-def stays(
+def lowest_true_frequency(
     rows: pd.DataFrame, corpus: str, epsilon: float, way: str, reading: str = PRINTED
 ) -> float:
     """Down to which frequency at least 95 % are recovered, from the most frequent; 0 or infinity."""
@@ -309,7 +309,7 @@ def _crossed(curve: pd.Series, level: float, off: float) -> float:
 
 def _told(frequency: float) -> str:
     words = {0.0: "below the rarest", np.inf: "above the most frequent", np.nan: "–"}
-    return words.get(frequency) or number(frequency)
+    return words.get(frequency) or format_number(frequency)
 
 
 def _percent(found: pd.Series) -> str:
@@ -324,13 +324,16 @@ def _near(rows, corpus: str, epsilon: float, reading: str) -> Finding | None:
     sure = all(one.low >= NEAR for one in found.values())
     never = any(one.high < NEAR for one in found.values())
     leans = all(one["mean"] >= NEAR for one in found.values())
-    return Finding(True if sure else False if never else None, words, leans=leans)
+    return Finding(True if sure else False if never else None, words, if_unsettled=leans)
 
 
 def _set_by(rows, corpus: str, reading: str) -> Finding | None:
     """Whether techniques differ less at one ε than one technique at neighbouring ε's."""
     at = pd.DataFrame(
-        {e: {way: breaks(rows, corpus, e, way, reading) for way in JUDGED} for e in EPSILONS}
+        {
+            e: {way: break_point(rows, corpus, e, way, reading) for way in JUDGED}
+            for e in EPSILONS
+        }
     )
     inside = at[(at > 0) & np.isfinite(at)]
     apart = inside.max() / inside.min()
@@ -341,9 +344,7 @@ def _set_by(rows, corpus: str, reading: str) -> Finding | None:
         f"ε = {e:g}: " + ", ".join(f"{way} {_told(at.loc[way, e])}" for way in JUDGED)
         for e in EPSILONS
     )
-    words += (
-        f"; techniques up to {number(apart.max())}× apart, ε's {number(steps.min())}× or more"
-    )
+    words += f"; techniques up to {format_number(apart.max())}× apart, ε's {format_number(steps.min())}× or more"
     return Finding(bool(apart.max() < steps.min()), words)
 
 
@@ -356,7 +357,7 @@ def _recovered(rows, reading: str = PRINTED) -> Finding:
     parts = {words: found for words, found in parts.items() if found}
     if not parts:
         return Finding(None, "", "no string is so frequent", testable=False)
-    return every(parts)
+    return all_of(parts)
 
 
 def _with_ended(check) -> Any:
@@ -367,7 +368,7 @@ def _with_ended(check) -> Any:
         marks = {True: "yes", False: "no", None: "not settled"}
         words = f"{found.measured}. Only what is known to end: {marks[other.holds]}"
         words += f" ({other.measured})"
-        return Finding(found.holds, words, found.why, found.leans, found.testable)
+        return Finding(found.holds, words, found.why, found.if_unsettled, found.testable)
 
     return both
 
@@ -375,7 +376,7 @@ def _with_ended(check) -> Any:
 def _longest(rows, reading: str = PRINTED) -> Finding:
     parts = {}
     for epsilon in EPSILONS:
-        down = {way: stays(rows, LOG, epsilon, way, reading) for way in JUDGED}
+        down = {way: lowest_true_frequency(rows, LOG, epsilon, way, reading) for way in JUDGED}
         if not np.isfinite([*down.values()]).any() or not any(down.values()):
             continue
         ours, others = down[IMPROVED], [down[way] for way in JUDGED[1:]]
@@ -385,12 +386,12 @@ def _longest(rows, reading: str = PRINTED) -> Finding:
         parts[f"ε = {epsilon:g}: because of long strings"] = _because(rows, epsilon, reading)
     if not parts:
         return Finding(None, "", "no technique is on the truth, or all are", testable=False)
-    return every(parts)
+    return all_of(parts)
 
 
 def _because(rows, epsilon: float, reading: str) -> Finding:
     """Where improved leaves the truth: how much more it has than the next best, and of what."""
-    down = stays(rows, LOG, epsilon, IMPROVED, reading)
+    down = lowest_true_frequency(rows, LOG, epsilon, IMPROVED, reading)
     if not np.isfinite(down):
         return Finding(False, "improved is never on the truth")
     place = 2 ** floor(np.log2(max(down, 1)))

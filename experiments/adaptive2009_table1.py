@@ -30,15 +30,15 @@ from experiments.adaptive2009_fig5 import (
     REAL,
     SEEDS,
     TWIN_SEEDS,
+    datasets,
     mechanisms,
-    sources,
 )
-from experiments.adaptive2009_fig6_7 import RADIUS, metric, origins
+from experiments.adaptive2009_fig6_7 import RADIUS, distances_from, origins
 from workbench import Trial
-from workbench.claims import Claim, Finding, better, curve, every, number
+from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
 from workbench.datasets import OnTheMap
 from workbench.mechanisms import PrivTree
-from workbench.plots import named, project
+from workbench.plots import name_series, project
 
 TITLE = "Where people who live within five miles of a place work"
 PAGE = "adaptive2009, appendix B, Table 1"
@@ -77,7 +77,7 @@ class Ground:
 
     def destinations(self, data) -> pd.DataFrame:
         """Where those work who live within five miles of the origin: places and people."""
-        points, counts = metric(self.place).commutes(data)
+        points, counts = distances_from(self.place).commutes(data)
         work = points[:, 2:]
         if self.tree is not None:
             work = self.centroids[self.tree.query(np.stack(self.kilometres(work), axis=1))[1]]
@@ -95,7 +95,7 @@ class Ground:
 def rows(profile: str, store) -> pd.DataFrame:
     """Maps of seed 0; distance from the source's shares, and effective squares, of all seeds."""
     found = []
-    for name, data in sources(profile).items():
+    for name, data in datasets(profile).items():
         seeds = SEEDS[profile] if name == REAL else TWIN_SEEDS
         records, ground = data.load(), Ground(name, data)
         source = ground.destinations(records)
@@ -150,10 +150,10 @@ def _measured(trial: Trial, records, ground: Ground, truth: pd.Series) -> pd.Dat
     theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
     about = dict(mechanism=type(trial.mechanism).__name__, trial=repr(trial))
     about |= dict(epsilon=trial.mechanism.budget.epsilon, by_theorem=theorems)
-    return named(told.assign(**about))
+    return name_series(told.assign(**about))
 
 
-def shown(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The maps of the first dataset, named: a line of direct synthesis, a line of the improved one."""
     some = rows[(rows.panel == rows.panel.iloc[0]) & (rows.metric == MAP)]
     told = []
@@ -165,7 +165,7 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(told, ignore_index=True)
 
 
-def ground(rows: pd.DataFrame) -> dict:
+def map_options(rows: pd.DataFrame) -> dict:
     """What `plots.maps` asks for, of the first dataset: squares, scale, land, the origin's circle."""
     name, first = rows.panel.iloc[0], rows.iloc[0]
     side = SIDE.get(name, WIDE)
@@ -176,10 +176,12 @@ def ground(rows: pd.DataFrame) -> dict:
 
 def _of(rows, panel: str, series: str, what: str, epsilon=None) -> pd.DataFrame:
     where = dict(panel=panel, series=series, metric=what)
-    return curve(rows, "series", **where | ({} if epsilon is None else {"epsilon": epsilon}))
+    return mean_curve(
+        rows, "series", **where | ({} if epsilon is None else {"epsilon": epsilon})
+    )
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Distance from the source, and effective squares: a line a dataset and map."""
     told = []
     for name in rows.panel.unique():
@@ -196,7 +198,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
                 "destinations": words,
                 "total variation": f"{100 * away:.3g} %",
             }
-            told.append(line | {"effective squares": number(squares)})
+            told.append(line | {"effective squares": format_number(squares)})
     return pd.DataFrame(told).set_index(["dataset", "destinations"])
 
 
@@ -206,8 +208,8 @@ def _rises(rows) -> Finding:
         for less, more in zip(EPSILONS, EPSILONS[1:], strict=False):
             one, other = (_of(rows, name, DIRECT, AWAY, e) for e in (more, less))
             words = f"{100 * other['mean'].iloc[0]:.3g} → {100 * one['mean'].iloc[0]:.3g} %"
-            found[f"{name}, to ε = {more:g}"] = Finding(better(one, other).holds, words)
-    return every(found)
+            found[f"{name}, to ε = {more:g}"] = Finding(check_lower(one, other).holds, words)
+    return all_of(found)
 
 
 def _diffuse(rows) -> Finding:
@@ -217,16 +219,16 @@ def _diffuse(rows) -> Finding:
         for epsilon in EPSILONS:
             ours = _of(rows, name, DIRECT, SQUARES, epsilon).iloc[0]
             holds = True if ours.low > source else False if ours.high < source else None
-            words = f"{number(ours['mean'] / source)}× as many squares"
+            words = f"{format_number(ours['mean'] / source)}× as many squares"
             found[f"{name}, ε = {epsilon:g}"] = Finding(holds, words)
-    return every(found)
+    return all_of(found)
 
 
 CLAIMS = (
     Claim(
         "a-t1",
         "Fidelity rises with ε, and synthetic destinations stay more diffuse than the source's.",
-        lambda rows: every({"fidelity rises": _rises(rows), "more diffuse": _diffuse(rows)}),
+        lambda rows: all_of({"fidelity rises": _rises(rows), "more diffuse": _diffuse(rows)}),
         "Fidelity rises. In Rhode Island the maps are more diffuse at every ε (1.25–1.45×), in the "
         "twin of the country less so than the source at ε = 0.1 and 1 (0.73×, 0.94×): a fixed number "
         "of people gathers where counts stand out of the noise, and smooth destinations in squares "

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import claims
-from workbench.claims import Claim, Finding, Printed, every, number
+from workbench.claims import Claim, Finding, Printed, all_of, format_number
 from workbench.hierarchy import Quadtree
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount, structural_loss
@@ -52,7 +52,7 @@ PAPER = {
 }
 
 
-def theorem(epsilon: float, threshold: float) -> int:
+def theorem_discount(epsilon: float, threshold: float) -> int:
     """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
 
     >>> theorem(0.1, 27.7)
@@ -69,7 +69,7 @@ def rows(profile: str, store) -> pd.DataFrame:
             b = log(k) / epsilon
             for law in (LAPLACE, WHOLE):
                 cut = b if law == LAPLACE else ceil(b)
-                t = theorem(epsilon, cut)
+                t = theorem_discount(epsilon, cut)
                 about = dict(panel="ε", series=name, epsilon=epsilon, threshold=cut, discount=t)
                 about |= dict(noise=law, value=structural_loss(epsilon, cut, t, law) / epsilon)
                 told.append(about | dict(way=ADDED))
@@ -78,7 +78,9 @@ def rows(profile: str, store) -> pd.DataFrame:
     told += [row for k in FANOUTS for row in _discounts(k)]
     told += _depths()
     told = pd.DataFrame(told).assign(metric=LOSS)
-    return pd.concat([told, trees()], ignore_index=True).assign(seed=0, dataset="no data")
+    return pd.concat([told, privtree_losses()], ignore_index=True).assign(
+        seed=0, dataset="no data"
+    )
 
 
 def _discounts(k: int) -> list[dict]:
@@ -89,14 +91,14 @@ def _discounts(k: int) -> list[dict]:
     )
     return [
         about | dict(discount=t, value=structural_loss(AT, b, t, LAPLACE) / AT)
-        for t in range(2, theorem(AT, b) + 3)
+        for t in range(2, theorem_discount(AT, b) + 3)
     ]
 
 
 def _depths() -> list[dict]:
     """A path of so many splits: the improved histogram at ε = 0.1 and k = 16, and the basic one."""
     b = ceil(log(16) / AT)
-    t, told = theorem(AT, b), []
+    t, told = theorem_discount(AT, b), []
     worst = worst_by_splits(AT, b, t, SPLITS)
     for splits, value in enumerate(worst, start=1):
         about = dict(
@@ -139,7 +141,7 @@ def removed_loss(epsilon: float, threshold: float, law: str) -> float:
     return float((stopping[:-1] - stopping[1:]).max())
 
 
-def trees() -> pd.DataFrame:
+def privtree_losses() -> pd.DataFrame:
     """PrivTree's exact loss over the ε of its tree: scores fall by δ a level, down to a common floor.
 
     Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
@@ -180,22 +182,27 @@ def discounts() -> pd.DataFrame:
     told = []
     for k in FANOUTS:
         for b, words in ((log(k) / AT, "ln k/ε"), (ceil(log(k) / AT), "⌈ln k/ε⌉")):
-            line = {"k": k, "b": words, "records": f"{b:.4g}", "theorem": theorem(AT, b)}
+            line = {
+                "k": k,
+                "b": words,
+                "records": f"{b:.4g}",
+                "theorem": theorem_discount(AT, b),
+            }
             line["certified"] = certified_discount(AT, b)
             whole = certified_discount(AT, b, WHOLE) if b == ceil(b) else "–"
             told.append(line | {"certified, whole noise": whole})
     return pd.DataFrame(told).set_index(["k", "b"])
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The printed cost, beside the exact one, by noise and way."""
     lines = []
     some = rows[rows.panel == "ε"]
     for (noise, way), part in some.groupby(["noise", "way"], sort=False):
-        told = f"{number(part.value.min())} … {number(part.value.max())} ε"
+        told = f"{format_number(part.value.min())} … {format_number(part.value.max())} ε"
         found = Finding(bool(part.value.max() <= 2), told)
         lines.append((f"{noise} noise, a record {way}", PAPER["2"], found))
-    return claims.beside(*lines)
+    return claims.compare_with_paper(*lines)
 
 
 def _costs(rows) -> Finding:
@@ -204,14 +211,12 @@ def _costs(rows) -> Finding:
     parts = {}
     for (noise, way), part in some.groupby(["noise", "way"], sort=False):
         low, high = part.value.min(), part.value.max()
-        words = f"{number(low)}–{number(high)} ε"
+        words = f"{format_number(low)}–{format_number(high)} ε"
         parts[f"{noise}, {way}"] = Finding(bool(high <= 2 + 1e-9), words)
     last = deep.value.iloc[-1]
-    words = (
-        f"{number(deep.value.iloc[0])} ε after one split, {number(last)} ε after {len(deep)}"
-    )
+    words = f"{format_number(deep.value.iloc[0])} ε after one split, {format_number(last)} ε after {len(deep)}"
     parts["whatever the depth"] = Finding(bool((deep.value <= 2 + 1e-9).all()), words)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

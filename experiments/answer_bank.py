@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Session, SparseTable
-from workbench.claims import Claim, Finding, curve, every, number
+from workbench.claims import Claim, Finding, all_of, format_number, mean_curve
 from workbench.datasets import IPUMSTwin
 from workbench.plots import Panel
 from workbench.workload import Marginals, Products
@@ -46,23 +46,23 @@ def blocks() -> Products:
     return Products.of(DATA.domain, [{"Age": a, "Salary": s} for a in ages for s in salaries])
 
 
-def wanted() -> Products:
+def unasked_queries() -> Products:
     """Three questions that nobody has asked."""
     return Products.of(DATA.domain, [*WANTED.values()])
 
 
-def told(session: Session, truth: SparseTable | None = None) -> pd.DataFrame:
+def recalled_answers(session: Session, truth: SparseTable | None = None) -> pd.DataFrame:
     """What the bank says of them, with and without bias; the truth if it is public."""
-    values, errors = session.recall(wanted())
+    values, errors = session.recall(unasked_queries())
     found = {"recalled": values.round(), "±": errors.round()}
-    values, errors = session.recall(wanted(), alpha=np.inf)
+    values, errors = session.recall(unasked_queries(), alpha=np.inf)
     found |= {"unbiased": values.round(), "± ": errors.round()}
     if truth is not None:
-        found |= {"truth": truth.answer(wanted())}
+        found |= {"truth": truth.answer(unasked_queries())}
     return pd.DataFrame(found, index=[*WANTED])
 
 
-def refused(call, *args, **more) -> str:
+def refusal(call, *args, **more) -> str:
     """What a refusal says."""
     try:
         call(*args, **more)
@@ -81,7 +81,7 @@ def rows(profile: str, store) -> pd.DataFrame:
             with Session.open(path, table, DP(100.0), total=TOTAL) as session:
                 for workload, epsilon in bought[:held]:
                     session.ask(workload, epsilon)
-                asked = wanted()[np.array([1])]
+                asked = unasked_queries()[np.array([1])]
                 for error in ERRORS.tolist():
                     price = session.price(asked, error)
                     found.append({"series": name, "error": error, "value": price})
@@ -101,20 +101,20 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def _cheaper(rows) -> Finding:
     names = rows[rows.panel == "price"].series.unique()
-    empty, *others = (curve(rows, "error", panel="price", series=s)["mean"] for s in names)
+    empty, *others = (mean_curve(rows, "error", panel="price", series=s)["mean"] for s in names)
     parts = {}
     for name, price in zip(names[1:], others, strict=True):
         share = price / empty
         share = share[empty > 0]
-        words = f"{number(share.min())}–{number(share.max())}× the price"
+        words = f"{format_number(share.min())}–{format_number(share.max())}× the price"
         holds = (share < 1).all() and (price <= empty).all()
         parts[name] = Finding(bool(holds), words)
-    return every(parts)
+    return all_of(parts)
 
 
 def _better(rows) -> Finding:
-    bars = curve(rows, "series", panel="bars")["mean"]
-    words = f"±{number(bars['recalled'])} against ±{number(bars['bought'])}"
+    bars = mean_curve(rows, "series", panel="bars")["mean"]
+    words = f"±{format_number(bars['recalled'])} against ±{format_number(bars['bought'])}"
     return Finding(bool(bars["recalled"] < bars["bought"]), words)
 
 

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from experiments.hay2010_fig6 import at_hand
+from experiments.hay2010_fig6 import first_available
 from workbench import DP, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.inference import product_prior
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Marginals, RandomMarginalRanges, RandomTables, linear
+from workbench.workload import Marginals, RandomMarginalRanges, RandomTables, linear_queries
 
-BUDGET, FOR_PRIOR = DP(1.0), DP(0.02)
+BUDGET, PRIOR_BUDGET = DP(1.0), DP(0.02)
 PAST = {"quick": 400, "paper": 1500}
 NEW = {"quick": 400, "paper": 1000}
 SEEDS = {"quick": 3, "paper": 5}
@@ -53,34 +53,36 @@ class Case:
 
 def cases() -> dict[str, Case]:
     """What is run, by the names of panels: real data first, if it is at hand."""
-    census = at_hand(CensusIncome(), None)
+    census = first_available(CensusIncome(), None)
     found = [Case("Census Income", census, 199_523.0)] * (census is not None)
     return {c.name: c for c in (*found, Case("IPUMS twin", IPUMSTwin(), 500_000.0))}
 
 
-def asked(kind: str, count: int, seed: int, new: bool = False):
+def random_queries(kind: str, count: int, seed: int, new: bool = False):
     """A recipe of random 2-D queries; new ones are independent of the past ones of any seed."""
     return KINDS[kind](count, seed=2 * seed + new)
 
 
-def bought(table: SparseTable, workload, *entropy: int, budget: DP = BUDGET) -> NoisyAnswers:
+def noisy_answers(
+    table: SparseTable, workload, *entropy: int, budget: DP = BUDGET
+) -> NoisyAnswers:
     """Noisy answers, with noise that anyone can replay: the data is public."""
     return LaplaceQueries(budget, workload)(table, np.random.default_rng(entropy)).estimate
 
 
 def prior(table: SparseTable, *entropy: int) -> tuple[tuple[float, ...], ...]:
     """Weights of each attribute's codes, bought for ε = 0.02."""
-    return product_prior(bought(table, Marginals(1), 2, *entropy, budget=FOR_PRIOR))
+    return product_prior(noisy_answers(table, Marginals(1), 2, *entropy, budget=PRIOR_BUDGET))
 
 
-def truth(table: SparseTable, workload) -> Float[np.ndarray, " queries"]:
+def exact_answers(table: SparseTable, workload) -> Float[np.ndarray, " queries"]:
     """Exact answers, of public data only."""
     assert table.truth_public
-    workload = linear(workload, table.domain)
+    workload = linear_queries(workload, table.domain)
     return workload.sums(table.domain, table.keys, table.counts)
 
 
-def about(case: Case, **more: Any) -> dict[str, Any]:
+def dataset_columns(case: Case, **more: Any) -> dict[str, Any]:
     """The columns of every row that is of this dataset."""
     data = case.dataset
     told = {"dataset": repr(data), "truth_public": data.truth_public, "epsilon": BUDGET.epsilon}

@@ -41,15 +41,15 @@ from experiments.chen2012_data import (
     WITH,
     WITHOUT,
     Case,
-    about,
-    asked,
-    bought,
     cases,
+    dataset_columns,
+    exact_answers,
+    noisy_answers,
     prior,
-    truth,
+    random_queries,
 )
 from workbench import DP
-from workbench.claims import ALIKE, MUCH, Claim, Finding, curve, every, number
+from workbench.claims import ALIKE, MUCH, Claim, Finding, all_of, format_number, mean_curve
 from workbench.inference import KernelPCA
 from workbench.metrics import rmse
 from workbench.plots import Panel
@@ -74,26 +74,26 @@ def rows(profile: str, store) -> pd.DataFrame:
         table = case.dataset.load()
         for seed in range(SEEDS[profile]):
             for kind in KINDS:
-                found += errors(case, table, kind, seed, profile)
+                found += error_rows(case, table, kind, seed, profile)
                 if case.twin:
-                    found += errors(case, table, kind, seed, profile, PRINTED)
+                    found += error_rows(case, table, kind, seed, profile, PRINTED)
     return pd.DataFrame(found).sort_values("case", kind="stable", ignore_index=True)
 
 
-def errors(
+def error_rows(
     case: Case, table, kind: str, seed: int, profile: str, scale: float | None = None
 ) -> Iterator[dict]:
     """Of one history: errors on its own queries and on new ranges, at every α.
 
     The noise costs ε = 1, or whatever a `scale` of Laplace's law costs.
     """
-    place, past = [*KINDS].index(kind), asked(kind, PAST[profile], seed)
+    place, past = [*KINDS].index(kind), random_queries(kind, PAST[profile], seed)
     moved = past.on(table.domain).sensitivity(table.domain)
     budget = BUDGET if scale is None else DP(moved / scale)
-    history = bought(table, past, place, seed, budget=budget)
-    new = asked("ranges", NEW[profile], seed, new=True)
-    exact = {"past": truth(table, history.workload), "new": truth(table, new)}
-    one = about(case, seed=seed, metric="RMSE", queries=len(history))
+    history = noisy_answers(table, past, place, seed, budget=budget)
+    new = random_queries("ranges", NEW[profile], seed, new=True)
+    exact = {"past": exact_answers(table, history.workload), "new": exact_answers(table, new)}
+    one = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
     one |= {"epsilon": budget.epsilon, "deviation": float(history.variances[0] ** 0.5)}
     one["case"] += AS_PRINTED * (scale is not None)
     for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
@@ -123,16 +123,19 @@ def _flat(y: float, x: np.ndarray) -> np.ndarray:
     return np.full(len(x), y)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset, panel and prior: the best α, and errors there, at both ends, and bought."""
     lines = []
     for case, panel, series, error in _curves(rows, rows.case.unique()):
         best = error["mean"].idxmin()
         line = {"dataset": case, "panel": f"({panel}) {PANELS[panel]}", "": series}
-        line |= {"best α": number(best), "RMSE there": number(error["mean"][best])}
-        line |= {"at α = 10": number(error["mean"].iloc[0])}
-        line |= {"at α = 10⁷": number(error["mean"].iloc[-1])}
-        lines.append(line | {"noise bought": number(_noise(rows, case, panel))})
+        line |= {
+            "best α": format_number(best),
+            "RMSE there": format_number(error["mean"][best]),
+        }
+        line |= {"at α = 10": format_number(error["mean"].iloc[0])}
+        line |= {"at α = 10⁷": format_number(error["mean"].iloc[-1])}
+        lines.append(line | {"noise bought": format_number(_noise(rows, case, panel))})
     return pd.DataFrame(lines).set_index(["dataset", "panel", ""])
 
 
@@ -148,7 +151,7 @@ def _curves(rows, cases, panels=tuple(PANELS)) -> Iterator[tuple[str, str, str, 
 
 
 def _error(rows, case: str, panel: str, series: str) -> pd.DataFrame:
-    return curve(rows, "alpha", case=case, panel=panel, series=series)
+    return mean_curve(rows, "alpha", case=case, panel=panel, series=series)
 
 
 def _noise(rows, case: str, panel: str) -> float:
@@ -159,32 +162,34 @@ def _inside(error: pd.DataFrame, end: float = 1.0) -> Finding:
     """Whether the least error is at neither end; the largest α has `end` times as much, or more."""
     best = error["mean"].idxmin()
     least, first, last = error.loc[best], error.iloc[0], error.iloc[-1]
-    words = f"least {number(least['mean'])} at α = {number(best)}, "
-    words += (
-        f"{number(first['mean'] / least['mean'])}× and {number(last['mean'] / least['mean'])}×"
-    )
+    words = f"least {format_number(least['mean'])} at α = {format_number(best)}, "
+    words += f"{format_number(first['mean'] / least['mean'])}× and {format_number(last['mean'] / least['mean'])}×"
     if best in (error.index[0], error.index[-1]) or last.high < end * least.low:
         return Finding(False, words)
     apart = first.low > least.high and last.low > end * least.high
-    return Finding(True if apart else None, words, leans=last["mean"] >= end * least["mean"])
+    return Finding(
+        True if apart else None, words, if_unsettled=last["mean"] >= end * least["mean"]
+    )
 
 
 def gains(rows: pd.DataFrame, case: str, panel: str) -> pd.DataFrame:
     """Error without prior over error with it, seed by seed, and its interval at every α."""
     some = rows[(rows.case == case) & (rows.panel == panel)]
     by = some.pivot_table("value", ["alpha", "seed"], "series")
-    return curve((by[WITHOUT] / by[WITH]).rename("value").reset_index(), "alpha")
+    return mean_curve((by[WITHOUT] / by[WITH]).rename("value").reset_index(), "alpha")
 
 
 def _prior(rows, case: str, panel: str) -> Finding:
     gain = gains(rows, case, panel)
     first, last, most = gain.iloc[0], gain.iloc[-1], gain["mean"].max()
-    words = f"{number(first['mean'])}× at the smallest α, at most {number(most)}× "
-    words += f"(α = {number(gain['mean'].idxmax())}), {number(last['mean'])}× at the largest"
+    words = (
+        f"{format_number(first['mean'])}× at the smallest α, at most {format_number(most)}× "
+    )
+    words += f"(α = {format_number(gain['mean'].idxmax())}), {format_number(last['mean'])}× at the largest"
     gone = 1 / ALIKE <= last["mean"] <= ALIKE
     if not gone or first.high < 1 or most > ALIKE * first["mean"]:
         return Finding(False, words)
-    return Finding(True if first.low > 1 else None, words, leans=first["mean"] > 1)
+    return Finding(True if first.low > 1 else None, words, if_unsettled=first["mean"] > 1)
 
 
 def _past(rows) -> Finding:
@@ -193,7 +198,7 @@ def _past(rows) -> Finding:
     }
     for case in _judged(rows):
         parts |= {f"{case}, ({p}), gain of the prior": _prior(rows, case, p) for p in "ab"}
-    return every(parts)
+    return all_of(parts)
 
 
 def _new(rows) -> Finding:
@@ -202,10 +207,10 @@ def _new(rows) -> Finding:
         name, noise = f"{case}, ({panel}), {series}", _noise(rows, case, panel)
         least = error.loc[error["mean"].idxmin()]
         holds = True if least.high < noise else False if least.low > noise else None
-        words = f"{number(least['mean'] / noise)}× the noise bought"
-        parts[f"{name}: reasonable"] = Finding(holds, words, leans=least["mean"] < noise)
+        words = f"{format_number(least['mean'] / noise)}× the noise bought"
+        parts[f"{name}: reasonable"] = Finding(holds, words, if_unsettled=least["mean"] < noise)
         parts[f"{name}: small and suitable"] = _inside(error, MUCH)
-    return every(parts)
+    return all_of(parts)
 
 
 def _same(rows) -> Finding:
@@ -215,19 +220,20 @@ def _same(rows) -> Finding:
             for series in (WITHOUT, WITH):
                 past, new = (_error(rows, case, panel, series) for panel in pair)
                 found = [
-                    cost(error, at["mean"].idxmin()) for error, at in ((new, past), (past, new))
+                    near_least(error, at["mean"].idxmin())
+                    for error, at in ((new, past), (past, new))
                 ]
-                parts[f"{case}, ({pair[0]}) and ({pair[1]}), {series}"] = every(
+                parts[f"{case}, ({pair[0]}) and ({pair[1]}), {series}"] = all_of(
                     dict(zip(("for new", "for past"), found, strict=True))
                 )
-    return every(parts)
+    return all_of(parts)
 
 
-def cost(error: pd.DataFrame, alpha: float) -> Finding:
+def near_least(error: pd.DataFrame, alpha: float) -> Finding:
     """Whether the error at α is within 1.25× of the least."""
     there, least = error.loc[alpha], error.loc[error["mean"].idxmin()]
     ratio = there["mean"] / least["mean"]
-    words = f"{number(ratio)}× at α = {number(alpha)}, best {number(least.name)}"
+    words = f"{format_number(ratio)}× at α = {format_number(alpha)}, best {format_number(least.name)}"
     maybe = there.low <= ALIKE * least.high
     return Finding(True if ratio <= ALIKE else None if maybe else False, words)
 

@@ -30,16 +30,16 @@ from experiments.chen2012_data import (
     WITH,
     WITHOUT,
     Case,
-    about,
-    asked,
-    bought,
     cases,
+    dataset_columns,
+    exact_answers,
+    noisy_answers,
     prior,
-    truth,
+    random_queries,
 )
-from experiments.chen2012_fig2 import AS_PRINTED, PRINTED, cost
+from experiments.chen2012_fig2 import AS_PRINTED, PRINTED, near_least
 from workbench import DP
-from workbench.claims import Claim, Finding, alike, curve, every, number
+from workbench.claims import Claim, Finding, all_of, check_similar, format_number, mean_curve
 from workbench.inference import select_alpha
 from workbench.metrics import rmse
 from workbench.plots import Panel
@@ -58,17 +58,22 @@ def rows(profile: str, store) -> pd.DataFrame:
         table = case.dataset.load()
         for scale in (None, PRINTED)[: 1 + case.twin]:
             for seed in range(SEEDS[profile]):
-                found += errors(case, table, seed, profile, scale)
+                found += error_rows(case, table, seed, profile, scale)
     return pd.DataFrame(found)
 
 
-def errors(case: Case, table, seed: int, profile: str, scale: float | None) -> Iterator[dict]:
+def error_rows(
+    case: Case, table, seed: int, profile: str, scale: float | None
+) -> Iterator[dict]:
     """Of one history of ranges, that of Figure 2."""
-    past, new = (asked("ranges", n[profile], seed, n is NEW) for n in (PAST, NEW))
+    past, new = (random_queries("ranges", n[profile], seed, n is NEW) for n in (PAST, NEW))
     moved = past.on(table.domain).sensitivity(table.domain)
     budget = BUDGET if scale is None else DP(moved / scale)
-    history, exact = bought(table, past, 0, seed, budget=budget), truth(table, new)
-    one = about(case, seed=seed, metric="RMSE", queries=len(history))
+    history, exact = (
+        noisy_answers(table, past, 0, seed, budget=budget),
+        exact_answers(table, new),
+    )
+    one = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
     one |= {"epsilon": budget.epsilon, "panel": case.name + AS_PRINTED * (scale is not None)}
     grid = dict(low=ALPHAS[0], high=ALPHAS[-1], points=len(ALPHAS), refine=0)
     for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
@@ -88,7 +93,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [Panel(name, {"panel": name}, "alpha") for name in _names(rows)]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a panel and prior: the best α by either curve, and what a user is told and gets.
 
     By the means over seeds; what a fresh split tells at each seed's own choice, averaged.
@@ -98,12 +103,15 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
         for series in (WITHOUT, WITH):
             true, estimated = _pair(rows, name, series)
             best, chosen = true["mean"].idxmin(), estimated["mean"].idxmin()
-            line = {"panel": name, "": series, "best α": number(best)}
-            line |= {"chosen α": number(chosen), "true RMSE": number(true["mean"][best])}
-            line |= {"at the chosen": number(true["mean"][chosen])}
-            line |= {"estimated there": number(estimated["mean"][chosen])}
-            fresh = curve(rows, "series", panel=name + ", chosen")["mean"][series]
-            lines.append(line | {"by a fresh split": number(fresh)})
+            line = {"panel": name, "": series, "best α": format_number(best)}
+            line |= {
+                "chosen α": format_number(chosen),
+                "true RMSE": format_number(true["mean"][best]),
+            }
+            line |= {"at the chosen": format_number(true["mean"][chosen])}
+            line |= {"estimated there": format_number(estimated["mean"][chosen])}
+            fresh = mean_curve(rows, "series", panel=name + ", chosen")["mean"][series]
+            lines.append(line | {"by a fresh split": format_number(fresh)})
     return pd.DataFrame(lines).set_index(["panel", ""])
 
 
@@ -114,20 +122,20 @@ def _names(rows) -> list[str]:
 def _pair(rows, panel: str, series: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The true errors and the estimated ones."""
     there = (series, series + ESTIMATED)
-    return tuple(curve(rows, "alpha", panel=panel, series=name) for name in there)
+    return tuple(mean_curve(rows, "alpha", panel=panel, series=name) for name in there)
 
 
 def _above(rows, panel: str, series: str) -> Finding:
     """Whether the estimates are above the true errors, seed by seed."""
     by = rows[rows.panel == panel].pivot_table("value", ["alpha", "seed"], "series")
     ratio = (by[series + ESTIMATED] / by[series]).rename("value").reset_index()
-    ratio = curve(ratio, "alpha")
+    ratio = mean_curve(ratio, "alpha")
     over = ratio["mean"] > 1
-    words = f"{number(ratio['mean'].min())}–{number(ratio['mean'].max())}×"
+    words = f"{format_number(ratio['mean'].min())}–{format_number(ratio['mean'].max())}×"
     words += f", above at {over.mean():.0%}, intervals apart at {(ratio.low > 1).mean():.0%}"
     below = (ratio.high < 1).mean() > 0.25
     holds = True if (ratio.low > 1).mean() >= 0.75 else False if below else None
-    return Finding(holds, words, leans=bool(over.mean() >= 0.75))
+    return Finding(holds, words, if_unsettled=bool(over.mean() >= 0.75))
 
 
 def _validated(rows) -> Finding:
@@ -136,10 +144,10 @@ def _validated(rows) -> Finding:
         for series in (WITHOUT, WITH):
             true, estimated = _pair(rows, panel, series)
             name = f"{panel}, {series}"
-            parts[f"{name}: follows"] = alike(estimated, true)
+            parts[f"{name}: follows"] = check_similar(estimated, true)
             parts[f"{name}: above"] = _above(rows, panel, series)
-            parts[f"{name}: least near"] = cost(true, estimated["mean"].idxmin())
-    return every(parts)
+            parts[f"{name}: least near"] = near_least(true, estimated["mean"].idxmin())
+    return all_of(parts)
 
 
 CLAIMS = (

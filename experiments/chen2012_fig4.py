@@ -35,14 +35,22 @@ from experiments.chen2012_data import (
     WITH,
     WITHOUT,
     Case,
-    about,
-    asked,
-    bought,
+    dataset_columns,
+    exact_answers,
+    noisy_answers,
     prior,
-    truth,
+    random_queries,
 )
 from workbench import DP
-from workbench.claims import ALIKE, Claim, Finding, better, every, intervals, number
+from workbench.claims import (
+    ALIKE,
+    Claim,
+    Finding,
+    all_of,
+    check_lower,
+    confidence_intervals,
+    format_number,
+)
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, MaximumEntropy
@@ -100,22 +108,25 @@ def rows(profile: str, store) -> pd.DataFrame:
         for x in values:
             point = replace(base, **{sweep: x})
             if point not in known:
-                known[point] = list(errors(point, profile))
+                known[point] = list(error_rows(point, profile))
             found += [row | {"panel": sweep} for row in known[point]]
     return pd.DataFrame(found)
 
 
-def errors(point: Point, profile: str) -> Iterator[dict]:
+def error_rows(point: Point, profile: str) -> Iterator[dict]:
     """All methods at one point; α is chosen at the first seed, and stays."""
     data = IPUMSTwin(records=point.tuples)
     whole, total = data.load(), float(point.tuples)
     table = whole.project(whole.domain.attributes[: point.attributes])
     alphas: dict[str, float] = {}
     for seed in range(SEEDS[profile]):
-        past, new = asked("ranges", point.queries, seed), asked("ranges", NEW, seed, True)
-        history = bought(table, past, 4, seed, budget=DP(point.epsilon))
-        exact = {PAST: truth(table, history.workload), FRESH: truth(table, new)}
-        told = about(Case("IPUMS twin", data, total), seed=seed, metric="RMSE")
+        past, new = (
+            random_queries("ranges", point.queries, seed),
+            random_queries("ranges", NEW, seed, True),
+        )
+        history = noisy_answers(table, past, 4, seed, budget=DP(point.epsilon))
+        exact = {PAST: exact_answers(table, history.workload), FRESH: exact_answers(table, new)}
+        told = dataset_columns(Case("IPUMS twin", data, total), seed=seed, metric="RMSE")
         told |= vars(point) | {"deviation": float(history.variances[0] ** 0.5)}
         for words, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
             for method, (fits, grid) in methods(
@@ -123,7 +134,7 @@ def errors(point: Point, profile: str) -> Iterator[dict]:
             ).items():
                 series = f"{method}, {words}"
                 if series not in alphas:
-                    alphas[series] = best(history, fits, grid)
+                    alphas[series] = choose_alpha(history, fits, grid)
                 (fit,) = fits(history, [alphas[series]])
                 for kind, asks in ((PAST, history.workload), (FRESH, new)):
                     value = rmse(fit(asks), exact[kind])
@@ -150,7 +161,7 @@ def methods(
     }
 
 
-def best(history: NoisyAnswers, fits: Callable, alphas: list[float]) -> float:
+def choose_alpha(history: NoisyAnswers, fits: Callable, alphas: list[float]) -> float:
     """The α that foresees held-out noisy answers best; their noise adds the same to all."""
     if len(alphas) == 1:
         return alphas[0]
@@ -170,15 +181,19 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """RMSE of past and new queries, a row a point; what was bought has the noise."""
     told = []
     for (sweep, x, noise), some in _points(rows):
-        line = {"varied": TITLES[sweep], "value": f"{x:g}", "noise bought": number(noise)}
+        line = {
+            "varied": TITLES[sweep],
+            "value": f"{x:g}",
+            "noise bought": format_number(noise),
+        }
         means = some.groupby(["kind", "series"]).value.mean()
         for kind in (PAST, FRESH):
             for series in some.series.unique():
-                line[f"{kind}: {series}"] = number(means[kind, series])
+                line[f"{kind}: {series}"] = format_number(means[kind, series])
         told.append(line)
     return pd.DataFrame(told).set_index(["varied", "value"])
 
@@ -195,7 +210,7 @@ def _error(rows, series: str, kind: str) -> pd.DataFrame:
     some = rows[(rows.series == series) & (rows.kind == kind)].drop_duplicates(
         [*vars(Point()), "seed"]
     )
-    return intervals(some, [*vars(Point())])
+    return confidence_intervals(some, [*vars(Point())])
 
 
 def _pair(rows, words: str, kind: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -207,21 +222,23 @@ def comparable(entropy: pd.DataFrame, kernel: pd.DataFrame) -> Finding:
     ratio = kernel["mean"] / entropy["mean"]
     near = (ratio <= ALIKE) | (kernel.low <= entropy.high)
     far = kernel.low > ALIKE * entropy.high
-    words = f"{number(ratio.min())}–{number(ratio.max())}× as large, "
+    words = f"{format_number(ratio.min())}–{format_number(ratio.max())}× as large, "
     words += f"comparable or below at {near.mean():.0%} of {len(ratio)} points"
     holds = True if (ratio <= ALIKE).mean() >= 0.75 else False if far.mean() > 0.25 else None
-    return Finding(holds, words, leans=bool(near.mean() >= 0.75))
+    return Finding(holds, words, if_unsettled=bool(near.mean() >= 0.75))
 
 
 def _lower(rows) -> Finding:
-    parts = {f"lower, {words}": better(*_pair(rows, words, PAST)) for words in (WITHOUT, WITH)}
+    parts = {
+        f"lower, {words}": check_lower(*_pair(rows, words, PAST)) for words in (WITHOUT, WITH)
+    }
     parts["kernel PCA with prior comparable"] = comparable(*_pair(rows, WITH, PAST))
-    return every(parts)
+    return all_of(parts)
 
 
 def new_queries(rows: pd.DataFrame) -> pd.DataFrame:
     """The claim's two halves, asked of new queries; not judged."""
-    told = {f"lower, {w}": better(*_pair(rows, w, FRESH)) for w in (WITHOUT, WITH)}
+    told = {f"lower, {w}": check_lower(*_pair(rows, w, FRESH)) for w in (WITHOUT, WITH)}
     told["kernel PCA with prior comparable"] = comparable(*_pair(rows, WITH, FRESH))
     marks = {True: "yes", False: "no", None: "not settled"}
     lines = [{"": k, "holds": marks[f.holds], "measured": f.measured} for k, f in told.items()]

@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.benchmarks._timing import turns
-from experiments.chen2012_data import BUDGET, asked, bought
+from experiments.benchmarks._timing import seconds_in_turns
+from experiments.chen2012_data import BUDGET, noisy_answers, random_queries
 from workbench import Domain, SparseTable
-from workbench.claims import ALIKE, Claim, Finding, every, number
+from workbench.claims import ALIKE, Claim, Finding, all_of, format_number
 from workbench.cli.bench import machine
 from workbench.datasets import IPUMSTwin
 from workbench.inference import KernelPCA, MaximumEntropy
@@ -80,19 +80,19 @@ def measured(profile: str) -> pd.DataFrame:
     """The rows, timed here and now."""
     found, table, fixed = [], IPUMSTwin().load(), FIXED[profile]
     for m in QUERIES[profile]:
-        found += timed(table, m, "queries", m, profile)
+        found += timing_rows(table, m, "queries", m, profile)
     for d in ATTRIBUTES[profile]:
-        part = narrowed(table, d)
-        found += timed(part, fixed, "universe", float(part.domain.size), profile)
+        part = fewer_attributes(table, d)
+        found += timing_rows(part, fixed, "universe", float(part.domain.size), profile)
     for codes in MERGED[profile]:
-        part = merged(table, codes)
-        found += timed(part, fixed, "merged", float(part.domain.size), profile)
+        part = fewer_codes(table, codes)
+        found += timing_rows(part, fixed, "merged", float(part.domain.size), profile)
     for n in TUPLES[profile]:
-        found += timed(IPUMSTwin(n).load(), fixed, "tuples", n, profile)
+        found += timing_rows(IPUMSTwin(n).load(), fixed, "tuples", n, profile)
     return pd.DataFrame(found)
 
 
-def narrowed(table: SparseTable, d: int) -> SparseTable:
+def fewer_attributes(table: SparseTable, d: int) -> SparseTable:
     """The same people by their d largest attributes."""
     domain = table.domain
     axes = sorted(np.argsort([-n for n in domain.shape], kind="stable")[:d].tolist())
@@ -104,7 +104,7 @@ def narrowed(table: SparseTable, d: int) -> SparseTable:
     )
 
 
-def merged(table: SparseTable, codes: int) -> SparseTable:
+def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
     """The same people with so many codes of each attribute made one, but two left at least."""
     domain = table.domain
     wide = [min(codes, n // 2) for n in domain.shape]
@@ -116,19 +116,21 @@ def merged(table: SparseTable, codes: int) -> SparseTable:
     )
 
 
-def timed(table: SparseTable, m: int, panel: str, x: float, profile: str) -> list[dict]:
+def timing_rows(table: SparseTable, m: int, panel: str, x: float, profile: str) -> list[dict]:
     """Seconds of each method for m ranges over one table."""
-    workload = asked("ranges", m, 0)
-    history, total = bought(table, workload, 5, m), float(table.counts.sum())
+    workload = random_queries("ranges", m, 0)
+    history, total = noisy_answers(table, workload, 5, m), float(table.counts.sum())
     settings = dict(limit=0, chains=CHAINS, steps=STEPS[profile], tolerance=0.0)
-    kernel = partial(improved, KernelPCA(ALPHA["kernel"], total), history)
-    entropy = partial(improved, MaximumEntropy(ALPHA["entropy"], total, **settings), history)
+    kernel = partial(improved_answers, KernelPCA(ALPHA["kernel"], total), history)
+    entropy = partial(
+        improved_answers, MaximumEntropy(ALPHA["entropy"], total, **settings), history
+    )
     buying = partial(LaplaceQueries(BUDGET, workload), table)
     slow = [kernel] if m > SLOW else []
-    others = turns(entropy, buying, repeat=SLOWLY, cold=[entropy, buying])
+    others = seconds_in_turns(entropy, buying, repeat=SLOWLY, cold=[entropy, buying])
     spent = dict(zip((ENTROPY, BUYING), others, strict=True))
     repeat = SLOWLY if slow else REPEAT[profile]
-    (spent[KERNEL],) = turns(kernel, repeat=repeat, cold=slow)
+    (spent[KERNEL],) = seconds_in_turns(kernel, repeat=repeat, cold=slow)
     about = {
         "panel": panel,
         "dataset": "IPUMSTwin",
@@ -145,7 +147,7 @@ def timed(table: SparseTable, m: int, panel: str, x: float, profile: str) -> lis
     ]
 
 
-def improved(method, history) -> np.ndarray:
+def improved_answers(method, history) -> np.ndarray:
     """Improved answers to all past queries."""
     return method(history).answer(history.workload)
 
@@ -155,7 +157,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [Panel(words, {"panel": panel}, _along(panel)) for panel, words in OVER.items()]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Seconds: a line a point, a column a method."""
     told = []
     for panel, words in OVER.items():
@@ -181,22 +183,22 @@ def _running_time(rows) -> Finding:
     parts = {}
     for name in (KERNEL, ENTROPY):
         rise = by[name].iloc[-1] / by[name].iloc[0]
-        words = f"{number(rise)}× for {number(by.index[-1] / by.index[0])}× the queries"
+        words = f"{format_number(rise)}× for {format_number(by.index[-1] / by.index[0])}× the queries"
         parts[f"{name} grows with the queries"] = Finding(bool(rise > ALIKE), words)
         for panel in ("universe", "tuples"):
             times = _times(rows, panel)[name]
             spread = times.max() / times.min()
             ends = times.index[-1] / times.index[0]
-            words = f"{number(spread)}× between sizes {number(ends)}× apart"
+            words = f"{format_number(spread)}× between sizes {format_number(ends)}× apart"
             parts[f"{name} not with the {OVER[panel]}"] = Finding(bool(spread <= ALIKE), words)
     rise = by.iloc[-1] / by.iloc[-2]
     parts["kernel PCA inapplicable for very many"] = Finding(
-        bool(rise[KERNEL] >= 4), f"{number(rise[KERNEL])}× at the last doubling"
+        bool(rise[KERNEL] >= 4), f"{format_number(rise[KERNEL])}× at the last doubling"
     )
     parts["maximum entropy is not"] = Finding(
-        bool(rise[ENTROPY] <= 2.5), f"{number(rise[ENTROPY])}× at the last doubling"
+        bool(rise[ENTROPY] <= 2.5), f"{format_number(rise[ENTROPY])}× at the last doubling"
     )
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -32,9 +32,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from experiments.chen2012_data import BUDGET, Case, about, bought, cases
+from experiments.chen2012_data import BUDGET, Case, cases, dataset_columns, noisy_answers
 from workbench import DP, Domain, Marginals, SparseTable
-from workbench.claims import Claim, Finding, better, curve, every, number
+from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
 from workbench.estimates import NoisyAnswers
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, RetentionReplacement
@@ -74,33 +74,33 @@ Joint = Callable[[tuple[int, ...]], Float[np.ndarray, "..."] | None]
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, seed, method and joint."""
     found = []
-    for case in chosen(profile):
+    for case in profile_cases(profile):
         table = case.dataset.load()
         for seed in range(REPORTS[profile]):
-            found += errors(case, table, seed, profile)
+            found += error_rows(case, table, seed, profile)
     return pd.DataFrame(found)
 
 
-def chosen(profile: str) -> list[Case]:
+def profile_cases(profile: str) -> list[Case]:
     """The datasets of a profile."""
     return [*cases().values()][: 1 if profile == "quick" else None]
 
 
-def errors(case: Case, table: SparseTable, seed: int, profile: str) -> Iterator[dict]:
+def error_rows(case: Case, table: SparseTable, seed: int, profile: str) -> Iterator[dict]:
     """Every joint, as every method publishes it, against the truth; of late seeds responses only."""
-    domain, true = table.domain, of_table(table)
+    domain, true = table.domain, table_shares(table)
     joints, whole = {}, seed < SEEDS[profile]
     if whole:
-        made = published(case, table, seed, profile)
-        joints = {name: of_table(x) for name, x in made.items()}
-    for name, reports in responses(table, seed, (AMPLIFIED, EQUAL)[: 1 + whole]).items():
-        joints[name] = of_reports(reports)
+        made = synthetic_tables(case, table, seed, profile)
+        joints = {name: table_shares(x) for name, x in made.items()}
+    for name, reports in response_reports(table, seed, (AMPLIFIED, EQUAL)[: 1 + whole]).items():
+        joints[name] = report_shares(reports)
     if whole:
-        joints[NOISY] = of_marginals(marginals(table, seed))
+        joints[NOISY] = marginal_shares(marginals(table, seed))
     for axes in [*combinations(range(len(domain.shape)), 2), *triples(domain)]:
         exact = true(axes)
         names = [SHORT.get(domain.attributes[k], domain.attributes[k]) for k in axes]
-        told = about(case, seed=seed, metric="JointError", k=len(axes))
+        told = dataset_columns(case, seed=seed, metric="JointError", k=len(axes))
         told |= {"first": names[0], "others": ", ".join(names[1:]), "joint": ", ".join(names)}
         told["cells"] = prod(domain.shape[k] for k in axes)
         for series, joint in joints.items():
@@ -112,10 +112,10 @@ def errors(case: Case, table: SparseTable, seed: int, profile: str) -> Iterator[
 
 def marginals(table: SparseTable, seed: int) -> NoisyAnswers:
     """All cells of all bivariate marginals, for ε = 1."""
-    return bought(table, Marginals(2), 6, seed)
+    return noisy_answers(table, Marginals(2), 6, seed)
 
 
-def published(case: Case, table, seed: int, profile: str) -> dict[str, SparseTable]:
+def synthetic_tables(case: Case, table, seed: int, profile: str) -> dict[str, SparseTable]:
     """Synthetic databases from the noisy marginals: ours, and the paper's own fit."""
     history = marginals(table, seed)
     ways = {
@@ -126,7 +126,7 @@ def published(case: Case, table, seed: int, profile: str) -> dict[str, SparseTab
     return {name: fit(history).synthetic(size, seed) for name, fit in ways.items()}
 
 
-def responses(table: SparseTable, seed: int, prices=(AMPLIFIED, EQUAL)) -> dict:
+def response_reports(table: SparseTable, seed: int, prices=(AMPLIFIED, EQUAL)) -> dict:
     """Reports of both randomised responses: γ = e for each attribute, and for a tuple."""
     used = sum(n > 1 for n in table.domain.shape)
     told = {AMPLIFIED: DP(float(used)), EQUAL: BUDGET}
@@ -144,19 +144,19 @@ def triples(domain: Domain) -> list[tuple[int, ...]]:
     return [every_one[i] for i in sorted(some)]
 
 
-def of_table(table: SparseTable) -> Joint:
+def table_shares(table: SparseTable) -> Joint:
     """Shares of the tuples of a table."""
     margins = Margins(table.domain, table.keys, table.counts / table.total)
     return margins.dense
 
 
-def of_reports(reports) -> Joint:
+def report_shares(reports) -> Joint:
     """Shares that reports tell of, without negative cells."""
     names = reports.domain.attributes
     return lambda axes: reports.joint([names[k] for k in axes], clipped=True) / reports.total
 
 
-def of_marginals(answers: NoisyAnswers) -> Joint:
+def marginal_shares(answers: NoisyAnswers) -> Joint:
     """Shares of noisy bivariate tables, without negative cells; of three attributes None."""
     shape, held, start = answers.domain.shape, {}, 0
     for axes in combinations(range(len(shape)), 2):
@@ -166,7 +166,7 @@ def of_marginals(answers: NoisyAnswers) -> Joint:
     return held.get
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The methods of the figure, on the first dataset, cut at 1 as in the paper; by panels.
 
     A panel has an attribute with those that follow it; attributes with few to follow share one.
@@ -187,7 +187,7 @@ def panels(drawn: pd.DataFrame) -> list[Panel]:
     return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in names.items()]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean errors of joints by their size: a row a dataset and method."""
     pairs, threes = rows[rows.k == 2], rows[rows.k == 3]
     groups = {
@@ -198,7 +198,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     }
     order = rows.groupby(["case", "series"], sort=False).size().index
     found = {
-        words: some.groupby(["case", "series"]).value.mean().reindex(order).map(number)
+        words: some.groupby(["case", "series"]).value.mean().reindex(order).map(format_number)
         for words, some in groups.items()
     }
     best = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
@@ -208,7 +208,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _error(rows, case: str, series: str, k: int) -> pd.DataFrame:
-    found = curve(rows, "joint", case=case, series=series, k=k)
+    found = mean_curve(rows, "joint", case=case, series=series, k=k)
     return found.assign(cells=rows[rows.case == case].groupby("joint").cells.first())
 
 
@@ -217,11 +217,9 @@ def _share(found: pd.DataFrame, least: float, share: float, above: bool) -> Find
     sure = found.low >= least if above else found.high <= least
     no = found.high < least if above else found.low > least
     yes = found["mean"] >= least if above else found["mean"] <= least
-    words = (
-        f"{number(found['mean'].min())} … {number(found['mean'].max())}, {yes.mean():.0%} so"
-    )
+    words = f"{format_number(found['mean'].min())} … {format_number(found['mean'].max())}, {yes.mean():.0%} so"
     holds = True if sure.mean() >= share else False if no.mean() > 1 - share else None
-    return Finding(holds, words, leans=bool(yes.mean() >= share))
+    return Finding(holds, words, if_unsettled=bool(yes.mean() >= share))
 
 
 def _pairs(rows) -> Finding:
@@ -230,14 +228,14 @@ def _pairs(rows) -> Finding:
         ours = _error(rows, case, ENTROPY, 2)
         for rival in RIVALS:
             theirs = _error(rows, case, rival, 2)
-            parts[f"{case}, below {rival}"] = better(ours, theirs, 1)
+            parts[f"{case}, below {rival}"] = check_lower(ours, theirs, 1)
         for rival in RIVALS:
             theirs = _error(rows, case, rival, 2)
             small = theirs[theirs.cells <= SMALL]
             large = theirs[theirs.cells >= LARGE]
             parts[f"{case}, {rival} works on small"] = _share(small, WORKS, 1, False)
             parts[f"{case}, {rival} fails on large"] = _share(large, WORKS, 1, True)
-    return every(parts)
+    return all_of(parts)
 
 
 def _triples(rows) -> Finding:
@@ -248,7 +246,7 @@ def _triples(rows) -> Finding:
             parts[f"{case}, {rival} meaningless"] = _share(theirs, MEANINGLESS, 0.75, True)
         ours = _error(rows, case, ENTROPY, 3)
         parts[f"{case}, maximum entropy reasonable"] = _share(ours, REASONABLE, 0.75, False)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

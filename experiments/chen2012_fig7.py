@@ -18,17 +18,17 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from experiments.chen2012_data import BUDGET, Case, about, truth
+from experiments.chen2012_data import BUDGET, Case, dataset_columns, exact_answers
 from experiments.chen2012_fig6 import (
     AMPLIFIED,
     ENTROPY,
     RIVALS,
     SEEDS,
-    chosen,
-    published,
-    responses,
+    profile_cases,
+    response_reports,
+    synthetic_tables,
 )
-from workbench.claims import Claim, Finding, better, curve, every, number
+from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
 from workbench.metrics import rmse
 from workbench.plots import Panel
 from workbench.workload import RandomMarginalRanges
@@ -44,23 +44,26 @@ FLAT = "everyone alike"
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, seed, method and k."""
     found = []
-    for case in chosen(profile):
+    for case in profile_cases(profile):
         table = case.dataset.load()
         for seed in range(SEEDS[profile]):
-            found += errors(case, table, seed, profile)
+            found += error_rows(case, table, seed, profile)
     return pd.DataFrame(found)
 
 
-def errors(case: Case, table, seed: int, profile: str) -> Iterator[dict]:
+def error_rows(case: Case, table, seed: int, profile: str) -> Iterator[dict]:
     """All methods on the queries of one run."""
     ways = {
-        n: (t, case.total / t.total) for n, t in published(case, table, seed, profile).items()
+        n: (t, case.total / t.total)
+        for n, t in synthetic_tables(case, table, seed, profile).items()
     }
-    ways |= {n: (reports, 1.0) for n, reports in responses(table, seed, (AMPLIFIED,)).items()}
+    ways |= {
+        n: (reports, 1.0) for n, reports in response_reports(table, seed, (AMPLIFIED,)).items()
+    }
     for k in DIMS:
         asked = RandomMarginalRanges(COUNT[profile], k, seed=100 * k + seed)
-        exact = truth(table, asked)
-        told = about(case, seed=seed, metric="RMSE", dims=k, queries=len(exact))
+        exact = exact_answers(table, asked)
+        told = dataset_columns(case, seed=seed, metric="RMSE", dims=k, queries=len(exact))
         for series, (estimate, scale) in ways.items():
             value = rmse(scale * estimate.answer(asked), exact)
             epsilon = 9.0 if series in RIVALS else BUDGET.epsilon
@@ -75,22 +78,22 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [Panel(case, {"case": case}, "dims", log="y") for case in rows.case.unique()]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """RMSE, a row a dataset and method, a column a k."""
     order = rows.groupby(["case", "series"], sort=False).size().index
     found = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(order)
     found.columns = [f"k = {k}" for k in found.columns]
-    return found.map(number).rename_axis(["dataset", "method"])
+    return found.map(format_number).rename_axis(["dataset", "method"])
 
 
 def _lowest(rows) -> Finding:
     parts = {}
     for case in rows.case.unique():
-        ours = curve(rows, "dims", case=case, series=ENTROPY)
+        ours = mean_curve(rows, "dims", case=case, series=ENTROPY)
         for rival in RIVALS:
-            theirs = curve(rows, "dims", case=case, series=rival)
-            parts[f"{case}, below {rival}"] = better(ours, theirs, 1)
-    return every(parts)
+            theirs = mean_curve(rows, "dims", case=case, series=rival)
+            parts[f"{case}, below {rival}"] = check_lower(ours, theirs, 1)
+    return all_of(parts)
 
 
 CLAIMS = (

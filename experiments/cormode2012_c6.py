@@ -29,7 +29,16 @@ import pandas as pd
 
 from experiments.cormode2012_fig2 import BUDGET
 from workbench import RandomRanges, Sweep, Trial, claims, run
-from workbench.claims import MUCH, Claim, Finding, Printed, better, curve, every, number
+from workbench.claims import (
+    MUCH,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    format_number,
+    mean_curve,
+)
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import (
     CountSketch,
@@ -38,7 +47,7 @@ from workbench.mechanisms import (
     PrioritySampling,
 )
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "The count sketch, and how many rows it should have"
 PAGE = "Cormode et al., ICDT 2012, appendix C.6, Lemma 5"
@@ -118,7 +127,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         for panel, (some, metrics) in swept.items()
     ]
     found += [squared(some, seeds, 10 * count, panel) for panel, some in by_depth.items()]
-    told = named(pd.concat(found, ignore_index=True))
+    told = name_series(pd.concat(found, ignore_index=True))
     told["series"] += (", " + told.estimate).fillna("")
     cut = (told.panel == "size") & (told.mechanism == "HighPassFilter")
     target = (told["width"] * told.depth).fillna(told["size"]).fillna(DATA.m)
@@ -144,26 +153,28 @@ def squared(sketches: list, seeds: int, count: int, panel: str) -> pd.DataFrame:
     return pd.DataFrame(told).assign(**about, epsilon=BUDGET.epsilon)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The best number of rows, beside the paper's; and the theory, beside what is measured."""
     lines = []
     for size, panel in ((SIZE, SMALLER), (LARGE, LARGER)):
         for estimate in ("mean", "median"):
             error = _error(rows, panel, f"count sketch, {estimate}", "depth")
             best = error["mean"].idxmin()
-            words = f"d = {best:g}, at {number(error['mean'][best])} counts"
-            words += f" (d = {DEPTHS[-1]}: {number(error['mean'].iloc[-1])})"
+            words = f"d = {best:g}, at {format_number(error['mean'][best])} counts"
+            words += f" (d = {DEPTHS[-1]}: {format_number(error['mean'].iloc[-1])})"
             found = Finding(PAPER["depth"].covers(best), words)
             lines.append((f"{size:,} buckets, {estimate}: best d", PAPER["depth"], found))
-        square = curve(rows, "depth", panel=panel, metric=SQUARED, series="count sketch, mean")
+        square = mean_curve(
+            rows, "depth", panel=panel, metric=SQUARED, series="count sketch, mean"
+        )
         ratio = square["mean"] / theory(size)[1](square.index.to_numpy(float))
         words = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
         lines.append((f"{size:,} buckets: squared error / theory", PAPER["theory"], words))
-    return claims.beside(*lines)
+    return claims.compare_with_paper(*lines)
 
 
 def _error(rows, panel: str, series: str, x: str) -> pd.DataFrame:
-    return curve(rows, x, panel=panel, metric=ABSOLUTE, series=series)
+    return mean_curve(rows, x, panel=panel, metric=ABSOLUTE, series=series)
 
 
 def _one_row(rows) -> Finding:
@@ -171,13 +182,13 @@ def _one_row(rows) -> Finding:
     ours = _error(rows, "range", "count sketch, mean", "query_size")
     for name in OTHERS:
         other = _error(rows, "range", name, "query_size")
-        parts[f"{name} considerably better"] = better(other, ours, times=MUCH)
+        parts[f"{name} considerably better"] = check_lower(other, ours, times=MUCH)
     for size, panel in ((SIZE, SMALLER), (LARGE, LARGER)):
         error = _error(rows, panel, "count sketch, mean", "depth")
         more = error.iloc[1:]
         one = error.loc[[1] * len(more)].set_axis(more.index)
-        parts[f"d = 1 best with {size:,} buckets"] = better(one, more)
-    return every(parts)
+        parts[f"d = 1 best with {size:,} buckets"] = check_lower(one, more)
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -33,12 +33,12 @@ from workbench.claims import (
     Claim,
     Finding,
     Printed,
-    agrees,
-    alike,
-    better,
-    curve,
-    every,
-    number,
+    all_of,
+    check_lower,
+    check_printed,
+    check_similar,
+    format_number,
+    mean_curve,
 )
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import (
@@ -55,8 +55,8 @@ from workbench.metrics import (
     MeanSignedError,
     MedianRelativeError,
 )
-from workbench.plots import Panel, named
-from workbench.transform import basis
+from workbench.plots import Panel, name_series
+from workbench.transform import basis_of
 
 TITLE = "What its parameter does to each summary"
 PAGE = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2; Theorems 1–4"
@@ -93,7 +93,7 @@ LAWS = (
 )
 
 PAPER = {
-    "a": Printed.about("consistently around 1 %", 0.01, 0.005),
+    "a": Printed.approximately("consistently around 1 %", 0.01, 0.005),
     "b": Printed("in the range 1 % to 7 %", 0.005, 0.075),
     "c": Printed("within [0.3 %, 6 %]", 0.0025, 0.065),
 }
@@ -102,7 +102,7 @@ PAPER = {
 ABSOLUTE, RELATIVE = "MeanAbsoluteError", "MedianRelativeError"
 
 
-def geometric(cells):
+def expected_geometric_error(cells):
     """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
     alpha = exp(-BUDGET.epsilon)
     return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
@@ -125,7 +125,7 @@ PANELS = (
         "sides",
         ABSOLUTE,
         "query_size",
-        theory=("geometric, theory", geometric),
+        theory=("geometric, theory", expected_geometric_error),
     ),
     _panel("C.2: raw or adjusted weights?", "weights", ABSOLUTE, "query_size"),
 )
@@ -146,7 +146,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         "b": (
             [
                 *(PrioritySampling(BUDGET, size=s) for s in SIZES),
-                *(ThresholdSampling(BUDGET, tau=tau(s)) for s in SIZES),
+                *(ThresholdSampling(BUDGET, tau=tau_for_size(s)) for s in SIZES),
                 *(UniformSampling(BUDGET, size=s) for s in SIZES[::2]),
             ],
             [error[0], relative[0]],
@@ -173,8 +173,8 @@ def rows(profile: str, store) -> pd.DataFrame:
         run(Sweep([DATA], mechanisms, metrics, seeds), store).assign(panel=panel)
         for panel, (mechanisms, metrics) in swept.items()
     ]
-    found = named(pd.concat([*panels, laws(RUNS[profile])], ignore_index=True))
-    target = {tau(s): s for s in SIZES}
+    found = name_series(pd.concat([*panels, law_tests(RUNS[profile])], ignore_index=True))
+    target = {tau_for_size(s): s for s in SIZES}
     found["target"] = found["size"].fillna(found.tau.map(target))
     inside = {"c": found.query_size.map("filter-priority, R = {:,.0f}".format)}
     inside["weights"] = "priority, " + found.weights.map({"raw": "raw", "unbiased": "adjusted"})
@@ -183,22 +183,26 @@ def rows(profile: str, store) -> pd.DataFrame:
     return found
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The relative errors that the paper prints, beside ours."""
     threshold, priority = (
-        curve(rows, "target", panel="b", metric=RELATIVE, series=series)
+        mean_curve(rows, "target", panel="b", metric=RELATIVE, series=series)
         for series in ("threshold", "priority")
     )
-    both = curve(rows, "theta", panel="c", metric=RELATIVE, query_size=R)
-    return claims.beside(
+    both = mean_curve(rows, "theta", panel="c", metric=RELATIVE, query_size=R)
+    return claims.compare_with_paper(
         ("two-sided filter, at its best", PAPER["a"], _best_filter(rows)),
-        ("threshold sampling", PAPER["b"], agrees(PAPER["b"], threshold, percent=True)),
-        ("priority sampling", PAPER["b"], agrees(PAPER["b"], priority, percent=True)),
-        ("filter-priority, R = 5000", PAPER["c"], agrees(PAPER["c"], both, percent=True)),
+        ("threshold sampling", PAPER["b"], check_printed(PAPER["b"], threshold, percent=True)),
+        ("priority sampling", PAPER["b"], check_printed(PAPER["b"], priority, percent=True)),
+        (
+            "filter-priority, R = 5000",
+            PAPER["c"],
+            check_printed(PAPER["c"], both, percent=True),
+        ),
     )
 
 
-def tau(size: int) -> float:
+def tau_for_size(size: int) -> float:
     """The τ at which a threshold sample of DATA is expected to hold `size` cells.
 
     (m − n)·p_τ + n·min(μ/τ, 1) = size; a non-empty cell is taken to hold its mean μ.
@@ -211,7 +215,7 @@ def tau(size: int) -> float:
     return round(brentq(excess, 1, 10_000), 1)
 
 
-def laws(runs: int) -> pd.DataFrame:
+def law_tests(runs: int) -> pd.DataFrame:
     """Two-sample tests of each shortcut against its laborious process: a p-value a statistic.
 
     Kolmogorov–Smirnov for the size, τ_s, and the noisy values at empty and at non-empty cells (on
@@ -241,9 +245,9 @@ def laws(runs: int) -> pd.DataFrame:
 def _statistics(dataset, mechanism, seeds, table) -> dict[str, np.ndarray]:
     found = [Trial(dataset, mechanism, seed).release(table).estimate for seed in seeds]
     keys, values = (np.concatenate([getattr(f, k) for f in found]) for k in ("keys", "values"))
-    cells = basis(getattr(mechanism, "mechanism", mechanism).transform, table.domain)
+    cells = basis_of(getattr(mechanism, "mechanism", mechanism).transform, table.domain)
     full = np.isin(keys, cells.forward(table.keys, table.counts)[0])
-    stretch = keys * 10 // sum(part.size for part in cells.parts)
+    stretch = keys * 10 // sum(part.size for part in cells.noise_blocks)
     return {
         "size": np.array([len(f) for f in found]),
         "τ": np.array([f.tau for f in found]),
@@ -257,9 +261,9 @@ def _two_sided_wins(rows) -> Finding:
     two, one = _filters(rows, ABSOLUTE)
     means = pd.concat([two, one])["mean"]
     spread = means.max() / means.min()
-    return every(
+    return all_of(
         {
-            "two-sided more accurate": better(two, one),
+            "two-sided more accurate": check_lower(two, one),
             "varies by orders of magnitude": Finding(
                 bool(spread >= claims.ORDERS), f"{spread:.3g}×"
             ),
@@ -270,7 +274,7 @@ def _two_sided_wins(rows) -> Finding:
 def _best_filter(rows) -> Finding:
     two, _ = _filters(rows, RELATIVE)
     best = two[two["mean"] == two["mean"].min()]
-    found = agrees(PAPER["a"], best, percent=True)
+    found = check_printed(PAPER["a"], best, percent=True)
     return Finding(found.holds, f"{found.measured} at θ = {best.index[0]:g}")
 
 
@@ -278,7 +282,7 @@ def _small_summaries(rows) -> Finding:
     two, one = _filters(rows, ABSOLUTE)
     size = rows[(rows.panel == "a") & (rows.sides != 1)].groupby("theta").released.mean()
     small = size.index[size <= N]
-    found = alike(two.loc[small], one.loc[small])
+    found = check_similar(two.loc[small], one.loc[small])
     return Finding(found.holds, f"θ = {small.min():g} … {small.max():g}: {found.measured}")
 
 
@@ -288,8 +292,8 @@ def _over_estimates(rows) -> Finding:
     higher, most = (two.high < one.low).mean(), one[held >= 0.95]
     over = (most.low > 0).mean()
     words = f"at {over:.0%} of θ = {most.index.min():g} … {most.index.max():g}; "
-    words += f"{number(one['mean'].max())} … {number(one['mean'].min())} counts over all θ"
-    return every(
+    words += f"{format_number(one['mean'].max())} … {format_number(one['mean'].min())} counts over all θ"
+    return all_of(
         {
             "higher than two-sided": Finding(bool(higher >= 0.75), f"at {higher:.0%} of θ"),
             "above the truth where most non-zero points are held": Finding(
@@ -301,25 +305,25 @@ def _over_estimates(rows) -> Finding:
 
 def _filters(rows, metric: str):
     return [
-        curve(rows, "theta", panel="a", metric=metric, series=series)
+        mean_curve(rows, "theta", panel="a", metric=metric, series=series)
         for series in ("filter", "one-sided filter")
     ]
 
 
 def _samples_alike(rows) -> Finding:
     one, other = (
-        curve(rows, "target", panel="b", metric=ABSOLUTE, series=series)
+        mean_curve(rows, "target", panel="b", metric=ABSOLUTE, series=series)
         for series in ("threshold", "priority")
     )
-    return alike(one, other)
+    return check_similar(one, other)
 
 
 def _samples_between(rows) -> Finding:
-    return every(
+    return all_of(
         {
-            series: agrees(
+            series: check_printed(
                 PAPER["b"],
-                curve(rows, "target", panel="b", metric=RELATIVE, series=series),
+                mean_curve(rows, "target", panel="b", metric=RELATIVE, series=series),
                 percent=True,
             )
             for series in ("threshold", "priority")
@@ -329,16 +333,16 @@ def _samples_between(rows) -> Finding:
 
 def _filter_priority(rows) -> Finding:
     relative, absolute = (
-        curve(rows, "theta", panel="c", metric=metric, query_size=R)
+        mean_curve(rows, "theta", panel="c", metric=metric, query_size=R)
         for metric in (RELATIVE, ABSOLUTE)
     )
     best = absolute["mean"].idxmin()
-    about = alike(absolute.loc[[40]], absolute.loc[[best]].set_axis([40]))
+    about = check_similar(absolute.loc[[40]], absolute.loc[[best]].set_axis([40]))
     times = absolute["mean"][40] / absolute["mean"][best]
     words = f"{times:.3g}× the least error, at θ = {best:g}"
-    return every(
+    return all_of(
         {
-            "within [0.3 %, 6 %]": agrees(PAPER["c"], relative, percent=True),
+            "within [0.3 %, 6 %]": check_printed(PAPER["c"], relative, percent=True),
             "θ = 40 about optimal": replace(about, measured=words),
         }
     )
@@ -346,34 +350,36 @@ def _filter_priority(rows) -> Finding:
 
 def _negatives(rows) -> Finding:
     rounded, kept = (
-        curve(rows, "query_size", panel="sides", series=series)
+        mean_curve(rows, "query_size", panel="sides", series=series)
         for series in ("one-sided filter", "geometric")
     )
-    return every(
+    return all_of(
         {
-            "rounding better below 10 cells": better(rounded.loc[:9], kept),
-            "keeping better from 1000 cells": better(kept.loc[1000:], rounded),
+            "rounding better below 10 cells": check_lower(rounded.loc[:9], kept),
+            "keeping better from 1000 cells": check_lower(kept.loc[1000:], rounded),
         }
     )
 
 
 def _weights(rows) -> Finding:
     raw, adjusted = (
-        curve(rows, "query_size", panel="weights", metric=ABSOLUTE, weights=weights)
+        mean_curve(rows, "query_size", panel="weights", metric=ABSOLUTE, weights=weights)
         for weights in ("raw", "unbiased")
     )
     level = 1 - 0.01 / len(SUBSETS)
     bias, of_raw = (
-        curve(rows, "query_size", level, panel="weights", metric="MeanSignedError", weights=w)
+        mean_curve(
+            rows, "query_size", level, panel="weights", metric="MeanSignedError", weights=w
+        )
         for w in ("unbiased", "raw")
     )
     zero = (bias.low <= 0) & (bias.high >= 0)
-    last = f"{number(bias['mean'].iloc[-1])} counts at {bias.index[-1]:,.0f} cells"
+    last = f"{format_number(bias['mean'].iloc[-1])} counts at {bias.index[-1]:,.0f} cells"
     words = f"0 inside the interval at {zero.mean():.0%} of {len(zero)} sizes; {last}, "
-    words += f"raw weights {number(of_raw['mean'].iloc[-1])}"
-    return every(
+    words += f"raw weights {format_number(of_raw['mean'].iloc[-1])}"
+    return all_of(
         {
-            "raw better on points": better(raw.loc[:1], adjusted.loc[:1]),
+            "raw better on points": check_lower(raw.loc[:1], adjusted.loc[:1]),
             "adjusted unbiased": Finding(bool(zero.all()), words),
         }
     )

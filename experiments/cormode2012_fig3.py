@@ -18,24 +18,24 @@ from math import exp, log
 
 import pandas as pd
 
-from experiments.cormode2012_fig2 import BUDGET, geometric
+from experiments.cormode2012_fig2 import BUDGET, expected_geometric_error
 from workbench import RandomSubsets, Sweep, claims, run
 from workbench.claims import (
     Claim,
     Finding,
     Printed,
-    agrees,
-    alike,
-    better,
-    curve,
-    every,
-    falls,
-    number,
+    all_of,
+    check_decreasing,
+    check_lower,
+    check_printed,
+    check_similar,
+    format_number,
+    mean_curve,
 )
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError, MedianRelativeError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Error of the summaries against the size of the subset asked for"
 PAGE = "Cormode et al., ICDT 2012, section 4.3, Figure 3"
@@ -81,12 +81,12 @@ SWEPT = {
 }
 
 PAPER = {
-    "a": Printed.about("around 5 % for subsets of size 100", 0.05, 0.005, at=100),
-    "c": Printed.about("around a thousand items in length", 1000, 500, axis="x"),
+    "a": Printed.approximately("around 5 % for subsets of size 100", 0.05, 0.005, at=100),
+    "c": Printed.approximately("around a thousand items in length", 1000, 500, axis="x"),
 }
 
 
-THEORY = ("geometric, theory", geometric)
+THEORY = ("geometric, theory", expected_geometric_error)
 
 
 def _panel(title: str, panel: str, metric: str = "MeanAbsoluteError", **how) -> Panel:
@@ -115,20 +115,20 @@ def rows(profile: str, store) -> pd.DataFrame:
         run(Sweep([data], mechanisms, metrics, SEEDS[profile]), store).assign(panel=panel)
         for panel, (data, mechanisms) in SWEPT.items()
     ]
-    found = named(pd.concat(panels, ignore_index=True), "theta")
+    found = name_series(pd.concat(panels, ignore_index=True), "theta")
     found["series"] += (found["size"] == 200_000).map({True: ", s = 2·10⁵", False: ""})
     small = found.query_size <= max(SUBSETS["a"])
     found["panel"] = found.panel.mask(found.panel == "ab", small.map({True: "a", False: "b"}))
     return found
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers that the paper prints, beside ours."""
     at_100 = (
         (f"{series}, 100 cells", PAPER["a"], _at_100(rows, series))
         for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric")
     )
-    return claims.beside(
+    return claims.compare_with_paper(
         *at_100, ("σ = 40: sampling beats the filter", PAPER["c"], _overtaken(rows))
     )
 
@@ -136,7 +136,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 def _error(rows, series: str, panel: str, metric: str = "MeanAbsoluteError") -> pd.DataFrame:
     """The error curve of one series; `panel` "ab" is (a) and (b) in one."""
     rows = rows[rows.panel.isin(list(panel))]
-    return curve(rows, "query_size", metric=metric, series=series)
+    return mean_curve(rows, "query_size", metric=metric, series=series)
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
@@ -156,34 +156,36 @@ def _five_per_cent(rows) -> Finding:
     parts = {}
     for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric"):
         parts[f"{series} at 100"] = _at_100(rows, series)
-        parts[f"{series} falling"] = falls(_error(rows, series, "ab", "MedianRelativeError"))
-    return every(parts)
+        parts[f"{series} falling"] = check_decreasing(
+            _error(rows, series, "ab", "MedianRelativeError")
+        )
+    return all_of(parts)
 
 
 def _at_100(rows, series: str) -> Finding:
     error = _error(rows, series, "ab", "MedianRelativeError")
-    return agrees(PAPER["a"], error.loc[:100], percent=True)
+    return check_printed(PAPER["a"], error.loc[:100], percent=True)
 
 
 def _who_is_best(rows) -> Finding:
     small = _error(rows, "filter, θ = 50", "a")
     parts = {
-        f"filter below {series} up to 5000": better(small, _error(rows, series, "a"))
+        f"filter below {series} up to 5000": check_lower(small, _error(rows, series, "a"))
         for series in ("priority", "filter-priority, θ = 40", "geometric")
     }
     priority, filtered = (
         _error(rows, series, "ab") for series in ("priority", "filter, θ = 50")
     )
-    last = better(priority.iloc[-1:], filtered.iloc[-1:])
-    where = f"{last.measured}; from {number(crossing(priority, filtered))} cells"
-    return every(parts | {"priority below filter at 500,000": Finding(last.holds, where)})
+    last = check_lower(priority.iloc[-1:], filtered.iloc[-1:])
+    where = f"{last.measured}; from {format_number(crossing(priority, filtered))} cells"
+    return all_of(parts | {"priority below filter at 500,000": Finding(last.holds, where)})
 
 
 def _comparable(rows) -> Finding:
     ours, table = (
         _error(rows, series, "ab") for series in ("filter-priority, θ = 40", "geometric")
     )
-    return alike(ours, table, share=1)
+    return check_similar(ours, table, share=1)
 
 
 def _wider_counts(rows) -> Finding:
@@ -192,26 +194,26 @@ def _wider_counts(rows) -> Finding:
         for series in ("geometric", "priority", "filter-priority, θ = 20")
     )
     before, filtered = (_error(rows, "filter, θ = 50", panel) for panel in ("ab", "c"))
-    return every(
+    return all_of(
         {
-            "filter much worse than at σ = 20": better(before, filtered, times=3),
+            "filter much worse than at σ = 20": check_lower(before, filtered, times=3),
             "sampling beats the filter from about 1000 cells": _overtaken(rows),
-            "filter-priority below the filter": better(both, filtered),
-            "filter-priority below priority": better(both, priority),
-            "geometric below the filter": better(table, filtered),
-            "geometric below priority": better(table, priority),
-            "geometric below filter-priority": better(table, both),
+            "filter-priority below the filter": check_lower(both, filtered),
+            "filter-priority below priority": check_lower(both, priority),
+            "geometric below the filter": check_lower(table, filtered),
+            "geometric below priority": check_lower(table, priority),
+            "geometric below filter-priority": check_lower(table, both),
         }
     )
 
 
 def _overtaken(rows) -> Finding:
     where = crossing(_error(rows, "priority", "c"), _error(rows, "filter, θ = 50", "c"))
-    return Finding(PAPER["c"].covers(where), f"from {number(where)} cells")
+    return Finding(PAPER["c"].covers(where), f"from {format_number(where)} cells")
 
 
 def _twice_the_size(rows) -> Finding:
-    return alike(
+    return check_similar(
         _error(rows, "filter-priority, θ = 20, s = 2·10⁵", "c"), _error(rows, "geometric", "c")
     )
 
@@ -227,14 +229,14 @@ def _sparser(rows) -> Finding:
             "filter-priority, θ = 50",
         )
     )
-    found = every(
+    found = all_of(
         {
-            "filter below priority everywhere": better(filtered, priority, share=1),
-            "filter-priority below the filter": better(both, filtered),
-            "filter-priority below geometric everywhere": better(both, table, share=1),
+            "filter below priority everywhere": check_lower(filtered, priority, share=1),
+            "filter-priority below the filter": check_lower(both, filtered),
+            "filter-priority below geometric everywhere": check_lower(both, table, share=1),
         }
     )
-    beside = better(both, small).measured
+    beside = check_lower(both, small).measured
     words = f"{found.measured}; against a filter of the same size, θ = 70: {beside}"
     return Finding(found.holds, words)
 

@@ -23,10 +23,10 @@ from statistics import median
 
 import pandas as pd
 
-from experiments.benchmarks._timing import power, turns
-from experiments.benchmarks.noise import usual
+from experiments.benchmarks._timing import power_of_ten, seconds_in_turns
+from experiments.benchmarks.noise import numpy_geometric
 from workbench import DP
-from workbench.claims import ALIKE, ORDERS, Claim, Finding, every, number
+from workbench.claims import ALIKE, ORDERS, Claim, Finding, all_of, format_number
 from workbench.cli.bench import machine
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import (
@@ -36,7 +36,7 @@ from workbench.mechanisms import (
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Throughput of the summaries as density varies"
 PAGE = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
@@ -71,7 +71,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         for density in DENSITIES
         for row in _releases(GaussianSparse(m=m, density=density), repeat)
     ]
-    told = named(pd.DataFrame(found))
+    told = name_series(pd.DataFrame(found))
     told["series"] = told.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
     return told
 
@@ -79,14 +79,14 @@ def rows(profile: str, store) -> pd.DataFrame:
 def _releases(dataset, repeat: int) -> list[dict]:
     table = dataset.load()
     ways = {m: partial(m, table) for m in mechanisms(len(table))}
-    ways["numpy"] = lambda: usual(table.dense(), BUDGET.epsilon)
-    return timed(dataset, len(table), ways, repeat)
+    ways["numpy"] = lambda: numpy_geometric(table.dense(), BUDGET.epsilon)
+    return throughput_rows(dataset, len(table), ways, repeat)
 
 
-def timed(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
+def throughput_rows(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
     """One row a way, a mechanism or a name: throughput on `dataset`, which has n non-empty cells."""
     about = {
-        "panel": f"m = {power(dataset.m)}",
+        "panel": f"m = {power_of_ten(dataset.m)}",
         "dataset": repr(dataset),
         "truth_public": dataset.truth_public,
         "m": dataset.m,
@@ -97,7 +97,7 @@ def timed(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
         "repeated": repeat,
         "machine": machine(),
     }
-    spent = turns(*ways.values(), repeat=repeat)
+    spent = seconds_in_turns(*ways.values(), repeat=repeat)
     return [
         about
         | {
@@ -124,7 +124,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times as fast as our geometric table; the paper prints no number."""
     times = _times(rows, "geometric")
     times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
@@ -171,12 +171,12 @@ def _at(rows, base: str, densities: list[float]) -> pd.DataFrame:
 
 
 def _span(times: pd.Series) -> str:
-    low, high = number(times.min()), number(times.max())
+    low, high = format_number(times.min()), format_number(times.max())
     return f"{low}×" if low == high else f"{low}–{high}×"
 
 
 def _figure(rows) -> Finding:
-    return every(
+    return all_of(
         {
             "filter and threshold fastest": _fastest(rows),
             "priority about as fast as geometric at ρ = 0.1": _as_the_dense(rows),

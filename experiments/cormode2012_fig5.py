@@ -33,17 +33,26 @@ from math import exp
 import numpy as np
 import pandas as pd
 
-from experiments.benchmarks.noise import usual
+from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012_fig2 import BUDGET
 from experiments.cormode2012_fig3 import crossing
-from experiments.cormode2012_fig4 import timed
+from experiments.cormode2012_fig4 import throughput_rows
 from workbench import Dyadic, Haar, RandomRanges, Sweep, claims, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, better, curve, every, number
+from workbench.claims import (
+    ALIKE,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    format_number,
+    mean_curve,
+)
 from workbench.datasets import GaussianSparse
 from workbench.domain import Domain
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Range queries from summaries of dyadic ranges"
 PAGE = "Cormode et al., ICDT 2012, sections 3 and 4.4, Figure 5"
@@ -55,13 +64,13 @@ FROM = 10_000
 DENSITIES = (0.1, 0.01, 0.001)
 
 UNIFORM, SKEWED = GaussianSparse(), GaussianSparse(placement="skewed")
-SIZE, TOUCHED = 100_000, 21  # nodes released, and nodes that one count moves
+SIZE, NODES_PER_COUNT = 100_000, 21  # nodes released, and nodes that one count moves
 DYADIC, HAAR, FINER = Dyadic(), Haar(), Dyadic(split="geometric")
 
 PAPER = {
-    "a": Printed.about("R ≥ 10⁴, 1 % of the data space", FROM, axis="x"),
+    "a": Printed.approximately("R ≥ 10⁴, 1 % of the data space", FROM, axis="x"),
     "c": Printed("by 30 % to 60 %", 0.25, 0.65),
-    "uniform": Printed.about("closer to 10 %", 0.1, 0.05),
+    "uniform": Printed.approximately("closer to 10 %", 0.1, 0.05),
     "throughput": Printed("about 2 to 4 times", 2 / ALIKE, 4 * ALIKE),
 }
 
@@ -88,7 +97,7 @@ def summaries(domain: Domain, size: int) -> list:
     ]
 
 
-def checked(domain: Domain, size: int) -> list:
+def consistency_summaries(domain: Domain, size: int) -> list:
     """What the paper draws in (c)."""
     return [*filters(domain, size), *filters(domain, size, consistent=True)]
 
@@ -105,15 +114,15 @@ def _bases() -> list:
 SWEPT = {
     "a": (UNIFORM, summaries(UNIFORM.domain, SIZE)),
     "b": (SKEWED, summaries(SKEWED.domain, SIZE)),
-    "c": (SKEWED, checked(SKEWED.domain, SIZE)),
-    "uniform": (UNIFORM, checked(UNIFORM.domain, SIZE)),
+    "c": (SKEWED, consistency_summaries(SKEWED.domain, SIZE)),
+    "uniform": (UNIFORM, consistency_summaries(UNIFORM.domain, SIZE)),
     "bases": (UNIFORM, _bases()),
 }
 
 
-def dyadic(cells):
+def expected_dyadic_error(cells):
     """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
-    alpha = exp(-BUDGET.epsilon / TOUCHED)
+    alpha = exp(-BUDGET.epsilon / NODES_PER_COUNT)
     return np.sqrt(2 / np.pi * np.log2(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
@@ -121,7 +130,7 @@ def _panel(title: str, panel: str, metric: str = "MeanAbsoluteError", **how) -> 
     return Panel(title, {"panel": panel, "metric": metric}, "query_size", **how)
 
 
-THEORY = ("geometric, dyadic: theory", dyadic)
+THEORY = ("geometric, dyadic: theory", expected_dyadic_error)
 PANELS = (
     _panel("(a) uniform data", "a", theory=THEORY, printed=PAPER["a"]),
     _panel("(b) skewed data", "b", theory=THEORY),
@@ -138,7 +147,7 @@ def rows(profile: str, store) -> pd.DataFrame:
     """All panels, in a column `panel`; throughput is never taken from the store."""
     metrics = [MeanAbsoluteError(RandomRanges(size, QUERIES[profile])) for size in RANGES]
     found = {
-        panel: named(
+        panel: name_series(
             run(Sweep([data], mechanisms, metrics, SEEDS[profile]), store).assign(panel=panel)
         )
         for panel, (data, mechanisms) in SWEPT.items()
@@ -146,12 +155,12 @@ def rows(profile: str, store) -> pd.DataFrame:
     bases = found["bases"]
     ours = ~bases.series.isin([FULL, CELLS, FILTER])
     bases["series"] += ours.map({True: ", not in the paper", False: ""})
-    told = [cut(found[panel], "query_size") for panel in ("c", "uniform")]
+    told = [error_cut(found[panel], "query_size") for panel in ("c", "uniform")]
     told += [_timed(GaussianSparse(density=d), REPEAT[profile]) for d in DENSITIES]
     return pd.concat([*found.values(), *told], ignore_index=True)
 
 
-def cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency.
 
     Their mean over seeds is 1 − a/b for the mean errors a with consistency and b without; each seed
@@ -171,13 +180,13 @@ def _timed(dataset, repeat: int) -> pd.DataFrame:
     table = dataset.load()
     full, _, filtered, both, sampled = summaries(table.domain, len(table))
     ways = {m: partial(m, table) for m in (full, filtered, sampled, both)}
-    ways["numpy"] = lambda: usual(_dense(table), BUDGET.epsilon / TOUCHED)
+    ways["numpy"] = lambda: numpy_geometric(_dense(table), BUDGET.epsilon / NODES_PER_COUNT)
     basis = DYADIC.on(table.domain)
     ways["our sums"] = lambda: basis.forward(table.keys, table.counts)
     ways["dense sums"] = lambda: _dense(table)
-    found = pd.DataFrame(timed(dataset, len(table), ways, repeat))
+    found = pd.DataFrame(throughput_rows(dataset, len(table), ways, repeat))
     panel = found.mechanism.isin(SUMS).map({True: "sums", False: "throughput"})
-    return named(found.assign(panel=panel, transform=repr(DYADIC)))
+    return name_series(found.assign(panel=panel, transform=repr(DYADIC)))
 
 
 def _dense(table) -> np.ndarray:
@@ -191,13 +200,17 @@ def _dense(table) -> np.ndarray:
     return np.concatenate(levels)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers that the paper prints, beside ours."""
     table = _error(rows, "a", CELLS)
     starts = {series: crossing(_error(rows, "a", series), table) for series in (FULL, FILTER)}
-    return claims.beside(
+    return claims.compare_with_paper(
         *(
-            (f"uniform: {series} beats cells", PAPER["a"], Finding(None, f"from {number(x)}"))
+            (
+                f"uniform: {series} beats cells",
+                PAPER["a"],
+                Finding(None, f"from {format_number(x)}"),
+            )
             for series, x in starts.items()
         ),
         *(
@@ -218,19 +231,21 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _error(rows, panel: str, series: str) -> pd.DataFrame:
-    return curve(rows, "query_size", panel=panel, series=series, metric="MeanAbsoluteError")
+    return mean_curve(
+        rows, "query_size", panel=panel, series=series, metric="MeanAbsoluteError"
+    )
 
 
 def _cut(rows, panel: str, series: str) -> Finding:
-    found = curve(rows, "query_size", panel=panel, series=series, metric="ErrorCut")
-    return usually(PAPER[panel], found)
+    found = mean_curve(rows, "query_size", panel=panel, series=series, metric="ErrorCut")
+    return mostly_as_printed(PAPER[panel], found)
 
 
-def usually(point: Printed, cuts: pd.DataFrame) -> Finding:
+def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
     """Whether cuts are as printed at three quarters of the points; None if intervals reach so far."""
     inside = cuts["mean"].map(point.covers).mean()
     reach = ((cuts.low <= point.high) & (cuts.high >= point.low)).mean()
-    low, middle, high = (number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
+    low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
     words = f"{low} … {high} %, median {middle} %; as printed at {inside:.0%} of {len(cuts)}"
     return Finding(True if inside >= 0.75 else None if reach >= 0.75 else False, words)
 
@@ -240,17 +255,17 @@ def _uniform(rows) -> Finding:
         _error(rows, "a", series) for series in (FULL, CELLS, FILTER, PRIORITY, BOTH)
     )
     parts = {
-        "priority worse than the filter": better(filtered, sampled),
-        "priority worse than filter-priority": better(both, sampled),
-        "filter better than filter-priority": better(filtered, both),
+        "priority worse than the filter": check_lower(filtered, sampled),
+        "priority worse than filter-priority": check_lower(both, sampled),
+        "filter better than filter-priority": check_lower(filtered, both),
     }
     for name, error in {"full dyadic table": full, "dyadic filter": filtered}.items():
-        ahead = better(error.loc[FROM:], cells.loc[FROM:], share=1)
-        words = f"{ahead.measured}; from {number(crossing(error, cells))}"
+        ahead = check_lower(error.loc[FROM:], cells.loc[FROM:], share=1)
+        words = f"{ahead.measured}; from {format_number(crossing(error, cells))}"
         parts[f"{name} better than the table of cells from 10⁴"] = Finding(ahead.holds, words)
     flat = {FULL: full, FILTER: filtered, PRIORITY: sampled, BOTH: both}
     parts |= {f"{name}: error nearly flat": _flat(e.loc[FROM:]) for name, e in flat.items()}
-    return every(parts)
+    return all_of(parts)
 
 
 def _flat(error: pd.DataFrame, most: float = 1.5) -> Finding:
@@ -260,11 +275,11 @@ def _flat(error: pd.DataFrame, most: float = 1.5) -> Finding:
 
 
 def _skewed(rows) -> Finding:
-    return better(_error(rows, "b", FILTER), _error(rows, "b", FULL))
+    return check_lower(_error(rows, "b", FILTER), _error(rows, "b", FULL))
 
 
 def _consistent(rows) -> Finding:
-    return every(
+    return all_of(
         {
             f"{series}, {data}: {PAPER[panel].says}": _cut(rows, panel, series)
             for panel, data in (("c", "skewed"), ("uniform", "uniform"))
@@ -282,16 +297,16 @@ def gain(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _gain(rows, series: str, densities: tuple = DENSITIES) -> Finding:
     found = gain(rows).loc[series, [*densities]]
-    words = ", ".join(f"{number(x)}× at ρ = {d:g}" for d, x in found.items())
+    words = ", ".join(f"{format_number(x)}× at ρ = {d:g}" for d, x in found.items())
     return Finding(bool(found.map(PAPER["throughput"].covers).all()), words)
 
 
 def _throughput(rows) -> Finding:
     least = gain(rows).loc[[FILTER, PRIORITY, BOTH]].min(axis=None)
-    parts = {"always faster": Finding(bool(least > 1), f"at least {number(least)}×")}
+    parts = {"always faster": Finding(bool(least > 1), f"at least {format_number(least)}×")}
     for series in (FILTER, PRIORITY, BOTH):
         parts[f"{series} by 2–4×"] = _gain(rows, series, DENSITIES[1:])
-    found, words = every(parts), _same_cost(rows).measured
+    found, words = all_of(parts), _same_cost(rows).measured
     told = f"{found.measured}; if all built dense sums and the table had numpy's noise, {words}"
     return replace(found, measured=told)
 
@@ -304,7 +319,7 @@ def _same_cost(rows) -> Finding:
     times = seconds.loc["numpy, dyadic"] / (
         seconds.loc[[FILTER, PRIORITY, BOTH]] - ours + dense
     )
-    low, high = (number(x) for x in (times.min(axis=None), times.max(axis=None)))
+    low, high = (format_number(x) for x in (times.min(axis=None), times.max(axis=None)))
     inside = times.map(PAPER["throughput"].covers).all(axis=None)
     return Finding(bool(inside), f"{low}–{high}×")
 

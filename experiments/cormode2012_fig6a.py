@@ -19,11 +19,19 @@ import pandas as pd
 
 from experiments.cormode2012_fig2 import BUDGET
 from workbench import RandomSubsets, Sweep, claims, run
-from workbench.claims import Claim, Finding, Printed, agrees, better, curve, every
+from workbench.claims import (
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    check_printed,
+    mean_curve,
+)
 from workbench.datasets import CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError, MedianRelativeError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Subset queries on commuting data"
 PAGE = "Cormode et al., ICDT 2012, section 4.5, Figure 6(a)"
@@ -57,7 +65,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         except FileNotFoundError:
             continue
         found[-1] = found[-1].assign(panel=name, cells=m, share=_shares(found[-1], m))
-    return named(pd.concat(found, ignore_index=True))
+    return name_series(pd.concat(found, ignore_index=True))
 
 
 def _sweep(dataset, m: int, profile: str) -> Sweep:
@@ -103,28 +111,28 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return above + below
 
 
-def absent(rows: pd.DataFrame) -> list[str]:
+def missing_datasets(rows: pd.DataFrame) -> list[str]:
     """The datasets whose files are not at hand, so that the rows lack them."""
     return [f"{name}: not at hand" for name in DATASETS if name not in set(rows.panel)]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The relative error that the paper prints, beside ours on every dataset."""
     lines = [
         (f"{panel}: {series}", PAPER["relative"], _from_5(relative))
         for panel in rows.panel.unique()
         for series, relative in _errors(rows, "MedianRelativeError", panel).items()
     ]
-    return claims.beside(*lines)
+    return claims.compare_with_paper(*lines)
 
 
 def _from_5(relative: pd.DataFrame) -> Finding:
-    return agrees(PAPER["relative"], relative.loc[0.05:], percent=True)
+    return check_printed(PAPER["relative"], relative.loc[0.05:], percent=True)
 
 
 def _errors(rows, metric: str, panel: str = JUDGED) -> dict[str, pd.DataFrame]:
     return {
-        series: curve(rows, "share", panel=panel, metric=metric, series=series)
+        series: mean_curve(rows, "share", panel=panel, metric=metric, series=series)
         for series in ("geometric", "filter", "priority", "filter-priority")
     }
 
@@ -133,7 +141,7 @@ def _subsets(rows) -> Finding:
     error = _errors(rows, "MeanAbsoluteError")
     table, filtered = error["geometric"], error["filter"]
     parts = {
-        f"filter worse than {name}": better(error[name], filtered)
+        f"filter worse than {name}": check_lower(error[name], filtered)
         for name in ("geometric", "priority", "filter-priority")
     }
     for name in ("priority", "filter-priority"):
@@ -141,10 +149,12 @@ def _subsets(rows) -> Finding:
         words = f"{ratio.min():.3g}–{ratio.max():.3g}× its error"
         near = bool((ratio < 3).mean() >= 0.75)
         parts[f"{name} not much worse than geometric"] = Finding(near, words)
-        parts[f"{name} better from 20 % on"] = better(error[name].loc[0.2:], table.loc[0.2:])
+        parts[f"{name} better from 20 % on"] = check_lower(
+            error[name].loc[0.2:], table.loc[0.2:]
+        )
     for name, relative in _errors(rows, "MedianRelativeError").items():
         parts[f"{name} below 0.8 % from 5 % on"] = _from_5(relative)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

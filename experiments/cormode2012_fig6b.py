@@ -23,10 +23,10 @@ import pandas as pd
 from experiments.cormode2012_fig3 import crossing
 from experiments.cormode2012_fig5 import BOTH, CELLS, FILTER, FULL, PRIORITY, summaries
 from workbench import RandomRanges, Sweep, claims, run
-from workbench.claims import Claim, Finding, Printed, better, curve, every
+from workbench.claims import Claim, Finding, Printed, all_of, check_lower, mean_curve
 from workbench.datasets import CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Range queries on commuting data, by dyadic ranges"
 PAGE = "Cormode et al., ICDT 2012, section 4.5, Figure 6(b)"
@@ -43,15 +43,15 @@ DATASETS = {
 }
 JUDGED = "OnTheMap twin"
 
-PAPER = {"from": Printed.about("around 1 % of the data size", FROM, 0.005, axis="x")}
+PAPER = {"from": Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")}
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One sweep a dataset at hand, named in `panel`; `share` is a range's part of all cells."""
-    return swept(profile, store, summaries)
+    return sweep_rows(profile, store, summaries)
 
 
-def swept(profile: str, store, wanted: Callable) -> pd.DataFrame:
+def sweep_rows(profile: str, store, wanted: Callable) -> pd.DataFrame:
     """The mechanisms that are `wanted` for a domain and a size, on every dataset at hand."""
     found = []
     for name, dataset in DATASETS.items():
@@ -66,7 +66,7 @@ def swept(profile: str, store, wanted: Callable) -> pd.DataFrame:
         except FileNotFoundError:
             continue
         found.append(one.assign(panel=name, cells=domain.size, share=one.query_size.map(sizes)))
-    return named(pd.concat(found, ignore_index=True))
+    return name_series(pd.concat(found, ignore_index=True))
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -77,14 +77,14 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def absent(rows: pd.DataFrame) -> list[str]:
+def missing_datasets(rows: pd.DataFrame) -> list[str]:
     """The datasets whose files are not at hand, so that the rows lack them."""
     return [f"{name}: not at hand" for name in DATASETS if name not in set(rows.panel)]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Where dyadic ranges begin to pay off, beside what the paper prints, on every dataset."""
-    return claims.beside(
+    return claims.compare_with_paper(
         *(
             (f"{panel}: {series} beats cells", PAPER["from"], _from(rows, panel, series))
             for panel in rows.panel.unique()
@@ -94,7 +94,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _error(rows, series: str, panel: str = JUDGED) -> pd.DataFrame:
-    return curve(rows, "share", panel=panel, series=series, metric="MeanAbsoluteError")
+    return mean_curve(rows, "share", panel=panel, series=series, metric="MeanAbsoluteError")
 
 
 def _from(rows, panel: str, series: str) -> Finding:
@@ -106,10 +106,10 @@ def _dyadic(rows) -> Finding:
     cells, full, filtered = (_error(rows, series) for series in (CELLS, FULL, FILTER))
     parts = {}
     for name, series, error in (("full table", FULL, full), ("filter", FILTER, filtered)):
-        ahead = better(error.loc[FROM:], cells.loc[FROM:], share=1)
+        ahead = check_lower(error.loc[FROM:], cells.loc[FROM:], share=1)
         words = f"{ahead.measured}; {_from(rows, JUDGED, series).measured}"
         parts[f"dyadic {name} better than cells from 1 %"] = Finding(ahead.holds, words)
-    return every(parts | {"dyadic filter better than full": better(filtered, full)})
+    return all_of(parts | {"dyadic filter better than full": check_lower(filtered, full)})
 
 
 CLAIMS = (

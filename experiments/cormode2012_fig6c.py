@@ -11,25 +11,31 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.cormode2012_fig5 import BOTH, FILTER, checked, cut, usually
+from experiments.cormode2012_fig5 import (
+    BOTH,
+    FILTER,
+    consistency_summaries,
+    error_cut,
+    mostly_as_printed,
+)
 from experiments.cormode2012_fig6b import DATASETS as DATASETS
-from experiments.cormode2012_fig6b import JUDGED, swept
+from experiments.cormode2012_fig6b import JUDGED, sweep_rows
 from experiments.cormode2012_fig6b import SIZE as SIZE
-from experiments.cormode2012_fig6b import absent as absent
+from experiments.cormode2012_fig6b import missing_datasets as missing_datasets
 from workbench import claims
-from workbench.claims import Claim, Finding, Printed, curve, every
+from workbench.claims import Claim, Finding, Printed, all_of, mean_curve
 from workbench.plots import Panel
 
 TITLE = "Consistency of dyadic ranges on commuting data"
 PAGE = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
 
-PAPER = {"cut": Printed.about("about 10 %", 0.1, 0.05)}
+PAPER = {"cut": Printed.approximately("about 10 %", 0.1, 0.05)}
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Errors with and without consistency, and what it cuts, as the metric `ErrorCut`."""
-    found = swept(profile, store, checked)
-    return pd.concat([found, cut(found, "share")], ignore_index=True)
+    found = sweep_rows(profile, store, consistency_summaries)
+    return pd.concat([found, error_cut(found, "share")], ignore_index=True)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -51,9 +57,9 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return above + below
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The cut that the paper prints, beside ours on every dataset."""
-    return claims.beside(
+    return claims.compare_with_paper(
         *(
             (f"{panel}: {series}", PAPER["cut"], _cut(rows, series, panel))
             for panel in rows.panel.unique()
@@ -63,12 +69,12 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cut(rows, series: str, panel: str = JUDGED) -> Finding:
-    found = curve(rows, "share", panel=panel, series=series, metric="ErrorCut")
-    return usually(PAPER["cut"], found)
+    found = mean_curve(rows, "share", panel=panel, series=series, metric="ErrorCut")
+    return mostly_as_printed(PAPER["cut"], found)
 
 
 def _gains(rows) -> Finding:
-    return every({f"{series}: about 10 %": _cut(rows, series) for series in (FILTER, BOTH)})
+    return all_of({f"{series}: about 10 %": _cut(rows, series) for series in (FILTER, BOTH)})
 
 
 CLAIMS = (

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, run
-from workbench.claims import Claim, Printed, number
+from workbench.claims import Claim, Printed, format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import (
     ALP,
@@ -42,7 +42,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "Every release of sparse counts, on one page"
 PAGE = "no figure of the paper: beside Cormode et al., ICDT 2012"
@@ -61,7 +61,7 @@ PAPER: tuple[Printed, ...] = ()
 CLAIMS: tuple[Claim, ...] = ()
 
 
-def full(epsilon: float) -> list:
+def full_tables(epsilon: float) -> list:
     """Tables of everything."""
     return [GeometricHistogram(DP(epsilon), transform=basis) for basis in BASES]
 
@@ -109,10 +109,13 @@ def rows(profile: str, store) -> pd.DataFrame:
         )
 
     found = [
-        swept("ε", [*full(e), *filters(e, SIZE), *samples(e, SIZE), *others(e, SIZE, TOTAL)])
+        swept(
+            "ε",
+            [*full_tables(e), *filters(e, SIZE), *samples(e, SIZE), *others(e, SIZE, TOTAL)],
+        )
         for e in EPSILONS
     ]
-    found.append(swept("size", full(EPSILON), target=SIZE))
+    found.append(swept("size", full_tables(EPSILON), target=SIZE))
     for size in SIZES:
         wanted = [
             *filters(EPSILON, size),
@@ -121,18 +124,18 @@ def rows(profile: str, store) -> pd.DataFrame:
         ]
         kept = [m for m in wanted if size == SIZE or not isinstance(m, StabilityHistogram)]
         found.append(swept("size", kept, target=size))
-    told = named_apart(pd.concat(found, ignore_index=True))
+    told = with_series(pd.concat(found, ignore_index=True))
     placed = ~told.mechanism.isin(["GeometricHistogram", "CountSketch", "ALP"])
     return told.assign(bytes=8 * told.released * (1 + placed))
 
 
-def named_apart(rows: pd.DataFrame) -> pd.DataFrame:
+def with_series(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `series`; only trees are consistent, which need not be said twice."""
-    told = named(rows)
+    told = name_series(rows)
     return told.assign(series=told.series.str.replace("dyadic, consistent", "consistent"))
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `family`; those of the geometric table and the filter in each."""
     kinds = {
         "full tables": ["GeometricHistogram"],
@@ -176,12 +179,12 @@ PANELS = tuple(
 )
 
 
-def best(rows: pd.DataFrame) -> pd.DataFrame:
+def least_errors(rows: pd.DataFrame) -> pd.DataFrame:
     """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
     told = {}
     for (epsilon, n), some in rows[rows.panel == "ε"].groupby(["epsilon", "query_size"]):
         for promise, those in (("ε", some[some.delta == 0]), ("ε, δ", some[some.delta > 0])):
             errors = those.groupby("series").value.mean()
-            words = f"{errors.idxmin()}: {number(errors.min())}"
+            words = f"{errors.idxmin()}: {format_number(errors.min())}"
             told.setdefault((promise, epsilon), {})[QUERIES[n]] = words
     return pd.DataFrame(told).T.rename_axis(["promise", "ε"])

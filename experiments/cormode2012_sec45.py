@@ -30,9 +30,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.cormode2012_fig6a import SIZE
-from experiments.cormode2012_fig6b import DATASETS, JUDGED, SHARES, absent
+from experiments.cormode2012_fig6b import DATASETS, JUDGED, SHARES, missing_datasets
 from workbench import DP, RandomRanges, Sweep, claims, run
-from workbench.claims import Claim, Finding, Printed, agrees, better, curve
+from workbench.claims import Claim, Finding, Printed, check_lower, check_printed, mean_curve
 from workbench.domain import Domain
 from workbench.estimates import Summary
 from workbench.mechanisms import (
@@ -42,11 +42,11 @@ from workbench.mechanisms import (
     PrioritySampling,
 )
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.table import Bound, SparseTable
 
-__all__ = ["absent"]  # of figure 6(b): the same data
+__all__ = ["missing_datasets"]  # of figure 6(b): the same data
 
 TITLE = "Dirichlet synthesis against geometric noise, on range queries"
 PAGE = "Cormode et al., ICDT 2012, section 4.5"
@@ -127,7 +127,7 @@ def rows(profile: str, store) -> pd.DataFrame:
 
 def _told(rows: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     """One line a mechanism in words, and whom its ε is about."""
-    rows, synthetic = named(rows), rows.mechanism == "DirichletSynthesis"
+    rows, synthetic = name_series(rows), rows.mechanism == "DirichletSynthesis"
     halved = rows.epsilon != epsilon
     rows["series"] = rows.series.mask(halved, REPLACED)
     rows["series"] = rows.series.mask(synthetic & (rows.records < rows.total), LEAN)
@@ -220,7 +220,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [*found, Panel("(f) prior, OnTheMap twin", {"panel": "prior"}, "epsilon", log="x")]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times the error of geometric, under its own relation and under the same."""
     lines = []
     at_one = rows[(rows.metric == "MeanAbsoluteError") & (rows.epsilon == EPSILON)]
@@ -228,17 +228,17 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
         for to in (GEOMETRIC, REPLACED):
             ratios = ratio(some, to)
             for series in ratios.series.unique():
-                told = agrees(PAPER["ratio"], curve(ratios, "share", series=series))
+                told = check_printed(PAPER["ratio"], mean_curve(ratios, "share", series=series))
                 lines.append((f"{name}: {series} / {to}", PAPER["ratio"], told))
-    return claims.beside(*lines)
+    return claims.compare_with_paper(*lines)
 
 
 def _three_times(rows) -> Finding:
     table, synthetic = (
-        curve(rows, "share", panel=JUDGED, series=series, epsilon=EPSILON)
+        mean_curve(rows, "share", panel=JUDGED, series=series, epsilon=EPSILON)
         for series in (GEOMETRIC, SYNTHESIS)
     )
-    return better(table, synthetic, times=3)
+    return check_lower(table, synthetic, times=3)
 
 
 CLAIMS = (

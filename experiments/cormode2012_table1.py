@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from workbench.claims import Claim, Finding, Printed, every
+from workbench.claims import Claim, Finding, Printed, all_of
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
 
 TITLE = "How sparse tables of counts are"
@@ -40,8 +40,8 @@ PAPER = {
         Printed("0.14 %", 0.00135, 0.00145, at="Adult, seven attributes", value=0.0014),
     ),
     "mean": (
-        Printed.about("approximately 150", 150, 5, at="OnTheMap twin, 4001 places"),
-        Printed.about("9", 9, 0.5, at="Adult, seven attributes"),
+        Printed.approximately("approximately 150", 150, 5, at="OnTheMap twin, 4001 places"),
+        Printed.approximately("9", 9, 0.5, at="Adult, seven attributes"),
     ),
 }
 
@@ -67,12 +67,12 @@ def rows(profile: str, store) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def absent(rows: pd.DataFrame) -> list[str]:
+def missing_datasets(rows: pd.DataFrame) -> list[str]:
     """The datasets whose files are not at hand, so that the rows lack them."""
     return [f"{name}: not at hand" for name in DATASETS if name not in set(rows.name)]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Ours beside the paper's, one line a dataset."""
     ours = rows.pivot(index="name", columns="metric", values="value")
     about = rows.drop_duplicates("name").set_index("name")[["cells", "nonempty", "total"]]
@@ -92,7 +92,7 @@ def _matches(rows: pd.DataFrame, name: str) -> Finding:
             (value,) = rows[(rows.name == name) & (rows.metric == metric)].value
             words = f"{value:.2%}" if metric == "density" else f"{value:.3g}"
             parts[f"{metric} {point.says}"] = Finding(point.covers(value), words)
-    return every(parts)
+    return all_of(parts)
 
 
 def _onthemap(rows: pd.DataFrame) -> Finding:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.hay2010_fig6 import at_hand
+from experiments.hay2010_fig6 import first_available
 from workbench import DP
 from workbench.claims import Finding
 from workbench.datasets import (
@@ -68,40 +68,40 @@ def cases(profile: str) -> dict[str, Case]:
         Case("Foursquare New York", Foursquare("nyc"), "", 1303),
         Case("Foursquare Tokyo", Foursquare("tky"), "", 1303),
     ]
-    found = [case for case in real if at_hand(case.dataset, None)]
+    found = [case for case in real if first_available(case.dataset, None)]
     for name, own, twin, *stated in (
         ("Gowalla", Gowalla("austin"), InteractionsTwin.gowalla(), 14_380),
         ("Foursquare", None, InteractionsTwin.foursquare(), 1303),  # nobody publishes it
         ("Netflix", NetflixPrize(), netflix, 17_000),
         ("MovieLens", MovieLens(), InteractionsTwin.movielens(), 2314, 30, 20),
     ):
-        data = at_hand(own, twin) if own else twin
+        data = first_available(own, twin) if own else twin
         made = data is twin
         title = name + TWIN * made + SLICED * (made and twin.users == NETFLIX)
         found.append(Case(title, data, name, *stated))
     return {case.name: case for case in found}
 
 
-def sampling(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
+def sampling_mechanisms(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
     """The paper's two: SRA and HPA, with the case's l unless another is given."""
     l = l or case.l  # noqa: E741
     return [SRA(budget, l), HPA(budget, l, case.d)]
 
 
-def compared(case: Case, budget: DP = BUDGET) -> list:
+def five_methods(case: Case, budget: DP = BUDGET) -> list:
     """The five of Figures 7 to 9; DFT's k and GS's width, not printed, are chosen privately."""
     others = [LPA(budget, case.most), FPA(budget, case.most), GS(budget, case.most)]
-    return [*sampling(case, budget), *others]
+    return [*sampling_mechanisms(case, budget), *others]
 
 
-def settled(name: str, finding: Finding) -> Finding:
+def undecided_on_slice(name: str, finding: Finding) -> Finding:
     """The finding; of a slice it is only which way it leans."""
     if not name.endswith(SLICED):
         return finding
     return Finding(None, finding.measured, finding.why, bool(finding.holds))
 
 
-def told(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
+def with_metric_columns(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
     """The rows of a sweep with these metrics, whose parameters stand in columns of their own.
 
     They are `of`, `direction` and, for the k of a precision (DFT has a k too), `top`.
@@ -117,12 +117,12 @@ def told(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
     return rows.assign(**columns)
 
 
-def about(case: Case) -> dict[str, Any]:
+def dataset_columns(case: Case) -> dict[str, Any]:
     """The columns of every row that is of this dataset."""
     data = case.dataset
     return {"panel": case.name, "dataset": repr(data), "truth_public": data.truth_public}
 
 
-def stands_for(rows: pd.DataFrame, of: str) -> str:
+def panel_of(rows: pd.DataFrame, of: str) -> str:
     """The panel of one of the paper's four: its own file, or the twin."""
     return next(name for name in rows.panel.unique() if name.split(TWIN)[0] == of)

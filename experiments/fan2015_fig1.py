@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015_data import TWIN, about, cases
-from workbench.claims import Claim, Finding, Printed, every, number
+from experiments.fan2015_data import TWIN, cases, dataset_columns
+from workbench.claims import Claim, Finding, Printed, all_of, format_number
 from workbench.plots import Panel
 
 TITLE = "Few users contribute most records"
@@ -25,7 +25,7 @@ PAGE = "Fan & Jin, WWW 2015, section 1, Figure 1"
 FEW, MOST = 0.2, 0.5
 
 PAPER = {
-    "largest": Printed.about("around 17 K", 17_000),
+    "largest": Printed.approximately("around 17 K", 17_000),
     "ordinary": Printed("less than 2 K", 0, 2000),
 }
 
@@ -34,9 +34,9 @@ def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset and rank, 1 the most active; statistics of all users in rows of their own."""
     found = []
     for case in cases(profile).values():
-        sizes = -np.sort(-case.dataset.load().per_user())
+        sizes = -np.sort(-case.dataset.load().records_per_user())
         ranks = np.unique(np.geomspace(1, len(sizes), 50).round().astype(int))
-        one = about(case) | {"series": "original", "cut": case.l}
+        one = dataset_columns(case) | {"series": "original", "cut": case.l}
         found += [
             one | {"metric": "Records", "rank": rank, "value": sizes[rank - 1]}
             for rank in ranks
@@ -68,7 +68,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return found
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset: how unequal its users are."""
     some = rows[rows.metric != "Records"]
     told = some.pivot(index="panel", columns="metric", values="value").loc[rows.panel.unique()]
@@ -97,11 +97,13 @@ def _few(rows) -> Finding:
         one = _of(rows, "Netflix")
         single = one["users of 13,600 or more"] == 1
         ordinary = one["users below 2,000"] > 0.5
-        words = f"{one['users of 13,600 or more']:.0f} user, {number(one['most of a user'])}"
+        words = (
+            f"{one['users of 13,600 or more']:.0f} user, {format_number(one['most of a user'])}"
+        )
         parts["Netflix: one user of around 17 K"] = Finding(bool(single), words)
         words = f"{one['users below 2,000']:.1%}"
         parts["Netflix: the majority below 2 K"] = Finding(bool(ordinary), words)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -12,8 +12,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015_data import about, cases, sampling, settled, stands_for
-from workbench.claims import MUCH, Claim, Finding, Printed, every
+from experiments.fan2015_data import (
+    cases,
+    dataset_columns,
+    panel_of,
+    sampling_mechanisms,
+    undecided_on_slice,
+)
+from workbench.claims import MUCH, Claim, Finding, Printed, all_of
 from workbench.metrics import SampledSize
 from workbench.plots import Panel
 
@@ -29,10 +35,13 @@ def rows(profile: str, store) -> pd.DataFrame:
     found = []
     for case in cases(profile).values():
         data, size = case.dataset.load(), SampledSize()
-        users, one = len(data.per_user()), about(case) | {"seed": 0, "l": case.l}
+        users, one = (
+            len(data.records_per_user()),
+            dataset_columns(case) | {"seed": 0, "l": case.l},
+        )
         kept = {ORIGINAL: data}
-        for mechanism in sampling(case):
-            some = mechanism.kept(data, np.random.default_rng(0))
+        for mechanism in sampling_mechanisms(case):
+            some = mechanism.bounded_data(data, np.random.default_rng(0))
             kept[type(mechanism).__name__] = some
         for series, some in kept.items():
             told = {"StoredRecords": len(some), "SampledSize": size(data, some)}
@@ -51,7 +60,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset: what is kept, and at most."""
     told = []
     for name in rows.panel.unique():
@@ -62,7 +71,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
         for series in ("SRA", "HPA"):
             line[series] = f"{_of(rows, name, series):.2%}"
         line["l · users"] = f"{_of(rows, name, 'SRA', 'bound'):.2%}"
-        printed = PAPER["Netflix"].says * (name == stands_for(rows, "Netflix"))
+        printed = PAPER["Netflix"].says * (name == panel_of(rows, "Netflix"))
         told.append(line | {"the paper prints": printed})
     return pd.DataFrame(told).set_index("dataset")
 
@@ -77,11 +86,11 @@ def _smaller(rows) -> Finding:
     for name in rows.panel.unique():
         kept = [_of(rows, name, series) for series in ("SRA", "HPA")]
         words = f"{max(kept):.1%} of the records"
-        parts[name] = settled(name, Finding(bool(max(kept) <= 1 / MUCH), words))
-        if name == stands_for(rows, "Netflix"):
+        parts[name] = undecided_on_slice(name, Finding(bool(max(kept) <= 1 / MUCH), words))
+        if name == panel_of(rows, "Netflix"):
             below = Finding(bool(max(kept) < PAPER["Netflix"].high), f"{max(kept):.2%}")
-            parts["Netflix below 5 %"] = settled(name, below)
-    return every(parts)
+            parts["Netflix below 5 %"] = undecided_on_slice(name, below)
+    return all_of(parts)
 
 
 CLAIMS = (

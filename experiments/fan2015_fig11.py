@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015_data import SEEDS, TWIN, about, cases, sampling
-from workbench.claims import Claim, Finding, better, curve, every, number
+from experiments.fan2015_data import SEEDS, TWIN, cases, dataset_columns, sampling_mechanisms
+from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
 from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.metrics import ContextShare
 from workbench.plots import Panel
@@ -41,12 +41,12 @@ def rows(profile: str, store) -> pd.DataFrame:
         labels = data.domain.labels[1]
         if tuple(labels) != WEEKDAYS:
             continue
-        one, metrics = about(case), [ContextShare(i) for i in range(len(WEEKDAYS))]
+        one, metrics = dataset_columns(case), [ContextShare(i) for i in range(len(WEEKDAYS))]
         week = np.array([metric(data, data) for metric in metrics])
         found += _days(one | {"series": ORIGINAL, "seed": 0}, week)
-        for i, mechanism in enumerate(sampling(case)):
+        for i, mechanism in enumerate(sampling_mechanisms(case)):
             for seed in range(SEEDS[profile]):
-                kept = mechanism.kept(data, np.random.default_rng([seed, i]))
+                kept = mechanism.bounded_data(data, np.random.default_rng([seed, i]))
                 ours = np.array([metric(data, kept) for metric in metrics])
                 told = one | {"series": type(mechanism).__name__, "seed": seed}
                 distance = 0.5 * np.abs(ours - week).sum()
@@ -68,7 +68,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset and sampling: how many percentage points each day gains, and the distance."""
     told = []
     for name in rows.panel.unique():
@@ -83,11 +83,11 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _week(rows, name: str, series: str) -> pd.DataFrame:
-    return curve(rows, "day", panel=name, series=series, metric="ContextShare")
+    return mean_curve(rows, "day", panel=name, series=series, metric="ContextShare")
 
 
 def _distance(rows, name: str, series: str) -> pd.DataFrame:
-    return curve(rows, "metric", panel=name, series=series, metric="TotalVariation")
+    return mean_curve(rows, "metric", panel=name, series=series, metric="TotalVariation")
 
 
 def _shift(rows) -> Finding:
@@ -109,13 +109,15 @@ def _shift(rows) -> Finding:
             measured = ", ".join(words) + " percentage points"
             parts[f"{name}: {series} raises Friday to Sunday"] = Finding(holds, measured)
         near, far = (_distance(rows, name, series) for series in ("SRA", "HPA"))
-        found = better(near, far, 1)
-        words = f"{number(100 * near['mean'].iloc[0])} % against {number(100 * far['mean'].iloc[0])} %"
-        parts[f"{name}: SRA is closer"] = Finding(found.holds, words, leans=found.leans)
+        found = check_lower(near, far, 1)
+        words = f"{format_number(100 * near['mean'].iloc[0])} % against {format_number(100 * far['mean'].iloc[0])} %"
+        parts[f"{name}: SRA is closer"] = Finding(
+            found.holds, words, if_unsettled=found.if_unsettled
+        )
     if not parts:
         why = "No data with recorded days is at hand, and in the twins days are chance."
         return Finding(None, "", why, testable=False)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

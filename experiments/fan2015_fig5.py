@@ -19,9 +19,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015_data import SEEDS, about, cases, sampling, settled, stands_for
-from workbench.claims import ALIKE, Claim, Finding, Printed, curve, every, number
-from workbench.estimates import Sequence, Tables
+from experiments.fan2015_data import (
+    SEEDS,
+    cases,
+    dataset_columns,
+    panel_of,
+    sampling_mechanisms,
+    undecided_on_slice,
+)
+from workbench.claims import ALIKE, Claim, Finding, Printed, all_of, format_number, mean_curve
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.metrics import TopPrecision, weighted_counts
 from workbench.noise import variance
 from workbench.plots import Panel
@@ -46,22 +53,22 @@ def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, seed and K; never taken from the store, since the step is no whole release."""
     found = []
     for case in cases(profile).values():
-        data, (_, mechanism) = case.dataset.load(), sampling(case)
+        data, (_, mechanism) = case.dataset.load(), sampling_mechanisms(case)
         epsilon = mechanism.budgets()[0]
         spread = np.sqrt(variance(case.d, epsilon, "geometric"))
-        sizes = data.per_user()
+        sizes = data.records_per_user()
         counts = -np.sort(-weighted_counts(data, np.minimum(sizes, case.d) / sizes))
         for seed in range(SEEDS[profile]):
             scores, _ = mechanism.scores(data, np.random.default_rng(seed))
-            listed = estimate(data, scores, spread**2)
-            one = about(case) | {"series": "HPA", "seed": seed, "epsilon": epsilon}
+            listed = score_tables(data, scores, spread**2)
+            one = dataset_columns(case) | {"series": "HPA", "seed": seed, "epsilon": epsilon}
             found += [
                 one
                 | {"metric": "TopPrecision", "top": k, "value": TopPrecision(k)(data, listed)}
                 for k in TOPS
             ]
         found += [
-            about(case)
+            dataset_columns(case)
             | {"series": "expected", "metric": "SignalToNoise", "top": k, "seed": 0}
             | {"value": counts[k - 1] / spread}
             for k in TOPS
@@ -69,16 +76,18 @@ def rows(profile: str, store) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def estimate(data, scores: np.ndarray, spread: float) -> Tables:
+def score_tables(data, scores: np.ndarray, spread: float) -> ItemEdgeCounts:
     """The scores as an estimate of items; edges are none."""
     domain = data.domain
     items = domain.project(domain.attributes[:1])
-    return Tables(Sequence(items, scores, spread), Sequence(domain, np.zeros(domain.size)))
+    return ItemEdgeCounts(
+        Histogram(items, scores, spread), Histogram(domain, np.zeros(domain.size))
+    )
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """One a dataset, brackets where the paper prints a number."""
-    printed = {stands_for(rows, of): points for of, points in PAPER.items()}
+    printed = {panel_of(rows, of): points for of, points in PAPER.items()}
     return [
         Panel(
             name,
@@ -91,29 +100,29 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     ]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""
     printed, lines = _printed(rows), []
     for name in rows.panel.unique():
-        law = curve(rows, "top", panel=name, metric="SignalToNoise")["mean"]
+        law = mean_curve(rows, "top", panel=name, metric="SignalToNoise")["mean"]
         for point in printed[name]:
             told = {"dataset": name, "K": point.at, "the paper prints": ""}
-            if name in {stands_for(rows, of) for of in PAPER}:
+            if name in {panel_of(rows, of) for of in PAPER}:
                 told["the paper prints"] = point.says
             ours = _precision(rows, name).loc[point.at]
             told["we measure"] = f"{ours['mean']:.0%}"
-            told["records over noise"] = number(law[point.at])
+            told["records over noise"] = format_number(law[point.at])
             lines.append(told)
     return pd.DataFrame(lines).set_index(["dataset", "K"])
 
 
 def _printed(rows) -> dict[str, tuple[Printed, Printed]]:
-    own = {stands_for(rows, of): points for of, points in PAPER.items()}
+    own = {panel_of(rows, of): points for of, points in PAPER.items()}
     return {name: own.get(name, PAPER["Foursquare"]) for name in rows.panel.unique()}
 
 
 def _precision(rows, name: str) -> pd.DataFrame:
-    return curve(rows, "top", panel=name, metric="TopPrecision")
+    return mean_curve(rows, "top", panel=name, metric="TopPrecision")
 
 
 def _found(rows) -> Finding:
@@ -125,8 +134,8 @@ def _found(rows) -> Finding:
             holds = point.covers(at["mean"])
             maybe = at.low <= point.high and at.high >= point.low
             found = Finding(True if holds else None if maybe else False, f"{at['mean']:.0%}")
-            parts[f"{name}, top {point.at}"] = settled(name, found)
-    return every(parts)
+            parts[f"{name}, top {point.at}"] = undecided_on_slice(name, found)
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -31,20 +31,20 @@ from experiments.fan2015_data import (
     BUDGET,
     SEEDS,
     Case,
-    about,
     cases,
-    sampling,
-    settled,
-    stands_for,
-    told,
+    dataset_columns,
+    panel_of,
+    sampling_mechanisms,
+    undecided_on_slice,
+    with_metric_columns,
 )
 from workbench import DP, Sweep, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, curve, every, number
+from workbench.claims import ALIKE, Claim, Finding, Printed, all_of, format_number, mean_curve
 from workbench.mechanisms import SRA
-from workbench.mechanisms.sra import parts
+from workbench.mechanisms.sra import item_edge_budgets
 from workbench.metrics import MeanSquaredCountError, sampling_error
 from workbench.noise import variance
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 TITLE = "How many records of each user to keep"
 PAGE = "Fan & Jin, WWW 2015, sections 4.1 and 6.2, Figure 6; Theorem 2"
@@ -62,8 +62,8 @@ EXACT, PRINTED, CORRECTED = "exact", "Equation 22", "corrected"
 ZEROS = "all zeros"
 
 PAPER = {
-    "items": Printed.about("l = 30", 30, axis="x"),
-    "edges": Printed.about("l = 5", 5, axis="x"),
+    "items": Printed.approximately("l = 30", 30, axis="x"),
+    "edges": Printed.approximately("l = 5", 5, axis="x"),
 }
 
 
@@ -71,35 +71,37 @@ def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, method, ε, l, seed and table; what is known exactly in rows `theory`."""
     found = []
     for case in cases(profile).values():
-        kept, seeds = asked(case, profile), SEEDS[profile]
+        kept, seeds = sample_sizes(case, profile), SEEDS[profile]
         if case.of == "Netflix" and profile == "paper":
             seeds = 3
-        mechanisms = [m for l in kept for m in sampling(case, l=l)]  # noqa: E741
+        mechanisms = [m for l in kept for m in sampling_mechanisms(case, l=l)]  # noqa: E741
         mechanisms += [SRA(DP(e), l) for e in EPSILONS if e != BUDGET.epsilon for l in kept]  # noqa: E741
         metrics = [MeanSquaredCountError(of) for of in OF]
-        one = told(run(Sweep([case.dataset], mechanisms, metrics, seeds), store), metrics)
-        found.append(named(one).assign(panel=case.name))
-        found.append(expected(case, kept))
+        one = with_metric_columns(
+            run(Sweep([case.dataset], mechanisms, metrics, seeds), store), metrics
+        )
+        found.append(name_series(one).assign(panel=case.name))
+        found.append(theory_rows(case, kept))
     return pd.concat(found, ignore_index=True)
 
 
-def asked(case: Case, profile: str) -> list[int]:
+def sample_sizes(case: Case, profile: str) -> list[int]:
     """The l that are tried: fewer of the largest dataset, and M at the end."""
     thin = profile == "paper" and case.of == "Netflix"
     return [l for l in KEPT["quick" if thin else profile] if l < case.most] + [case.most]  # noqa: E741
 
 
-def expected(case: Case, kept: list[int]) -> pd.DataFrame:
+def theory_rows(case: Case, kept: list[int]) -> pd.DataFrame:
     """SRA's squared error for this data at each l, and the best l by it and by two formulas."""
     data, rows = case.dataset.load(), []
-    one = about(case) | {"seed": 0}
+    one = dataset_columns(case) | {"seed": 0}
     for of in OF:
         counts = data.edge_counts() if of == "edges" else data.item_counts()
         zeros = {"of": of, "epsilon": BUDGET.epsilon, "series": ZEROS, "metric": "Zeros"}
         rows.append(one | zeros | {"value": float((counts**2).mean())})
         sampled = sampling_error(data, kept, of)
         for epsilon in EPSILONS:
-            share = parts(epsilon, (0.5, 0.5))[OF.index(of)]
+            share = item_edge_budgets(epsilon, (0.5, 0.5))[OF.index(of)]
             errors = [
                 before + variance(l, share, "geometric")
                 for before, l in zip(sampled, kept, strict=True)  # noqa: E741
@@ -124,7 +126,7 @@ def formulas(data, epsilon: float) -> dict[str, float]:
 
     n users, each of M = records / n.
     """
-    counts, n = data.item_counts(), len(data.per_user())
+    counts, n = data.item_counts(), len(data.records_per_user())
     p, most = counts / len(data), len(data) / n
     squares, noise = float((p**2).sum()), 4 * len(counts) / epsilon**2
     printed = (2 * n**2 * most * squares - n) / (
@@ -145,14 +147,14 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
         for of in OF:
             where = {"panel": name, "of": of, "epsilon": 1.0, "metric": "MeanSquaredCountError"}
             law = ("SRA, expected", _between(_error(rows, "SRA", name, of, 1.0, "theory")))
-            printed = [PAPER[of]] * (name == stands_for(rows, "Foursquare"))
+            printed = [PAPER[of]] * (name == panel_of(rows, "Foursquare"))
             found.append(Panel(f"{name}: {of}", where, "l", theory=law, printed=printed))
         where = {"panel": name, "of": "items", "metric": "BestFactor"}
         found.append(Panel(f"{name}: best l", where, "epsilon"))
     return found
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that are drawn; the corrected formula's l lie on those of Equation 22."""
     known = rows[rows.metric == "BestFactor"]
     return pd.concat([rows[rows.l <= SHOWN], known[known.series != CORRECTED]])
@@ -165,23 +167,23 @@ def _between(line: pd.DataFrame):
 
 def _error(rows, series: str, panel: str, of: str, epsilon=1.0, metric="MeanSquaredCountError"):
     where = dict(series=series, panel=panel, of=of, epsilon=epsilon, metric=metric)
-    return curve(rows, "l", **where)
+    return mean_curve(rows, "l", **where)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset and table: where the least error lies, and how much l = 10 or 30 costs."""
     lines = []
     for name in rows.panel.unique():
         for of in OF:
             line = {"dataset": name, "counts": of}
-            printed = PAPER[of].says * (name == stands_for(rows, "Foursquare"))
+            printed = PAPER[of].says * (name == panel_of(rows, "Foursquare"))
             line["the paper prints"] = printed
             for series in ("SRA", "HPA"):
                 ours = _error(rows, series, name, of)["mean"]
                 line[f"best l, {series}"] = f"{ours.idxmin():,.0f}"
-                line[f"error there, {series}"] = number(ours.min())
-            nothing = curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"].iloc[0]
-            line["error of all zeros"] = number(nothing)
+                line[f"error there, {series}"] = format_number(ours.min())
+            nothing = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"].iloc[0]
+            line["error of all zeros"] = format_number(nothing)
             law = _error(rows, "SRA", name, of, metric="theory")["mean"]
             measured = _error(rows, "SRA", name, of)["mean"]
             off = measured / law
@@ -190,12 +192,12 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).set_index(["dataset", "counts"])
 
 
-def best(rows: pd.DataFrame) -> pd.DataFrame:
+def best_sample_sizes(rows: pd.DataFrame) -> pd.DataFrame:
     """The best l for items over ε: by the exact error, measured, and by the two formulas."""
     some = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
     lines = []
     for (name, epsilon), there in some.groupby(["panel", "epsilon"], sort=False):
-        known = there.set_index("series").value.map(number)
+        known = there.set_index("series").value.map(format_number)
         ours = _error(rows, "SRA", name, "items", epsilon)["mean"]
         line = {"dataset": name, "ε": epsilon, "exact": known[EXACT]}
         line |= {"measured": f"{ours.idxmin():,.0f}"}
@@ -218,10 +220,10 @@ def _valley(error: pd.DataFrame) -> Finding:
     inside = best not in ends.index
     apart = bool((ends.low > least.high).all())
     measured = f"least at {best:,.0f}, " + " and ".join(
-        f"{number(x / least['mean'])}× at {at:,.0f}" for at, x in ends["mean"].items()
+        f"{format_number(x / least['mean'])}× at {at:,.0f}" for at, x in ends["mean"].items()
     )
     holds = False if wrong or not inside else True if apart else None
-    return Finding(holds, measured, leans=True)
+    return Finding(holds, measured, if_unsettled=True)
 
 
 def _shaped(rows) -> Finding:
@@ -230,22 +232,22 @@ def _shaped(rows) -> Finding:
         for of in OF:
             for series in ("SRA", "HPA"):
                 told = _valley(_error(rows, series, name, of))
-                found[f"{name}, {of}, {series}"] = settled(name, told)
+                found[f"{name}, {of}, {series}"] = undecided_on_slice(name, told)
     return _short(found)
 
 
 def _short(parts: dict[str, Finding]) -> Finding:
     """As `every`, telling those that hold by their number of curves."""
-    whole = every(parts)
+    whole = all_of(parts)
     good = [name for name, part in parts.items() if part.holds]
     rest = {name: part for name, part in parts.items() if not part.holds}
     words = f"{len(good)} of {len(parts)} curves are U-shaped"
-    told = f"{words}; {every(rest).measured}" if rest else words
-    return Finding(whole.holds, told, leans=whole.leans)
+    told = f"{words}; {all_of(rest).measured}" if rest else words
+    return Finding(whole.holds, told, if_unsettled=whole.if_unsettled)
 
 
 def _best(rows) -> Finding:
-    name, found = stands_for(rows, "Foursquare"), {}
+    name, found = panel_of(rows, "Foursquare"), {}
     for of in OF:
         for series in ("SRA", "HPA"):
             error = _error(rows, series, name, of).loc[:PRINTED_UP_TO]
@@ -253,14 +255,14 @@ def _best(rows) -> Finding:
             ratio = at["mean"] / least["mean"]
             maybe = at.low <= ALIKE * least.high
             holds = True if ratio <= ALIKE else None if maybe else False
-            words = f"{number(ratio)}× the least, which is at l = {least.name:.0f}"
+            words = f"{format_number(ratio)}× the least, which is at l = {least.name:.0f}"
             found[f"{of}, {series}, {PAPER[of].says}"] = Finding(holds, words)
-    return every(found)
+    return all_of(found)
 
 
 def _u_shaped(rows) -> Finding:
-    return every(
-        {"U-shaped": _shaped(rows), f"best on {stands_for(rows, 'Foursquare')}": _best(rows)}
+    return all_of(
+        {"U-shaped": _shaped(rows), f"best on {panel_of(rows, 'Foursquare')}": _best(rows)}
     )
 
 
@@ -278,10 +280,10 @@ def _increases(rows) -> Finding:
             for a, b in zip(ranges[:-1], ranges[1:], strict=True)
         )
         words = " → ".join(f"{x:,.0f}" for x in at)
-        found[name] = settled(
+        found[name] = undecided_on_slice(
             name, Finding(True if holds else False if against else None, words)
         )
-    return every(found)
+    return all_of(found)
 
 
 def _candidates(error: pd.DataFrame) -> pd.Index:

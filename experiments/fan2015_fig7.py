@@ -35,16 +35,25 @@ from experiments.fan2015_data import (
     BUDGET,
     SEEDS,
     Case,
-    about,
     cases,
-    compared,
-    sampling,
-    settled,
-    told,
+    dataset_columns,
+    five_methods,
+    sampling_mechanisms,
+    undecided_on_slice,
+    with_metric_columns,
 )
 from workbench import Sweep, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, better, curve, every, number
-from workbench.estimates import Sequence, Tables
+from workbench.claims import (
+    ALIKE,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    format_number,
+    mean_curve,
+)
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms import HPA, SRA
 from workbench.metrics import KLDivergence, MeanSquaredCountError, TopPrecision, breakdown
 from workbench.plots import Panel
@@ -86,7 +95,7 @@ PUBLISHED = {  # users and records, where the dataset does not say them itself
 }
 
 
-def beyond(case: Case) -> dict[str, object]:
+def extra_methods(case: Case) -> dict[str, object]:
     """What a user would try next, by the names of series."""
     data = case.dataset
     users, records = (data.users, data.records) if case.twin else PUBLISHED[case.name]
@@ -110,54 +119,54 @@ def compare(profile: str, store) -> pd.DataFrame:
     """
     seeds, found = SEEDS[profile], []
     for case in cases(profile).values():
-        chosen = dict(zip(METHODS, compared(case), strict=True)) | beyond(case)
+        chosen = dict(zip(METHODS, five_methods(case), strict=True)) | extra_methods(case)
         some = run(Sweep([case.dataset], [*chosen.values()], METRICS, seeds), store)
         series = np.repeat([*chosen], seeds * len(METRICS))
-        found.append(told(some, METRICS).assign(panel=case.name, series=series))
+        found.append(with_metric_columns(some, METRICS).assign(panel=case.name, series=series))
     return pd.concat(found, ignore_index=True)
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """The errors of all item counts; then of some releases where their squared error comes from."""
-    both = pd.concat([compare(profile, store), flat(profile)])
-    return pd.concat([both[both.of == OF], replayed(profile)], ignore_index=True)
+    both = pd.concat([compare(profile, store), mean_table_rows(profile)])
+    return pd.concat([both[both.of == OF], breakdown_rows(profile)], ignore_index=True)
 
 
-def flat(profile: str) -> pd.DataFrame:
+def mean_table_rows(profile: str) -> pd.DataFrame:
     """The errors of a table that says nothing but how many records there are: each count the mean."""
     found = []
     for case in cases(profile).values():
         data = case.dataset.load()
         items, edges = data.domain.project(data.domain.attributes[:1]), data.domain
-        means = (Sequence(x, np.full(x.size, len(data) / x.size)) for x in (items, edges))
-        estimate = Tables(*means)
-        some = told(
+        means = (Histogram(x, np.full(x.size, len(data) / x.size)) for x in (items, edges))
+        estimate = ItemEdgeCounts(*means)
+        some = with_metric_columns(
             pd.DataFrame(
                 {"metric": type(metric).__name__, "value": metric(data, estimate)}
                 for metric in METRICS
             ),
             METRICS,
         )
-        found.append(some.assign(series=MEAN, seed=0, **about(case)))
+        found.append(some.assign(series=MEAN, seed=0, **dataset_columns(case)))
     return pd.concat(found, ignore_index=True)
 
 
-def replayed(profile: str) -> pd.DataFrame:
+def breakdown_rows(profile: str) -> pd.DataFrame:
     """The squared error of some releases by its source and by tenths of the items, a row each."""
     found = []
     for case in cases(profile).values():
         data = case.dataset.load()
-        for series, mechanism in zip(OURS, sampling(case), strict=True):
+        for series, mechanism in zip(OURS, sampling_mechanisms(case), strict=True):
             parts = breakdown(data, mechanism, range(REPLAYED[profile]))
             parts = parts[parts.of == OF].melt(
                 ["seed", "of", "decile", "cells"], var_name="part", value_name="value"
             )
-            said = about(case) | {"metric": "breakdown", "epsilon": BUDGET.epsilon}
+            said = dataset_columns(case) | {"metric": "breakdown", "epsilon": BUDGET.epsilon}
             found.append(parts.assign(series=series, mechanism=series, **said))
     return pd.concat(found, ignore_index=True)
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The five that the paper draws."""
     return rows[rows.series.isin(METHODS) & (rows.metric != "breakdown")]
 
@@ -179,13 +188,13 @@ def panels(rows: pd.DataFrame, of: str = OF) -> list[Panel]:
     ]
 
 
-def beside(rows: pd.DataFrame, of: str = OF) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame, of: str = OF) -> pd.DataFrame:
     """Means over seeds: a row a dataset and method, those that are not the paper's included."""
     rows = rows[(rows.of == of) & (rows.metric != "breakdown")]
     found = {
-        "squared error": _means(rows, metric=SQUARED).map(number),
-        "KL": _means(rows, direction=JUDGED).map(number),
-        "KL, reversed": _means(rows, direction=REVERSED).map(number),
+        "squared error": _means(rows, metric=SQUARED).map(format_number),
+        "KL": _means(rows, direction=JUDGED).map(format_number),
+        "KL, reversed": _means(rows, direction=REVERSED).map(format_number),
         "top 10": _means(rows, metric=PRECISION, top=TEN).map("{:.0%}".format),
     }
     whole = pd.DataFrame(found).loc[[*rows.panel.unique()]]
@@ -214,7 +223,9 @@ def sources(rows: pd.DataFrame) -> pd.DataFrame:
     whole = sums.groupby(level=["panel", "series"]).total.transform("sum")
     kinds = ["dropped", "noise", "interaction", "clipping"]
     told = sums[kinds].div(sums.total, axis=0).map("{:.0%}".format)
-    told["error of a count"] = (sums.total / cells.reindex(sums.index)).pow(0.5).map(number)
+    told["error of a count"] = (
+        (sums.total / cells.reindex(sums.index)).pow(0.5).map(format_number)
+    )
     told["of all error"] = (sums.total / whole).map("{:.0%}".format)
     return told.rename_axis(["dataset", "method", "items"]).rename_axis(None, axis=1)
 
@@ -222,9 +233,9 @@ def sources(rows: pd.DataFrame) -> pd.DataFrame:
 # --- the words of the claims; `of` is items here, edges in Figure 8
 
 
-def one(rows: pd.DataFrame, series: str, name: str, of: str, **where) -> pd.DataFrame:
+def interval_of(rows: pd.DataFrame, series: str, name: str, of: str, **where) -> pd.DataFrame:
     """Mean and interval of one method on one dataset."""
-    return curve(rows, "panel", panel=name, series=series, of=of, **where)
+    return mean_curve(rows, "panel", panel=name, series=series, of=of, **where)
 
 
 def every_dataset(rows, check, excepted: Iterable[str] = ()) -> Finding:
@@ -234,24 +245,24 @@ def every_dataset(rows, check, excepted: Iterable[str] = ()) -> Finding:
         found, words = check(name), name
         if _is(name, excepted):
             words += " (excepted)"
-            found = turned(found)
-        parts[words] = settled(name, found)
-    return every(parts)
+            found = opposite(found)
+        parts[words] = undecided_on_slice(name, found)
+    return all_of(parts)
 
 
-def turned(found: Finding) -> Finding:
+def opposite(found: Finding) -> Finding:
     """The finding of the opposite."""
     holds = None if found.holds is None else not found.holds
-    return Finding(holds, found.measured, found.why, leans=not found.leans)
+    return Finding(holds, found.measured, found.why, if_unsettled=not found.if_unsettled)
 
 
 def all_below(lower: dict[str, pd.DataFrame], higher: dict[str, pd.DataFrame]) -> Finding:
     """Whether each of the former lies below each of the latter, intervals apart."""
-    found = [better(a, b).holds for a in lower.values() for b in higher.values()]
+    found = [check_lower(a, b).holds for a in lower.values() for b in higher.values()]
     most = max(lower, key=lambda name: lower[name]["mean"].iloc[0])
     least = min(higher, key=lambda name: higher[name]["mean"].iloc[0])
     a, b = (float(x["mean"].iloc[0]) for x in (lower[most], higher[least]))
-    words = f"{most} {number(a)}, {least} {number(b)}"
+    words = f"{most} {format_number(a)}, {least} {format_number(b)}"
     return Finding(_all(found), words)
 
 
@@ -273,7 +284,7 @@ def _percents(found: dict[str, pd.DataFrame]) -> str:
 
 
 def _of(rows, names, dataset, of, **where) -> dict[str, pd.DataFrame]:
-    return {series: one(rows, series, dataset, of, **where) for series in names}
+    return {series: interval_of(rows, series, dataset, of, **where) for series in names}
 
 
 def squared_errors(rows, of: str, excepted: Iterable[str]) -> Finding:
@@ -287,7 +298,7 @@ def squared_errors(rows, of: str, excepted: Iterable[str]) -> Finding:
     def lowest(name):
         return all_below(error(OURS, name), error(OTHERS, name))
 
-    return every(
+    return all_of(
         {
             "LPA highest": every_dataset(rows, highest),
             "SRA and HPA lowest": every_dataset(rows, lowest, excepted),
@@ -295,16 +306,16 @@ def squared_errors(rows, of: str, excepted: Iterable[str]) -> Finding:
     )
 
 
-def smoothed(rows, of: str, excepted: Iterable[str] = ()) -> Finding:
+def gs_no_worse(rows, of: str, excepted: Iterable[str] = ()) -> Finding:
     """GS is no worse than DFT in squared error, except where the paper says."""
 
     def check(name):
-        ours, other = (one(rows, s, name, of, metric=SQUARED) for s in ("GS", "DFT"))
+        ours, other = (interval_of(rows, s, name, of, metric=SQUARED) for s in ("GS", "DFT"))
         ratio = float((ours["mean"] / other["mean"]).iloc[0])
         apart = ours.low.iloc[0] > other.high.iloc[0]
         close = ratio <= (1.0 if _is(name, excepted) else ALIKE)
         holds = True if close else False if apart else None
-        return Finding(holds, f"GS {number(ratio)}× DFT", leans=True)
+        return Finding(holds, f"GS {format_number(ratio)}× DFT", if_unsettled=True)
 
     return every_dataset(rows, check, excepted)
 
@@ -324,7 +335,7 @@ def divergences(rows, of: str) -> Finding:
     def closer(name):
         return all_below(judged(["SRA"], name), judged(["HPA"], name))
 
-    return every(
+    return all_of(
         {
             "LPA furthest": every_dataset(rows, furthest),
             "SRA closer than HPA": every_dataset(rows, closer),
@@ -332,7 +343,7 @@ def divergences(rows, of: str) -> Finding:
     )
 
 
-def tens(rows, of: str, excepted: Iterable[str] = ()) -> dict[str, Finding]:
+def top_ten_checks(rows, of: str, excepted: Iterable[str] = ()) -> dict[str, Finding]:
     """LPA, DFT and GS lose the ten; SRA and HPA keep them; HPA finds more than SRA."""
     precision = partial(_of, rows, of=of, metric=PRECISION, top=TEN)
 
@@ -340,14 +351,14 @@ def tens(rows, of: str, excepted: Iterable[str] = ()) -> dict[str, Finding]:
         found = precision(OTHERS, name)
         highest = max(x["mean"].iloc[0] for x in found.values())
         leans = bool(highest < PAPER["lost"].high)
-        return Finding(_all(_half(found, False)), _percents(found), leans=leans)
+        return Finding(_all(_half(found, False)), _percents(found), if_unsettled=leans)
 
     def keep(name):
         found = precision(OURS, name)
         more = all_below(precision(OTHERS, name), found).holds
         least = min(x["mean"].iloc[0] for x in found.values())
         leans = bool(more and least >= PAPER["lost"].high)
-        return Finding(_all([more, *_half(found, True)]), _percents(found), leans=leans)
+        return Finding(_all([more, *_half(found, True)]), _percents(found), if_unsettled=leans)
 
     def ahead(name):
         first, second = ("HPA", "SRA") if _is(name, excepted) else ("SRA", "HPA")
@@ -361,14 +372,14 @@ def tens(rows, of: str, excepted: Iterable[str] = ()) -> dict[str, Finding]:
 
 
 def _tens(rows) -> Finding:
-    parts = tens(rows, OF, ("MovieLens",))
+    parts = top_ten_checks(rows, OF, ("MovieLens",))
     for name in (name for name in rows.panel.unique() if name.startswith("Netflix")):
-        found = one(rows, "HPA", name, OF, metric=PRECISION, top=TEN)
+        found = interval_of(rows, "HPA", name, OF, metric=PRECISION, top=TEN)
         mean, printed = float(found["mean"].iloc[0]), PAPER["netflix"]
         reach = found.high.iloc[0] >= printed.low
         holds = printed.covers(mean) or (None if reach else False)
-        parts[f"HPA 100 % on {name}"] = settled(name, Finding(holds, f"{mean:.1%}"))
-    return every(parts)
+        parts[f"HPA 100 % on {name}"] = undecided_on_slice(name, Finding(holds, f"{mean:.1%}"))
+    return all_of(parts)
 
 
 CLAIMS = (
@@ -402,7 +413,7 @@ CLAIMS = (
     Claim(
         "f-7d",
         "GS is no worse than DFT in squared error of item counts, except on MovieLens.",
-        lambda rows: smoothed(rows, OF, ("MovieLens",)),
+        lambda rows: gs_no_worse(rows, OF, ("MovieLens",)),
         "It is no worse anywhere, MovieLens' twin included (0.91×): k and width, which the paper does "
         "not print, are chosen privately here, and both methods then keep little more than the mean.",
     ),

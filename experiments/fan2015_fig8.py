@@ -18,24 +18,30 @@ from functools import partial
 import pandas as pd
 
 from experiments import fan2015_fig7
-from experiments.fan2015_data import cases, compared
-from experiments.fan2015_fig7 import divergences, drawn, smoothed, squared_errors, tens
-from workbench.claims import Claim, Printed, every
+from experiments.fan2015_data import cases, five_methods
+from experiments.fan2015_fig7 import (
+    divergences,
+    drawn_rows,
+    gs_no_worse,
+    squared_errors,
+    top_ten_checks,
+)
+from workbench.claims import Claim, Printed, all_of
 from workbench.plots import Panel
 
-__all__ = ["beside", "cases", "compared", "drawn", "panels", "rows"]
+__all__ = ["cases", "compare_with_paper", "drawn_rows", "five_methods", "panels", "rows"]
 
 TITLE = "Edge counts, by five methods"
 PAGE = "Fan & Jin, WWW 2015, section 6.3, Figure 8"
 OF = "edges"
 PAPER: tuple[Printed, ...] = ()
 
-beside = partial(fan2015_fig7.beside, of=OF)
+compare_with_paper = partial(fan2015_fig7.compare_with_paper, of=OF)
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """The errors of all edge counts."""
-    both = [fan2015_fig7.compare(profile, store), fan2015_fig7.flat(profile)]
+    both = [fan2015_fig7.compare(profile, store), fan2015_fig7.mean_table_rows(profile)]
     told = pd.concat(both, ignore_index=True)
     return told[told.of == OF].reset_index(drop=True)
 
@@ -67,7 +73,7 @@ CLAIMS = (
         "f-8c",
         "LPA, DFT and GS lose the ten most popular items of each context on every dataset; SRA and HPA "
         "keep them, HPA more than SRA.",
-        lambda rows: every(tens(rows, OF)),
+        lambda rows: all_of(top_ten_checks(rows, OF)),
         "HPA does find more than SRA on five of six; on Netflix' twin fewer, as in Figure 7. But half "
         "of the ten is rare: of an edge SRA keeps fewer records than one standard deviation of its "
         "noise, 28. The paper calls the loss against Figure 7 slight.",
@@ -75,6 +81,6 @@ CLAIMS = (
     Claim(
         "f-8d",
         "GS is no worse than DFT in squared error of edge counts.",
-        lambda rows: smoothed(rows, OF),
+        lambda rows: gs_no_worse(rows, OF),
     ),
 )

@@ -19,12 +19,21 @@ import numpy as np
 import pandas as pd
 
 from experiments import fan2015_fig7
-from experiments.fan2015_data import cases, settled
-from experiments.fan2015_fig7 import OTHERS, OURS, PRECISION, TOPS, drawn
-from workbench.claims import Claim, Finding, Printed, better, curve, every, falls, intervals
+from experiments.fan2015_data import cases, undecided_on_slice
+from experiments.fan2015_fig7 import OTHERS, OURS, PRECISION, TOPS, drawn_rows
+from workbench.claims import (
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_decreasing,
+    check_lower,
+    confidence_intervals,
+    mean_curve,
+)
 from workbench.plots import Panel
 
-__all__ = ["beside", "cases", "drawn", "panels", "rows"]
+__all__ = ["cases", "compare_with_paper", "drawn_rows", "panels", "rows"]
 
 TITLE = "Finding the K most popular items"
 PAGE = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
@@ -49,7 +58,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [Panel(name, {"panel": name}, "top", log="x") for name in names]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Means at four K: a row a dataset and method, those that are not the paper's included."""
     some = rows[rows.top.isin((1, 10, AHEAD, LAST))]
     told = some.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
@@ -58,23 +67,25 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _precision(rows, series: str, name: str) -> pd.DataFrame:
-    return curve(rows, "top", panel=name, series=series)
+    return mean_curve(rows, "top", panel=name, series=series)
 
 
 def _each(rows, of, check: Callable[[str, str], Finding]) -> Finding:
     """A check of each method and dataset, told a dataset at a time."""
-    return every(
+    return all_of(
         {
-            name: settled(name, _together({series: check(series, name) for series in of}))
+            name: undecided_on_slice(
+                name, _together({series: check(series, name) for series in of})
+            )
             for name in rows.panel.unique()
         }
     )
 
 
 def _together(found: dict[str, Finding]) -> Finding:
-    whole = every(found)
+    whole = all_of(found)
     words = ", ".join(f"{series} {one.measured}" for series, one in found.items())
-    return Finding(whole.holds, words, leans=whole.leans)
+    return Finding(whole.holds, words, if_unsettled=whole.if_unsettled)
 
 
 def _within(error: pd.DataFrame, printed: Printed) -> Finding:
@@ -86,10 +97,12 @@ def _within(error: pd.DataFrame, printed: Printed) -> Finding:
 
 
 def _falls(error: pd.DataFrame) -> Finding:
-    found = falls(error)
+    found = check_decreasing(error)
     first, last = error["mean"].iloc[[0, -1]]
     ups = found.measured.rpartition(", ")[2]
-    return Finding(found.holds, f"{first:.0%} → {last:.0%}, {ups}", leans=found.leans)
+    return Finding(
+        found.holds, f"{first:.0%} → {last:.0%}, {ups}", if_unsettled=found.if_unsettled
+    )
 
 
 def _slower(rows, name: str) -> Finding:
@@ -99,8 +112,8 @@ def _slower(rows, name: str) -> Finding:
         chosen = rows[(rows.panel == name) & (rows.series == series)]
         wide = chosen.pivot(index="seed", columns="top", values="value")
         own = (wide[TOPS[0]] - wide[LAST]).rename("value").reset_index()
-        lost[series] = intervals(own.assign(point=0), "point")
-    found = better(lost["SRA"], lost["HPA"])
+        lost[series] = confidence_intervals(own.assign(point=0), "point")
+    found = check_lower(lost["SRA"], lost["HPA"])
     words = ", ".join(f"{s} {100 * x['mean'].iloc[0]:.0f}" for s, x in lost.items())
     return Finding(found.holds, words + " points lost")
 
@@ -132,18 +145,18 @@ def _discovery(rows) -> Finding:
     def rising(series, name):
         found = _falls(_precision(rows, series, name).iloc[::-1])
         words = " → ".join(found.measured.partition(",")[0].split(" → ")[::-1])
-        return Finding(found.holds, words, leans=found.leans)
+        return Finding(found.holds, words, if_unsettled=found.if_unsettled)
 
     def good(series, name):
         at = _precision(rows, series, name).loc[LAST]
         low = PAPER["good"].low
         holds = bool(at.low >= low) or (None if at.high >= low else False)
-        return Finding(holds, f"{at['mean']:.0%}", leans=bool(at["mean"] >= low))
+        return Finding(holds, f"{at['mean']:.0%}", if_unsettled=bool(at["mean"] >= low))
 
     def datasets(check):
-        return every({n: settled(n, check(rows, n)) for n in rows.panel.unique()})
+        return all_of({n: undecided_on_slice(n, check(rows, n)) for n in rows.panel.unique()})
 
-    return every(
+    return all_of(
         {
             "HPA 100 % at K = 1": _each(rows, ("HPA",), first),
             "falling": _each(rows, OURS, falling),

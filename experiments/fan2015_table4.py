@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.fan2015_data import about, cases
-from workbench.claims import Claim, Finding, Printed, every
+from experiments.fan2015_data import cases, dataset_columns
+from workbench.claims import Claim, Finding, Printed, all_of
 
 TITLE = "Statistics of the datasets"
 PAGE = "Fan & Jin, WWW 2015, section 6, Table 4"
@@ -38,7 +38,7 @@ def rows(profile: str, store) -> pd.DataFrame:
     found = []
     for case in cases(profile).values():
         data = case.dataset.load()
-        sizes = data.per_user()
+        sizes = data.records_per_user()
         values = (
             len(sizes),
             (data.item_counts() > 0).sum(),
@@ -47,7 +47,7 @@ def rows(profile: str, store) -> pd.DataFrame:
             sizes.min(),
         )
         told = dict(zip(COUNTS, map(int, values), strict=True)) | {"mean": sizes.mean()}
-        one = about(case) | {"of": case.of, "twin": case.twin, "seed": 0}
+        one = dataset_columns(case) | {"of": case.of, "twin": case.twin, "seed": 0}
         found += [one | {"metric": m, "value": float(v)} for m, v in told.items()]
     return pd.DataFrame(found)
 
@@ -59,7 +59,7 @@ def printed(rows: pd.DataFrame, metric: str) -> list[Printed]:
     return [Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=name, value=x) for name, x in known]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset and, below the paper's four, what is printed."""
     told = []
     for name, some in rows.groupby("panel", sort=False):
@@ -88,7 +88,7 @@ def _statistics(rows) -> Finding:
         mean = counts[2] / counts[0]
         words = f"{counts[2]:,} / {counts[0]:,} = {mean:.1f}, printed {PAPER[of].value}"
         parts[f"{of}: the mean is records over users"] = Finding(PAPER[of].covers(mean), words)
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

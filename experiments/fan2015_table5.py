@@ -18,12 +18,21 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.fan2015_data import BUDGET, SEEDS, Case, about, cases, compared
-from experiments.fan2015_fig7 import METHODS, OURS, beyond
+from experiments.fan2015_data import BUDGET, SEEDS, Case, cases, dataset_columns, five_methods
+from experiments.fan2015_fig7 import METHODS, OURS, extra_methods
 from workbench import Trial
-from workbench.claims import MUCH, Claim, Finding, Printed, better, curve, every, intervals
+from workbench.claims import (
+    MUCH,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    confidence_intervals,
+    mean_curve,
+)
 from workbench.datasets.movielens import GROUPS
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.metrics import TopPrecision
 from workbench.plots import Panel
@@ -37,7 +46,7 @@ TRUTH = "original"
 PAPER = {"hpa": Printed("8 of the true 10", 0.75, 1.0, at=TEN, value=0.8)}
 
 
-def case(profile: str) -> Case:
+def movielens_case(profile: str) -> Case:
     """MovieLens, or its twin."""
     (found,) = (case for case in cases(profile).values() if case.of == "MovieLens")
     return found
@@ -45,17 +54,17 @@ def case(profile: str) -> Case:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Precision in the group for every K; then counts of the true ten; then the lists of one run."""
-    chosen, found = case(profile), []
+    chosen, found = movielens_case(profile), []
     data = chosen.dataset.load()
-    group, titles = only(data, GROUPS.index(GROUP)), named(chosen.dataset)
+    group, titles = context_records(data, GROUPS.index(GROUP)), film_names(chosen.dataset)
     exact = group.item_counts()
     best = (-exact).argsort(kind="stable")[:TEN]
     for series, mechanism in (
-        dict(zip(METHODS, compared(chosen), strict=True)) | beyond(chosen)
+        dict(zip(METHODS, five_methods(chosen), strict=True)) | extra_methods(chosen)
     ).items():
         for seed in range(SEEDS[profile]):
             trial = Trial(chosen.dataset, mechanism, seed)
-            ours = within(trial.release(data).estimate, GROUPS.index(GROUP))
+            ours = context_tables(trial.release(data).estimate, GROUPS.index(GROUP))
             counts, one = (
                 ours.items.values,
                 {"series": series, "seed": seed, "trial": repr(trial)},
@@ -69,7 +78,7 @@ def rows(profile: str, store) -> pd.DataFrame:
                 found += _listed("list", picked, counts, titles, one)
     for kind in ("Count", "list"):
         found += _listed(kind, best, exact, titles, {"series": TRUTH, "seed": 0})
-    return pd.DataFrame(found).assign(epsilon=BUDGET.epsilon, **about(chosen))
+    return pd.DataFrame(found).assign(epsilon=BUDGET.epsilon, **dataset_columns(chosen))
 
 
 def _listed(kind: str, films, counts, titles, one: dict) -> list[dict]:
@@ -80,27 +89,27 @@ def _listed(kind: str, films, counts, titles, one: dict) -> list[dict]:
     ]
 
 
-def only(data: Interactions, context: int) -> Interactions:
+def context_records(data: Interactions, context: int) -> Interactions:
     """The records in one context."""
     there = data.contexts == context
     columns = (data.users[there], data.items[there], data.contexts[there])
     return Interactions(data.domain, *columns, data.bound, data.truth_public)
 
 
-def within(tables: Tables, context: int) -> Tables:
+def context_tables(tables: ItemEdgeCounts, context: int) -> ItemEdgeCounts:
     """The tables with one context's edges for the items."""
     edges = tables.edges.values.reshape(tables.domain.shape)[:, context]
-    return Tables(Sequence(tables.items.domain, edges), tables.edges)
+    return ItemEdgeCounts(Histogram(tables.items.domain, edges), tables.edges)
 
 
-def named(dataset) -> list[str]:
+def film_names(dataset) -> list[str]:
     """What each item is called: its title where titles are at hand, else its number."""
     titles = dataset.titles() if hasattr(dataset, "titles") else {}
     labels = dataset.domain.decode("item", range(dataset.domain.shape[0]))
     return [titles.get(label, f"film {label}") for label in labels]
 
 
-def drawn(rows: pd.DataFrame) -> pd.DataFrame:
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """What is in the figure: the five methods, and the counts of SRA and HPA beside the true ones."""
     counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
     return rows[counts | (rows.metric == "TopPrecision") & rows.series.isin(METHODS)]
@@ -126,23 +135,25 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(told)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many of the true ten each method has on average, with the 95 % interval of that mean."""
     ten = rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
-    told = intervals(ten.assign(value=10 * ten.value), "series").loc[ten.series.unique()]
+    told = confidence_intervals(ten.assign(value=10 * ten.value), "series").loc[
+        ten.series.unique()
+    ]
     words = [f"{a.low:.1f} … {a.high:.1f}" for a in told.itertuples()]
     return pd.DataFrame({"of the true ten": told["mean"].round(2), "95 %": words})
 
 
 def _shared(rows) -> Finding:
     ten = rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
-    simple, picked = (curve(ten, "top", series=series) for series in OURS)
+    simple, picked = (mean_curve(ten, "top", series=series) for series in OURS)
     at = picked.loc[TEN]
     reach = at.high >= PAPER["hpa"].low
     holds = True if PAPER["hpa"].covers(at["mean"]) else None if reach else False
-    far = better(simple, picked, times=MUCH)
+    far = check_lower(simple, picked, times=MUCH)
     shown = f"SRA {10 * simple.loc[TEN, 'mean']:.1f}"
-    return every(
+    return all_of(
         {
             "HPA shares 8": Finding(holds, f"{10 * at['mean']:.1f}"),
             "SRA far fewer": Finding(far.holds, shown),

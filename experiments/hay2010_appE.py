@@ -28,8 +28,17 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Bound, Domain, Ranges, SparseTable, noise
-from workbench.claims import ALIKE, MUCH, Claim, Finding, Printed, curve, every, number
-from workbench.inference import tree
+from workbench.claims import (
+    ALIKE,
+    MUCH,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    format_number,
+    mean_curve,
+)
+from workbench.inference import tree_least_squares
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.plots import Panel
 
@@ -50,7 +59,7 @@ PAPER = {
 }
 
 
-def made(records: int) -> SparseTable:
+def wave_table(records: int) -> SparseTable:
     """About so many records in two waves over the cells; public."""
     x = np.arange(CELLS) / CELLS
     shape = 2.2 + np.sin(2 * np.pi * 2 * x) + np.sin(2 * np.pi * 13 * x)
@@ -75,7 +84,7 @@ def equi_depth(
         while low < high:
             middle = (low + high) // 2
             held = below[middle : middle + 1] - below[start]
-            noisy, _, _ = noise.added(held, l1=1, epsilon=share, law="laplace", rng=rng)
+            noisy, _, _ = noise.add_noise(held, l1=1, epsilon=share, law="laplace", rng=rng)
             low, high = (low, middle) if noisy[0] >= wanted else (middle + 1, high)
         ends.append(low)
     if ends[-1] < n:
@@ -89,12 +98,12 @@ def rows(profile: str, store) -> pd.DataFrame:
     lo, hi = np.triu_indices(CELLS + 1, 1)
     every_range, found = Ranges(lo, hi), []
     for records in RECORDS:
-        table = made(records)
+        table = wave_table(records)
         exact = table.answer(every_range)
         for seed in range(SEEDS[profile]):
             rng = np.random.default_rng([5, records, seed])
             plain = HierarchicalHistogram(BUDGET, consistent=False)(table, rng).estimate
-            leaves = tree(plain.values)[-CELLS:]
+            leaves = tree_least_squares(plain.values)[-CELLS:]
             errors = {
                 (TREE, 0): np.abs(plain.answer(every_range) - exact).max(),
                 (NEAREST, 0): _worst(leaves - table.dense()),
@@ -144,7 +153,7 @@ PANELS = (
 )
 
 
-def needed(rows: pd.DataFrame, series: str, accuracy: float) -> float:
+def least_records(rows: pd.DataFrame, series: str, accuracy: float) -> float:
     """The least N at which `accuracy` is met with probability 1 − δ; NaN if at none."""
     some = rows[(rows.panel == "useful") & (rows.series == series)]
     at = some.groupby("records").value.quantile(1 - DELTA)
@@ -156,22 +165,26 @@ def needed(rows: pd.DataFrame, series: str, accuracy: float) -> float:
     return float(np.exp(np.interp(-log(accuracy), [-y[i], -y[i + 1]], [x[i], x[i + 1]])))
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The N that each accuracy needs, a column a method; and equi-depth's b at each N."""
     told = []
     for accuracy in ACCURACIES:
-        found = {s: needed(rows, s, accuracy) for s in (TREE, NEAREST, *OTHERS)}
+        found = {s: least_records(rows, s, accuracy) for s in (TREE, NEAREST, *OTHERS)}
         told.append({"accuracy": accuracy} | {s: _said(x) for s, x in found.items()})
     return pd.DataFrame(told).set_index("accuracy")
 
 
 def _said(records: float) -> str:
     if records != records:
-        return f"more than {number(RECORDS[-1])}"
-    return number(records) if records > RECORDS[0] else f"at most {number(RECORDS[0])}"
+        return f"more than {format_number(RECORDS[-1])}"
+    return (
+        format_number(records)
+        if records > RECORDS[0]
+        else f"at most {format_number(RECORDS[0])}"
+    )
 
 
-def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+def best_buckets(rows: pd.DataFrame) -> pd.DataFrame:
     """How many buckets equi-depth had at each N."""
     some = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
     return some.groupby(["series", "records"]).buckets.first().unstack()
@@ -180,20 +193,20 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
 def _smaller(rows) -> Finding:
     parts, ends = {}, {}
     for series in (TREE, *OTHERS):
-        error = curve(rows, "records", panel="worst", series=series)["mean"]
+        error = mean_curve(rows, "records", panel="worst", series=series)["mean"]
         ends[series] = error.iloc[-1] / error.iloc[0]
     for series in OTHERS:
         for accuracy in ACCURACIES:
-            ours, other = (needed(rows, name, accuracy) for name in (TREE, series))
+            ours, other = (least_records(rows, name, accuracy) for name in (TREE, series))
             holds = bool(ours < other) if other == other else ours == ours
-            far = f", {number(other / ours)}×" if other == other else ""
+            far = f", {format_number(other / ours)}×" if other == other else ""
             found = Finding(holds, f"{_said(ours)} against {_said(other)}{far}")
             parts[f"{series}, accuracy {accuracy:g}"] = found
         slope = log(ends[series]) / log(RECORDS[-1] / RECORDS[0])
-        words = f"{number(ends[series])}×, as N to the {slope:.2g}"
+        words = f"{format_number(ends[series])}×, as N to the {slope:.2g}"
         parts[f"{series} grows with N"] = Finding(bool(ends[series] >= MUCH), words)
     flat = Finding(PAPER["flat"].covers(ends[TREE]), f"{ends[TREE]:.3g}×")
-    return every(parts | {"H̃ does not grow with N": flat})
+    return all_of(parts | {"H̃ does not grow with N": flat})
 
 
 CLAIMS = (

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Bound, Domain, SparseTable
-from workbench.claims import ORDERS, Claim, Finding, every, number
-from workbench.inference import isotonic, tree
-from workbench.inference.tree import sums
+from workbench.claims import ORDERS, Claim, Finding, all_of, format_number
+from workbench.inference import isotonic, tree_least_squares
+from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import UnattributedHistogram
 from workbench.plots import Panel
 
@@ -39,8 +39,8 @@ PAPER = {  # input, output, and what turns one into the other
     "Example 4, second": ((9, 14, 10), (9, 12, 12), isotonic),
     "Example 4, third": ((14, 9, 10, 15), (11, 11, 11, 15), isotonic),
     "Figure 2, S̄": ((1, 2, 0, 11), (1, 1, 1, 11), isotonic),
-    "Example 6, H": ((2, 0, 10, 2), (14, 2, 12, 2, 0, 10, 2), sums),
-    "Figure 2, H̄": ((13, 3, 11, 4, 1, 12, 1), (14, 3, 11, 3, 0, 11, 0), tree),
+    "Example 6, H": ((2, 0, 10, 2), (14, 2, 12, 2, 0, 10, 2), tree_sums),
+    "Figure 2, H̄": ((13, 3, 11, 4, 1, 12, 1), (14, 3, 11, 3, 0, 11, 0), tree_least_squares),
 }
 PANELS = (
     Panel("one sample, ε = 1", {"panel": "sample"}, "position", log=""),
@@ -107,7 +107,7 @@ def examples() -> pd.DataFrame:
     )
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The printed examples, and what we make of their inputs."""
     told = [
         {
@@ -136,11 +136,9 @@ def _averages(rows) -> Finding:
     inside = error[NOISY].loc[: RUN - 1].mean() / error[INFERRED].loc[: RUN - 1].mean()
     same = rows[(rows.panel == "same") & (rows.position == UNIQUE + 1)].value.mean()
     last = error[NOISY][RUN] / error[INFERRED][RUN]
-    words = (
-        f"S̃'s is {number(inside)}× as large ({ratio.min():.3g}–{ratio.max():.3g}× by position"
-    )
-    words += f", {number(last)}× at the run's last)"
-    return every(
+    words = f"S̃'s is {format_number(inside)}× as large ({ratio.min():.3g}–{ratio.max():.3g}× by position"
+    words += f", {format_number(last)}× at the run's last)"
+    return all_of(
         {
             "the run's noise is averaged out": Finding(bool(inside >= ORDERS), words),
             "the 21st is unchanged": Finding(bool(same >= 0.95), f"in {same:.1%} of samples"),

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import EPSILONS, at_hand
+from experiments.hay2010_fig6 import EPSILONS, first_available
 from workbench import DP, Bound, Domain, SparseTable, Sweep, run
 from workbench.claims import (
     ALIKE,
@@ -33,11 +33,11 @@ from workbench.claims import (
     Claim,
     Finding,
     Printed,
-    alike,
-    better,
-    curve,
-    every,
-    number,
+    all_of,
+    check_lower,
+    check_similar,
+    format_number,
+    mean_curve,
 )
 from workbench.datasets import (
     KeywordFrequencies,
@@ -79,7 +79,7 @@ def datasets() -> dict[str, object]:
         "keywords": (KeywordFrequencies(), KeywordFrequenciesTwin()),
         "surnames": (Surnames(), None),
     }
-    found = {name: at_hand(*pair) for name, pair in pairs.items()}
+    found = {name: first_available(*pair) for name, pair in pairs.items()}
     twins = {name: " twin" * (data is pairs[name][1]) for name, data in found.items()}
     return {name + twins[name]: data for name, data in found.items() if data}
 
@@ -93,9 +93,15 @@ def rows(profile: str, store) -> pd.DataFrame:
             doubled = _errors(data, 2, seeds, store).assign(panel=name + PRINTED)
             found.append(doubled.assign(promised=doubled.epsilon, epsilon=doubled.epsilon / 2))
     growth = [
-        made(n, DISTINCT, s).assign(panel="over n") for n in LENGTHS for s in range(seeds)
+        sequence_errors(n, DISTINCT, s).assign(panel="over n")
+        for n in LENGTHS
+        for s in range(seeds)
     ]
-    growth += [made(LENGTH, d, s).assign(panel="over d") for d in VALUES for s in range(seeds)]
+    growth += [
+        sequence_errors(LENGTH, d, s).assign(panel="over d")
+        for d in VALUES
+        for s in range(seeds)
+    ]
     return pd.concat([*found, *growth], ignore_index=True)
 
 
@@ -109,7 +115,7 @@ def _errors(data, times: int, seeds: int, store) -> pd.DataFrame:
     return found.assign(series=found.estimator.map(ESTIMATORS), promised=found.epsilon)
 
 
-def made(n: int, d: int, seed: int) -> pd.DataFrame:
+def sequence_errors(n: int, d: int, seed: int) -> pd.DataFrame:
     """Errors of S̃ and S̄, one draw each, on n counts that are d values far apart."""
     counts = np.repeat(1000 * np.arange(1, d + 1), n // d)
     table = SparseTable.from_dense(Domain(("rank",), (n,)), counts, Bound(1), truth_public=True)
@@ -139,7 +145,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
     return [*found, *(Panel(title, {"panel": p}, x) for p, (title, x) in titles.items())]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times the error of S̄ the others have: a row a dataset and ε."""
     told = []
     for name in _names(rows, printed=True):
@@ -147,8 +153,11 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
             noisy, rounded, ours = (
                 _error(rows, s, name)["mean"][epsilon] for s in (NOISY, SORTED, INFERRED)
             )
-            about = {"dataset": name, "ε": epsilon, "error(S̄)": number(ours)}
-            told.append(about | {"S̃/S̄": number(noisy / ours), "S̃ᵣ/S̄": number(rounded / ours)})
+            about = {"dataset": name, "ε": epsilon, "error(S̄)": format_number(ours)}
+            told.append(
+                about
+                | {"S̃/S̄": format_number(noisy / ours), "S̃ᵣ/S̄": format_number(rounded / ours)}
+            )
     return pd.DataFrame(told).set_index(["dataset", "ε"])
 
 
@@ -161,13 +170,15 @@ def _names(rows, printed: bool = False) -> list[str]:
 
 
 def _error(rows, series: str, panel: str, x: str = "epsilon") -> pd.DataFrame:
-    return curve(rows, x, series=series, panel=panel, metric="SquaredError")
+    return mean_curve(rows, x, series=series, panel=panel, metric="SquaredError")
 
 
 def _ten_times(rows) -> Finding:
-    return every(
+    return all_of(
         {
-            name: better(_error(rows, INFERRED, name), _error(rows, NOISY, name), 1, ORDERS)
+            name: check_lower(
+                _error(rows, INFERRED, name), _error(rows, NOISY, name), 1, ORDERS
+            )
             for name in _names(rows)
         }
     )
@@ -178,11 +189,11 @@ def _not_enough(rows) -> Finding:
     for name in _names(rows):
         ours, rounded = (_error(rows, s, name) for s in (INFERRED, SORTED))
         if name.startswith(SOCIAL):
-            at_one = alike(ours.loc[1.0:], rounded.loc[1.0:])
+            at_one = check_similar(ours.loc[1.0:], rounded.loc[1.0:])
             parts[f"{name}, ε = 1: alike"] = at_one
             ours, rounded = (error.loc[:0.5] for error in (ours, rounded))
-        parts[f"{name}: S̄ below S̃ᵣ"] = better(ours, rounded, 1)
-    return every(parts)
+        parts[f"{name}: S̄ below S̃ᵣ"] = check_lower(ours, rounded, 1)
+    return all_of(parts)
 
 
 def _advantage(rows) -> Finding:
@@ -193,10 +204,10 @@ def _advantage(rows) -> Finding:
         low, high = noisy.low / ours.high, noisy.high / ours.low
         up = [a < b for a, b in zip(high[:-1], low[1:], strict=True)]
         down = [a > b for a, b in zip(low[:-1], high[1:], strict=True)]
-        words = " → ".join(f"{number(x)}×" for x in gain)
+        words = " → ".join(f"{format_number(x)}×" for x in gain)
         holds = True if all(up) else False if any(down) else None
-        parts[name] = Finding(holds, words, leans=bool(gain.is_monotonic_increasing))
-    return every(parts)
+        parts[name] = Finding(holds, words, if_unsettled=bool(gain.is_monotonic_increasing))
+    return all_of(parts)
 
 
 def _theorem_2(rows) -> Finding:
@@ -205,15 +216,17 @@ def _theorem_2(rows) -> Finding:
     least = ours.low.iloc[-1] / ours.high.iloc[0]
     bound = PAPER["n"].covers(grown)
     holds = True if bound else None if PAPER["n"].covers(least) else False
-    words = f"S̄ {number(grown)}×, S̃ {number(before.iloc[-1] / before.iloc[0])}×"
+    words = f"S̄ {format_number(grown)}×, S̃ {format_number(before.iloc[-1] / before.iloc[0])}×"
     by_d = _error(rows, INFERRED, "over d", "distinct")
     first, last = by_d.iloc[0], by_d.iloc[-1]
     rises = by_d["mean"].is_monotonic_increasing
-    told = f"{number(first['mean'])} → {number(last['mean'])}, S̃ {number(2 * LENGTH)}"
+    told = f"{format_number(first['mean'])} → {format_number(last['mean'])}, S̃ {format_number(2 * LENGTH)}"
     apart = all(a < b for a, b in zip(by_d.high[:-1], by_d.low[1:], strict=True))
     falling = (by_d["mean"].shift(-1) < by_d["mean"] / ALIKE).any()
-    with_d = Finding(True if rises or apart else False if falling else None, told, leans=False)
-    return every({"not with n": Finding(holds, words, leans=False), "with d": with_d})
+    with_d = Finding(
+        True if rises or apart else False if falling else None, told, if_unsettled=False
+    )
+    return all_of({"not with n": Finding(holds, words, if_unsettled=False), "with d": with_d})
 
 
 CLAIMS = (

@@ -32,7 +32,16 @@ import pandas as pd
 
 from experiments.cormode2012_fig3 import crossing
 from workbench import DP, RandomRanges, Sweep, claims, run
-from workbench.claims import Claim, Finding, Printed, alike, better, curve, every, number
+from workbench.claims import (
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    check_lower,
+    check_similar,
+    format_number,
+    mean_curve,
+)
 from workbench.datasets import NetTrace, NetTraceTwin, RetailHours, SearchLogs, SearchLogsTwin
 from workbench.inference import NonnegativeLeastSquares, Zeroed
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
@@ -49,7 +58,7 @@ EPSILONS = (1.0, 0.1, 0.01)
 SMALL, LARGER = 16, 2048
 
 PAPER = {
-    "crossing": Printed.about("larger than about 2000 units", 2000, 500, axis="x"),
+    "crossing": Printed.approximately("larger than about 2000 units", 2000, 500, axis="x"),
     "largest": Printed("4–8 times larger", 3.5, 8.5),
     "cut": Printed("by 45–98 %", 0.445, 0.985),
 }
@@ -68,7 +77,7 @@ MADE_OF_TREES = {repr(Zeroed()): NODES, repr(NonnegativeLeastSquares()): EXACT}
 ORDER = [LEAVES, TREE, BEST, NODES, PLAIN, EXACT, WIDE, WAVELET]
 
 
-def at_hand(real, twin):
+def first_available(real, twin):
     """The paper's own data, or what stands in for it."""
     try:
         return [file.find() for file in real.files()] and real
@@ -78,11 +87,18 @@ def at_hand(real, twin):
 
 def datasets() -> dict[str, object]:
     """The paper's two, and a real one of the kind, by the names of their panels."""
-    found = [at_hand(NetTrace(), NetTraceTwin()), at_hand(SearchLogs(), SearchLogsTwin())]
-    return {title(data): data for data in [*found, at_hand(RetailHours(), None)] if data}
+    found = [
+        first_available(NetTrace(), NetTraceTwin()),
+        first_available(SearchLogs(), SearchLogsTwin()),
+    ]
+    return {
+        panel_name(data): data
+        for data in [*found, first_available(RetailHours(), None)]
+        if data
+    }
 
 
-def title(dataset) -> str:
+def panel_name(dataset) -> str:
     """What a dataset is called in panels.
 
     >>> title(NetTraceTwin()), title(RetailHours())
@@ -93,7 +109,7 @@ def title(dataset) -> str:
     return words[name.removesuffix("Twin")] + " twin" * name.endswith("Twin")
 
 
-def sizes(m: int) -> list[int]:
+def range_sizes(m: int) -> list[int]:
     """1, 2, 4, … up to a quarter of the padded domain."""
     return [2**i for i in range((m - 1).bit_length())]
 
@@ -110,7 +126,7 @@ def rows(profile: str, store) -> pd.DataFrame:
         better = Zeroed(), NonnegativeLeastSquares()
         some.append(run(Sweep([data], trees, metrics, seeds, better), store))
         some = [one.assign(series=_series(one)) for one in some]
-        some += [laws(data, asked, epsilon) for epsilon in EPSILONS]
+        some += [expected_errors(data, asked, epsilon) for epsilon in EPSILONS]
         found += [one.assign(panel=name) for one in some]
     told = pd.concat(found, ignore_index=True)
     return told.sort_values("series", key=lambda s: s.map(ORDER.index), kind="stable")
@@ -126,10 +142,10 @@ def _series(rows: pd.DataFrame) -> list[str]:
 
 
 def _asked(data, profile: str) -> list[RandomRanges]:
-    return [RandomRanges(size, QUERIES[profile]) for size in sizes(data.domain.size)]
+    return [RandomRanges(size, QUERIES[profile]) for size in range_sizes(data.domain.size)]
 
 
-def laws(data, asked, epsilon: float) -> pd.DataFrame:
+def expected_errors(data, asked, epsilon: float) -> pd.DataFrame:
     """What the errors should be on average over the ranges that are asked, a row each.
 
     L̃: a cell's variance times the size. H̃: a node's times the fewest nodes. H̄ before zeroing: the
@@ -181,7 +197,7 @@ def _between(line: pd.DataFrame):
 
 def _error(rows, series: str, panel: str, epsilon: float, metric="MeanSquaredError"):
     where = dict(series=series, panel=panel, epsilon=epsilon, metric=metric)
-    return curve(rows, "query_size", **where)
+    return mean_curve(rows, "query_size", **where)
 
 
 def _panels(rows) -> list[tuple[str, float]]:
@@ -206,7 +222,7 @@ def against_theory(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(told).set_index(["panel", "ε"])
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers that the paper prints, beside ours."""
     lines = []
     for name, epsilon in _panels(rows):
@@ -218,12 +234,12 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
         for series in (BEST, NODES, PLAIN):
             told = _cut(rows, name, epsilon, series)
             lines.append((f"{where}: {series} under H̃", PAPER["cut"], told))
-    return claims.beside(*lines)
+    return claims.compare_with_paper(*lines)
 
 
 def _overtaken(rows, name: str, epsilon: float) -> Finding:
     where = crossing(_error(rows, TREE, name, epsilon), _error(rows, LEAVES, name, epsilon))
-    return Finding(PAPER["crossing"].covers(where), f"from {number(where)} cells")
+    return Finding(PAPER["crossing"].covers(where), f"from {format_number(where)} cells")
 
 
 def _largest(rows, name: str, epsilon: float) -> Finding:
@@ -232,18 +248,18 @@ def _largest(rows, name: str, epsilon: float) -> Finding:
     low, high = flat.low / tree.high, flat.high / tree.low
     reach = low <= PAPER["largest"].high and high >= PAPER["largest"].low
     holds = PAPER["largest"].covers(ratio)
-    return Finding(True if holds else None if reach else False, f"{number(ratio)}×")
+    return Finding(True if holds else None if reach else False, f"{format_number(ratio)}×")
 
 
 def _cut(rows, name: str, epsilon: float, series: str) -> Finding:
     ours, tree = (_error(rows, s, name, epsilon).loc[LARGER:] for s in (series, TREE))
     cut = 1 - ours["mean"] / tree["mean"]
-    low, high = (number(100 * x) for x in (cut.min(), cut.max()))
+    low, high = (format_number(100 * x) for x in (cut.min(), cut.max()))
     return Finding(bool(cut.map(PAPER["cut"].covers).all()), f"{low} … {high} %")
 
 
 def _each(rows, check) -> Finding:
-    return every({f"{n}, ε = {e:g}": check(n, e) for n, e in _panels(rows)})
+    return all_of({f"{n}, ε = {e:g}": check(n, e) for n, e in _panels(rows)})
 
 
 def _judged(rows) -> pd.DataFrame:
@@ -256,9 +272,9 @@ def _crossover(rows) -> Finding:
 
     def unit(name, epsilon):
         flat, tree = (_error(rows, s, name, epsilon).iloc[:1] for s in (LEAVES, TREE))
-        return better(flat, tree)
+        return check_lower(flat, tree)
 
-    return every(
+    return all_of(
         {
             "L̃ wins at unit ranges": _each(rows, unit),
             "H̃ from about 2000": _each(rows, lambda n, e: _overtaken(rows, n, e)),
@@ -273,7 +289,7 @@ def _uniformly(rows) -> Finding:
     def below(series):
         def check(name, epsilon):
             ours, tree = (_error(rows, s, name, epsilon) for s in (series, TREE))
-            return better(ours, tree, share=1)
+            return check_lower(ours, tree, share=1)
 
         return check
 
@@ -281,7 +297,7 @@ def _uniformly(rows) -> Finding:
     beside = {s: _each(rows, below(s)).holds for s in (NODES, PLAIN)}
     marks = {True: "at every size of every panel", False: "not everywhere", None: "not settled"}
     words = "; ".join(f"{s}: {marks[holds]}" for s, holds in beside.items())
-    return Finding(found.holds, f"{found.measured}; {words}", leans=found.leans)
+    return Finding(found.holds, f"{found.measured}; {words}", if_unsettled=found.if_unsettled)
 
 
 def _sparse(rows) -> Finding:
@@ -289,11 +305,13 @@ def _sparse(rows) -> Finding:
 
     def check(series, name, epsilon):
         ours, flat = (_error(rows, s, name, epsilon).loc[:SMALL] for s in (series, LEAVES))
-        return better(ours, flat, share=1)
+        return check_lower(ours, flat, share=1)
 
     found = _each(rows, partial(check, BEST))
     beside = _each(rows, partial(check, NODES)).measured
-    return Finding(found.holds, f"{found.measured}; {NODES}: {beside}", leans=found.leans)
+    return Finding(
+        found.holds, f"{found.measured}; {NODES}: {beside}", if_unsettled=found.if_unsettled
+    )
 
 
 def _reduced(rows) -> Finding:
@@ -318,13 +336,13 @@ def _rates(rows) -> Finding:
                 for metric in ("MeanSquaredError", "theory")
             )
             exact = exact.assign(low=exact["mean"], high=exact["mean"])
-            parts[f"{name}, ε = {epsilon:g}: L̃ is 2·size/ε²"] = alike(ours, exact)
+            parts[f"{name}, ε = {epsilon:g}: L̃ is 2·size/ε²"] = check_similar(ours, exact)
         bound = max(error["mean"].max() for error in whole.values()) / levels**3
         parts[f"{name}: H̄ at most 4ℓ³/ε²"] = Finding(bool(bound <= 4), f"{bound:.3g}·ℓ³/ε²")
         for epsilon in EPSILONS[1:]:
-            found = alike(whole[epsilon], whole[1.0])
+            found = check_similar(whole[epsilon], whole[1.0])
             parts[f"{name}: H̄·ε² at {epsilon:g} as at 1"] = found
-    return every(parts)
+    return all_of(parts)
 
 
 def _scaled(error: pd.DataFrame, epsilon: float) -> pd.DataFrame:

@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import at_hand
+from experiments.hay2010_fig6 import first_available
 from workbench import DP
-from workbench.claims import MUCH, ORDERS, Claim, Finding, Printed, every, number
+from workbench.claims import MUCH, ORDERS, Claim, Finding, Printed, all_of, format_number
 from workbench.datasets import NetTrace, NetTraceTwin, Ranked
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
@@ -42,7 +42,7 @@ PAPER = {"vanishes": Printed("reduced to zero in the middle of uniform runs", 0,
 
 def rows(profile: str, store) -> pd.DataFrame:
     """The counts in descending order, and the squared error of each position by batches of samples."""
-    data = Ranked(at_hand(NetTrace(), NetTraceTwin()))
+    data = Ranked(first_available(NetTrace(), NetTraceTwin()))
     table, mechanism = data.load(), UnattributedHistogram(DP(EPSILON))
     truth = table.dense()[::-1]
     some = int((truth > 0).sum())
@@ -124,11 +124,11 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(told)
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The long runs: error over S̃'s, inside and at the ends."""
     found = runs(rows)
     found = found[found.length >= LONG].set_index("count")
-    return found.assign(**{c: found[c].map(number) for c in ("inside", "ends", "mean")})
+    return found.assign(**{c: found[c].map(format_number) for c in ("inside", "ends", "mean")})
 
 
 def _where(rows) -> Finding:
@@ -136,16 +136,16 @@ def _where(rows) -> Finding:
     long, few = found[found.length >= LONG], found[found.length <= FEW]
     times = long.ends / long.inside
     alone = (few["mean"] * few.length).sum() / few.length.sum()
-    inside = f"{number(long.inside.min())}–{number(long.inside.max())} of S̃'s"
+    inside = f"{format_number(long.inside.min())}–{format_number(long.inside.max())} of S̃'s"
     inside += f" in {len(long)} runs of {long.length.min()} and more"
-    return every(
+    return all_of(
         {
             "vanishes inside runs": Finding(
                 bool(long.inside.map(PAPER["vanishes"].covers).all()), inside
             ),
             "concentrates at their ends": Finding(
                 bool((times >= ORDERS).all()),
-                f"{number(times.min())}–{number(times.max())}× inside",
+                f"{format_number(times.min())}–{format_number(times.max())}× inside",
             ),
             "stays where counts are few": Finding(
                 bool(alone >= 1 / MUCH), f"{alone:.0%} of S̃'s"

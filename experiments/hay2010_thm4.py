@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Bound, Domain, Ranges, SparseTable, claims
-from workbench.claims import Claim, Finding, Printed, curve, every, number
-from workbench.inference import tree
-from workbench.inference.tree import sums
+from workbench.claims import Claim, Finding, Printed, all_of, format_number, mean_curve
+from workbench.inference import tree_least_squares
+from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.plots import Panel
-from workbench.transform import shape
+from workbench.transform import level_sizes
 
 TITLE = "The variance of consistent trees against the bound"
 PAGE = "Hay et al., PVLDB 2010, section 4.2, Theorem 4"
@@ -75,7 +75,7 @@ def rows(profile: str, store) -> pd.DataFrame:
 
 
 def _measured(k: int, levels: int, profile: str) -> pd.DataFrame:
-    table = made(k ** (levels - 1))
+    table = poisson_table(k ** (levels - 1))
     asked = Ranges([1], [table.domain.size - 1])
     exact, told = table.answer(asked)[0], []
     plain = HierarchicalHistogram(BUDGET, k, consistent=False)
@@ -85,7 +85,7 @@ def _measured(k: int, levels: int, profile: str) -> pd.DataFrame:
         rng = np.random.default_rng([4, k, levels, batch])
         for i in range(each):
             noisy = plain(table, rng).estimate
-            leaves = tree(noisy.values, k)[-table.domain.size :]
+            leaves = tree_least_squares(noisy.values, k)[-table.domain.size :]
             errors[:, batch, i] = noisy.answer(asked)[0] - exact, leaves[1:-1].sum() - exact
     a, b = (errors**2).mean(axis=2)  # their ratio, and what each batch moves it to first order
     ratio = a.mean() / b.mean() * (1 + a / a.mean() - b / b.mean())
@@ -101,7 +101,7 @@ def _measured(k: int, levels: int, profile: str) -> pd.DataFrame:
     return pd.DataFrame(told).assign(panel=k, k=k, levels=levels, dataset="made-up counts")
 
 
-def made(m: int) -> SparseTable:
+def poisson_table(m: int) -> SparseTable:
     """Counts of a Poisson law, public."""
     counts = np.random.default_rng(m).poisson(3, m)
     return SparseTable.from_dense(Domain(("x",), (m,)), counts, Bound(1), truth_public=True)
@@ -112,9 +112,11 @@ def rivals() -> pd.DataFrame:
     told, rng = [], np.random.default_rng(4)
     for k, levels in SMALL:
         m = k ** (levels - 1)
-        spans = np.array([sums(cell, k) for cell in np.eye(m)]).T  # nodes × cells
+        spans = np.array([tree_sums(cell, k) for cell in np.eye(m)]).T  # nodes × cells
         nodes = len(spans)
-        best = np.array([tree(unit, k)[-m:] for unit in np.eye(nodes)]).T  # cells × nodes
+        best = np.array(
+            [tree_least_squares(unit, k)[-m:] for unit in np.eye(nodes)]
+        ).T  # cells × nodes
         lo, hi = np.array([(a, b) for a in range(m) for b in range(a + 1, m + 1)]).T
         asked = ((np.arange(m) >= lo[:, None]) & (np.arange(m) < hi[:, None])).astype(float)
         ours = asked @ best
@@ -136,7 +138,7 @@ def rivals() -> pd.DataFrame:
 
 def _cover(k: int, m: int, lo: int, hi: int) -> np.ndarray:
     """Which nodes H̃ sums: those inside the range whose parents are not."""
-    sizes = shape(m, k)
+    sizes = level_sizes(m, k)
     weights, start, inside = np.zeros(sum(sizes)), 0, np.zeros(1, bool)
     for depth, size in enumerate(sizes):
         width = k ** (len(sizes) - 1 - depth)
@@ -156,17 +158,17 @@ def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + share * between
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Bound, exact and measured ratio: a line a tree."""
     told = []
     for (k, levels), some in rows[rows.metric == "VarianceRatio"].groupby(["k", "levels"]):
-        ours = curve(some, "levels", series="measured").iloc[0]
+        ours = mean_curve(some, "levels", series="measured").iloc[0]
         (exact,) = some[some.series == "exact"].value
         about = {
             "k": k,
             "ℓ": levels,
-            "bound": number(factor(k, levels)),
-            "exact": number(exact),
+            "bound": format_number(factor(k, levels)),
+            "exact": format_number(exact),
         }
         told.append(
             about | {"measured": f"{ours['mean']:.3g} ({ours.low:.3g} … {ours.high:.3g})"}
@@ -181,13 +183,13 @@ def _theorem(rows) -> Finding:
     others = rows[rows.panel == "rivals"].value
     exact = ratios[ratios.series == "exact"].set_index(["k", "levels"]).value
     bound = pd.Series({key: factor(*key) for key in exact.index})
-    ours = claims.intervals(ratios[ratios.series == "measured"], ["k", "levels"])
+    ours = claims.confidence_intervals(ratios[ratios.series == "measured"], ["k", "levels"])
     reach = (ours.high >= bound).all()
     words = f"exact {(exact / bound).min():.3g}–{(exact / bound).max():.3g}× the bound"
     words += (
         f", measured {(ours['mean'] / bound).min():.3g}–{(ours['mean'] / bound).max():.3g}×"
     )
-    return every(
+    return all_of(
         {
             "unbiased": Finding(
                 bool((off < 4).all()), f"at most {off.max():.2g} standard errors"

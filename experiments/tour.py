@@ -8,11 +8,11 @@ from __future__ import annotations
 import pandas as pd
 
 from workbench import DP, RandomRanges, Sweep, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, curve
+from workbench.claims import ALIKE, Claim, Finding, Printed, mean_curve
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import named
+from workbench.plots import name_series
 
 STEM = "00_tour"
 TITLE = "A first private release, and what it costs in accuracy"
@@ -41,11 +41,11 @@ PAPER: tuple[Printed, ...] = ()
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One row a trial."""
-    return named(run(SWEEP.thin(5) if profile == "quick" else SWEEP, store))
+    return name_series(run(SWEEP.with_max_seeds(5) if profile == "quick" else SWEEP, store))
 
 
 def _falls_as_one_over_epsilon(rows) -> Finding:
-    error = curve(rows, "epsilon", series="geometric")["mean"]
+    error = mean_curve(rows, "epsilon", series="geometric")["mean"]
     ratio = error[0.1] / error[1.0]
     return Finding(bool(10 / ALIKE <= ratio <= 10 * ALIKE), f"{ratio:.3g}× from ε = 0.1 to 1")
 

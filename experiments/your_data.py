@@ -21,16 +21,23 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.answer_bank import refused as refused
+from experiments.answer_bank import refusal as refusal
 from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep, run
-from workbench.advice import Advice, advise, expected
-from workbench.advice.errors import score
-from workbench.claims import Claim, Finding, better, every, intervals, number
+from workbench.advice import Advice, advise, predict_errors
+from workbench.advice.errors import mean_log_error
+from workbench.claims import (
+    Claim,
+    Finding,
+    all_of,
+    check_lower,
+    confidence_intervals,
+    format_number,
+)
 from workbench.datasets import GaussianSparse
-from workbench.mechanism import options
+from workbench.mechanism import release_options
 from workbench.mechanisms import PrioritySampling
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 
 STEM = "02_your_data"
 TITLE = "Publishing a table of your own"
@@ -57,7 +64,7 @@ PLACED = 1  # their seed: that of the data would place them on its cells
 WITHIN = 0.1
 
 
-def files() -> Path:
+def example_files() -> Path:
     """A new folder with commutes.csv, a made-up table, and domain.json, the cells there can be."""
     folder, rng = Path(tempfile.mkdtemp(prefix="your-data-")), np.random.default_rng(0)
     places, hours = np.arange(len(ZONES)), np.arange(24)
@@ -79,7 +86,7 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def advised() -> Advice:
+def example_advice() -> Advice:
     """What to expect, from public numbers alone."""
     zones = {"home": ZONES, "work": ZONES, "hour": HOURS}
     told = BELIEFS | {"bound": BOUND, "queries": QUERIES}
@@ -107,11 +114,13 @@ def sweep(advice: Advice) -> Sweep:
 
 def rows(profile: str, store, advice: Advice | None = None) -> pd.DataFrame:
     """One row a trial and query size, with the error that `advice` expects."""
-    advice = advice or advised()
-    wanted = sweep(advice) if profile == "paper" else sweep(advice).thin(5)
+    advice = advice or example_advice()
+    wanted = sweep(advice) if profile == "paper" else sweep(advice).with_max_seeds(5)
     options = dict(zip(wanted.mechanisms, advice.ranked, strict=False))
-    laws = [off.error for trial in wanted.trials() for off in options[trial.mechanism].off]
-    found = named(run(wanted, store)).assign(expected=laws)
+    laws = [
+        off.error for trial in wanted.trials() for off in options[trial.mechanism].query_errors
+    ]
+    found = name_series(run(wanted, store)).assign(expected=laws)
     panel = [CROWDED if "skewed" in text else BELIEVED for text in found.dataset]
     return found.assign(panel=panel)
 
@@ -129,7 +138,7 @@ def _law(rows: pd.DataFrame) -> Callable:
     return lambda x: np.exp(np.interp(np.log(x), np.log(told[0]), told[1], np.nan, np.nan))
 
 
-def told(release: Release, advice: Advice | None = None) -> pd.DataFrame:
+def answer_table(release: Release, advice: Advice | None = None) -> pd.DataFrame:
     """What the release answers, its standard errors, and what `advice` expects of as many cells."""
     domain = release.estimate.domain
     asked = Products.of(domain, [*ASKED.values()])
@@ -137,27 +146,29 @@ def told(release: Release, advice: Advice | None = None) -> pd.DataFrame:
     answers, errors = release.answer(asked, error=True)
     found = {"cells": cells, "answer": answers.round(), "±": errors.round()}
     if advice is not None:
-        law = expected(advice.mechanism, domain, advice.bound, advice.model, cells.tolist())
-        found |= {"off, on average": [round(off.error, 1) for off in law.off]}
-        found |= {"at worst": [round(off.worst) for off in law.off]}
+        law = predict_errors(
+            advice.mechanism, domain, advice.bound, advice.model, cells.tolist()
+        )
+        found |= {"off, on average": [round(off.error, 1) for off in law.query_errors]}
+        found |= {"at worst": [round(off.worst) for off in law.query_errors]}
     return pd.DataFrame(found, index=[*ASKED])
 
 
-def lines(advice: Advice) -> tuple[str, str]:
+def command_lines(advice: Advice) -> tuple[str, str]:
     """The same advice, and an unbiased release, as they are typed in the folder of the files."""
     model, bound = advice.model, f"{advice.bound.l0},{advice.bound.linf},{advice.bound.l1}"
     asked = f"--epsilon {advice.budget.epsilon} --size {advice.size} --bound {bound}"
     asked += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
     asked += f" --queries {','.join(map(str, advice.queries))}"
     table = f"commutes.csv --domain domain.json --count people --bound {bound}"
-    sample = options(PrioritySampling(advice.budget, advice.size))
+    sample = release_options(PrioritySampling(advice.budget, advice.size))
     return (
         f"workbench advise --domain domain.json {asked}",
         f"workbench release {table} {sample} --out unbiased.parquet",
     )
 
 
-def typed(line: str, folder: Path) -> str:
+def run_command(line: str, folder: Path) -> str:
     """A line, and what a terminal in the folder then shows."""
     main = [sys.executable, "-c", "from workbench.cli import main; main()"]
     done = subprocess.run(
@@ -175,23 +186,25 @@ def _as_expected(rows) -> Finding:
     for name, some in rows[rows.panel == BELIEVED].groupby("series", sort=False):
         means = some.groupby("query_size")[["value", "expected"]].mean()
         ratio = means.value / means.expected
-        words = f"{number(ratio.min())}–{number(ratio.max())}×"
+        words = f"{format_number(ratio.min())}–{format_number(ratio.max())}×"
         parts[name] = Finding(bool((abs(ratio - 1) <= WITHIN).all()), words)
-    return every(parts)
+    return all_of(parts)
 
 
 def _errs_least(rows) -> Finding:
     parts = {}
     for panel, some in rows.groupby("panel", sort=False):
         by = some.groupby(["series", "seed"], sort=False).value
-        means = by.agg(lambda errors: np.exp(score([*errors]))).reset_index()
+        means = by.agg(lambda errors: np.exp(mean_log_error([*errors]))).reset_index()
         best, *others = (
             (name, s.assign(all=0)) for name, s in means.groupby("series", sort=False)
         )
         for name, other in others:
-            found = better(intervals(best[1], "all"), intervals(other, "all"))
+            found = check_lower(
+                confidence_intervals(best[1], "all"), confidence_intervals(other, "all")
+            )
             parts[f"{panel.lower()}, {best[0]} below {name}"] = found
-    return every(parts)
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -16,7 +16,7 @@ from workbench import DP, PUBLIC, Bound, Boxes, Domain, Ranges, Release, SparseT
 from workbench.estimates import Leaves
 from workbench.estimates.summary import geometric_variance
 from workbench.hierarchy import Attributes, Prefixes, Quadtree, Taxonomy
-from workbench.inference import balanced
+from workbench.inference import project_to_simplex
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
@@ -83,7 +83,7 @@ def fanout(prefix):
 
 def test_the_basic_histogram_has_the_law_of_the_procedure():
     mechanism = BasicAdaptiveHistogram(DP(2.0), 8, 2)
-    assert mechanism.looks() == pytest.approx([0.5, 0.5, 1.0])
+    assert mechanism.budgets() == pytest.approx([0.5, 0.5, 1.0])
     law = adaptive.structure_probabilities(
         FEW, fanout, 0, 2, adaptive.proceed_geometric(0.5, 8), "skip"
     )
@@ -93,8 +93,8 @@ def test_the_basic_histogram_has_the_law_of_the_procedure():
 @pytest.mark.parametrize("strategy", ["skip", "uniform"])
 def test_the_improved_histogram_has_the_law_of_the_procedure(strategy):
     mechanism = ImprovedAdaptiveHistogram(DP(2.0), 4, strategy=strategy)
-    t = mechanism.discarded()
-    assert t == ceil(4 + 2 * log(2)) and mechanism.looks() == (1.0, 1.0)
+    t = mechanism.effective_discount()
+    assert t == ceil(4 + 2 * log(2)) and mechanism.budgets() == (1.0, 1.0)
     law = adaptive.structure_probabilities(
         sorted(FEW), fanout, t, 2, adaptive.proceed_geometric(0.5, 4), strategy
     )
@@ -105,7 +105,7 @@ def test_records_arrive_at_random_in_proportional_discounting():
     """The law over all orders of arrival, not that of any one."""
     few, t = [(0, 0), (0, 0), (1, 0), (1, 1)], 2
     mechanism = ImprovedAdaptiveHistogram(DP(80.0), 1, strategy="proportional")
-    assert mechanism.discarded() == t
+    assert mechanism.effective_discount() == t
     law = Counter()
     for arrived in permutations(few):
         one = adaptive.structure_probabilities(
@@ -119,7 +119,12 @@ def test_records_arrive_at_random_in_proportional_discounting():
 def test_fractional_discounting_takes_a_share_of_all():
     mechanism = ImprovedAdaptiveHistogram(DP(2.0), 4, strategy="fractional")
     law = adaptive.structure_probabilities(
-        FEW, fanout, mechanism.discarded(), 2, adaptive.proceed_laplace(0.5, 4), "fractional"
+        FEW,
+        fanout,
+        mechanism.effective_discount(),
+        2,
+        adaptive.proceed_laplace(0.5, 4),
+        "fractional",
     )
     assert agree(mechanism, records(TREE, FEW), law) > 1e-4
 
@@ -175,7 +180,7 @@ def test_many_counts_are_centred_at_once():
 
 @pytest.mark.parametrize("records_", [1, 2, 1000, None])
 def test_direct_synthesis_keeps_its_total_at_every_level(records_):
-    data = Records.of(Quadtree(2, 6), seeded().random((1000, 2)), Bound())
+    data = Records.from_values(Quadtree(2, 6), seeded().random((1000, 2)), Bound())
     release = DirectSynthesis(DP(1.0), 6, records_)(data, seeded())
     total = release.estimate.total
     assert total == (records_ or total) and abs(total - (records_ or 1000)) < 200
@@ -283,8 +288,8 @@ def test_no_tables_tell_more_than_the_structure_is_charged():
     """Exact loss of neighbours over all structures, deep trees, both directions."""
     rng, epsilon, b = seeded(5), 0.25, 5
     mechanism = ImprovedAdaptiveHistogram(DP(1.0), b)
-    assert mechanism.looks()[0] == 2 * epsilon
-    t = mechanism.discarded()
+    assert mechanism.budgets()[0] == 2 * epsilon
+    t = mechanism.effective_discount()
     proceed = adaptive.proceed_geometric(epsilon, b)
 
     def deep(prefix):
@@ -312,7 +317,7 @@ def test_the_loss_of_priv_tree_is_at_most_what_it_is_charged():
 
 
 def test_a_threshold_that_never_ends_is_refused_with_the_bound():
-    data = Records.of(Quadtree(4, 8), seeded().random((50, 4)), Bound())
+    data = Records.from_values(Quadtree(4, 8), seeded().random((50, 4)), Bound())
     for mechanism in (
         ImprovedAdaptiveHistogram(DP(1.0), 2),
         BasicAdaptiveHistogram(DP(1.0), 20, 8),
@@ -327,13 +332,13 @@ def test_a_threshold_that_never_ends_is_refused_with_the_bound():
 
 
 def test_a_discount_below_the_bound_is_refused():
-    least = ImprovedAdaptiveHistogram(DP(1.0), 100).discarded()
+    least = ImprovedAdaptiveHistogram(DP(1.0), 100).effective_discount()
     assert least == ceil(100 + log(2) / 0.25)
     with pytest.raises(ValueError, match="discount = .*guarantee needs"):
         ImprovedAdaptiveHistogram(DP(1.0), 100, discount=least - 1)
     tight = ImprovedAdaptiveHistogram(DP(1.0), 100, discount=least)
     with pytest.raises(ValueError, match="guarantee needs"):  # a unit of two records needs more
-        tight(Records.of(TREE, seeded().random((9, 1)), Bound(2, 1)))
+        tight(Records.from_values(TREE, seeded().random((9, 1)), Bound(2, 1)))
 
 
 @pytest.mark.parametrize("threshold", [0, -1, float("nan"), inf])
@@ -378,7 +383,7 @@ def test_odd_records_are_records(mechanism, tree):
     point = np.full((1, getattr(tree, "dims", 1)), 0.3) if isinstance(tree, Quadtree) else ["a"]
     many = np.repeat(point, 5000, axis=0) if isinstance(tree, Quadtree) else point * 5000
     for values, counts in ((point[:0], None), (point, None), (many, None), (point, [5000])):
-        data = Records.of(tree, values, Bound(), counts=counts)
+        data = Records.from_values(tree, values, Bound(), counts=counts)
         release = mechanism(data, seeded())
         assert mechanism.budget.covers(release.privacy)
         estimate = release.estimate
@@ -394,8 +399,8 @@ def test_odd_records_are_records(mechanism, tree):
 def test_counts_and_repeated_keys_are_the_same_records():
     tree = Prefixes("abc", 6)
     words = ["a", "ab", "abc", "abc", "cc", "abcabc"] * 40
-    plain = Records.of(tree, words, Bound())
-    weighted = Records.of(tree, words[:6], Bound(), counts=[40] * 6)
+    plain = Records.from_values(tree, words, Bound())
+    weighted = Records.from_values(tree, words[:6], Bound(), counts=[40] * 6)
     for mechanism in MECHANISMS:
         one, other = (mechanism(data, seeded(2)) for data in (plain, weighted))
         assert leaves(one.estimate) == leaves(other.estimate)
@@ -403,15 +408,18 @@ def test_counts_and_repeated_keys_are_the_same_records():
 
 
 def test_wider_bounds_buy_wider_noise_and_larger_discounts():
-    data = [Records.of(Quadtree(1, 8), seeded().random((5000, 1)), Bound(b)) for b in (1, 4)]
+    data = [
+        Records.from_values(Quadtree(1, 8), seeded().random((5000, 1)), Bound(b))
+        for b in (1, 4)
+    ]
     mechanism = ImprovedAdaptiveHistogram(DP(1.0), 200)
-    assert mechanism.discarded(4) > mechanism.discarded(1)
+    assert mechanism.effective_discount(4) > mechanism.effective_discount(1)
     decays = [mechanism(d, seeded()).estimate.decay for d in data]
     assert decays[0] == 4 * decays[1]
 
 
 def test_public_records_cannot_be_spent_on():
-    data = Records.of(TREE, seeded().random((5, 1)), PUBLIC)
+    data = Records.from_values(TREE, seeded().random((5, 1)), PUBLIC)
     for mechanism in MECHANISMS:
         with pytest.raises(ValueError, match="PUBLIC"):
             mechanism(data)
@@ -424,7 +432,7 @@ def test_releases_are_saved_and_loaded(tree, tmp_path):
         if isinstance(tree, Quadtree)
         else ["ab", "b"] * 400
     )
-    data = Records.of(tree, values, Bound())
+    data = Records.from_values(tree, values, Bound())
     release = ImprovedAdaptiveHistogram(DP(1.0), 60)(data)
     same = Release.load(release.save(tmp_path / "r.parquet"))
     assert same.privacy == release.privacy and same.estimate.hierarchy == tree
@@ -440,7 +448,7 @@ def test_the_attribute_to_refine_follows_the_exponential_mechanism():
     table = SparseTable.from_dense(Domain(("a", "b"), (2, 3)), [[9, 3, 1], [2, 2, 2]], Bound())
     data, n = Records.from_table(table), 6000
     mechanism = DirectSynthesis(DP(1.0), 1, 19, split="exponential")
-    (choice,), (counts,) = mechanism.looks()[1:]
+    (choice,), (counts,) = mechanism.budgets()[1:]
     assert (choice, counts) == (0.5, 0.5)
     scores = {"a": 13, "b": 11}
     weight = {k: exp(choice * s) for k, s in scores.items()}
@@ -469,7 +477,7 @@ def test_generalised_records_are_boxes_that_answer():
 
 def test_dimensions_of_points_can_be_refined_one_by_one(tmp_path):
     points = np.stack([seeded().random(3000), np.full(3000, 0.3)], axis=1)
-    data = Records.of(Quadtree(2, 5), points, Bound())
+    data = Records.from_values(Quadtree(2, 5), points, Bound())
     release = DirectSynthesis(DP(20.0), 5, 3000, split="exponential", stop="count")(data)
     told = release.to_frame()
     assert told.noisy.sum() == 3000
@@ -480,7 +488,7 @@ def test_dimensions_of_points_can_be_refined_one_by_one(tmp_path):
 
 
 def test_signal_ends_where_the_noise_begins():
-    data = Records.of(Quadtree(1, 8), seeded().random((400, 1)), Bound())
+    data = Records.from_values(Quadtree(1, 8), seeded().random((400, 1)), Bound())
     whole, stopped = (
         DirectSynthesis(DP(1.0), 8, 400, stop=stop)(data, seeded()).estimate
         for stop in (None, "count")
@@ -502,9 +510,9 @@ def test_signal_ends_by_the_noisy_count_alone(split, where):
     depth = 5
     total = 10_000
     points = np.empty((0, 1)) if where == "nowhere" else seeded().random((500, 1)) / 2
-    data = Records.of(Quadtree(1, depth), points, Bound())
+    data = Records.from_values(Quadtree(1, depth), points, Bound())
     mechanism = DirectSynthesis(DP(0.01), depth, total, split, "count")
-    counts_epsilon = mechanism.looks()[2][0]
+    counts_epsilon = mechanism.budgets()[2][0]
     scale = 1 / counts_epsilon
     stopped = 0
     for seed in range(5):
@@ -524,18 +532,18 @@ def test_signal_ends_by_the_noisy_count_alone(split, where):
 def test_comparisons_are_those_of_noisy_counts():
     n, rng = 20_000, seeded()
     counts = np.array([0, 3, 5, 8] * n)
-    passed, zeros, receipt = noise.passing(counts, n, cut=5, l1=2, epsilon=1.0, rng=rng)
+    passed, zeros, receipt = noise.noisy_threshold(counts, n, cut=5, l1=2, epsilon=1.0, rng=rng)
     p = adaptive.proceed_geometric(0.5, 5)
     for i, x in enumerate((0, 3, 5, 8)):
         assert passed[i::4].mean() == pytest.approx(p(x), abs=0.02)
     assert len(zeros) / n == pytest.approx(p(0), abs=0.01) and (np.diff(zeros) > 0).all()
     assert receipt.cost == DP(1.0)
-    below, zeros, _ = noise.passing(counts[:4], n, cut=-3, l1=2, epsilon=1.0, rng=rng)
+    below, zeros, _ = noise.noisy_threshold(counts[:4], n, cut=-3, l1=2, epsilon=1.0, rng=rng)
     assert len(zeros) / n == pytest.approx(adaptive.proceed_geometric(0.5, -3)(0), abs=0.02)
 
 
 def test_answers_of_ranges_follow_the_order_of_keys():
-    data = Records.of(Attributes(Domain(("x",), (40,))), {"x": np.arange(40)}, Bound())
+    data = Records.from_values(Attributes(Domain(("x",), (40,))), {"x": np.arange(40)}, Bound())
     release = BasicAdaptiveHistogram(DP(1e7), 1, 1)(data, seeded())
     asked = Ranges([0, 5], [40, 9])
     assert (release.answer(asked) == data.answer(asked)).all()
@@ -553,13 +561,13 @@ def test_balanced_leaves_add_up_and_are_closest():
             values,
             1.0,
         )
-        made = balanced(noisy).values
+        made = project_to_simplex(noisy).values
         total = max(0, int(values.sum()))
         assert made.sum() == total and (made >= 0).all()
         exact = direct_synthesis.projection(total, values.tolist()) if total else [0] * n
         assert max(abs(a - b) for a, b in zip(made.tolist(), exact, strict=True)) <= 1
     with pytest.raises(ValueError, match="need Leaves"):
-        balanced(None)
+        project_to_simplex(None)
 
 
 # What a review found, and what would have shown it
@@ -581,11 +589,11 @@ def test_every_look_is_priced_for_what_a_unit_moves(mechanism, monkeypatch):
 
     for name in ("passing", "geometric", "choice"):
         monkeypatch.setattr(noise, name, watched(getattr(noise, name)))
-    data = Records.of(Quadtree(2, 4), seeded().random((400, 2)), Bound(4))
+    data = Records.from_values(Quadtree(2, 4), seeded().random((400, 2)), Bound(4))
     release = mechanism(data, seeded())
     assert seen and all(l1 == 4 for l1, _ in seen)
     if any("by theorem" in r.name for r in release.ledger):
-        structure, last = mechanism.looks()
+        structure, last = mechanism.budgets()
         share = 3 / 7 if type(mechanism) is PrivTree else 0.5  # (β−1)/(2β−1), β = 4
         assert [e for _, e in seen[:-1]] == pytest.approx([structure * share] * (len(seen) - 1))
         assert seen[-1][1] == last and release.ledger[0].cost.epsilon == structure
@@ -597,7 +605,7 @@ def test_every_look_is_priced_for_what_a_unit_moves(mechanism, monkeypatch):
     "mechanism", [ImprovedAdaptiveHistogram(DP(1.0), 9), PrivTree(DP(1.0))]
 )
 def test_empty_nodes_that_are_split_leave_a_partition(mechanism):
-    data = Records.of(Quadtree(3, 9), seeded().random((0, 3)), Bound())
+    data = Records.from_values(Quadtree(3, 9), seeded().random((0, 3)), Bound())
     deep = 0
     for seed in range(400):
         estimate = mechanism(data, seeded(seed)).estimate
@@ -615,7 +623,7 @@ def test_levels_in_portions_are_levels(tree, monkeypatch):
     values = (
         seeded().random((500, 2)) if isinstance(tree, Quadtree) else ["ab", "cab", "b"] * 170
     )
-    data = Records.of(tree, values, Bound())
+    data = Records.from_values(tree, values, Bound())
     monkeypatch.setattr(room, "_CHILDREN", 8)
     released = DirectSynthesis(DP(1e6), 5, data.total)(data, seeded())
     assert released.estimate.total == data.total and len(released.ledger) == 5
@@ -659,12 +667,14 @@ def test_noise_of_a_level_is_that_of_shares_of_leaves():
     for level in range(4):
         shares = [replace(estimate, values=row).answer(Level(level)) for row in one]
         variance = geometric_variance(0.7) * (np.array(shares) ** 2).sum(axis=0)
-        assert estimate.noise(level) == pytest.approx(variance.mean())
-    assert np.isnan(replace(estimate, decay=None).noise(1))
+        assert estimate.noise_variance(level) == pytest.approx(variance.mean())
+    assert np.isnan(replace(estimate, decay=None).noise_variance(1))
 
 
 def test_leaves_are_added_up_at_a_coarser_level():
-    data = Records.of(Prefixes("ab", 6), ["ab", "abba", "b", "aaaaaa", "bb"] * 9, Bound())
+    data = Records.from_values(
+        Prefixes("ab", 6), ["ab", "abba", "b", "aaaaaa", "bb"] * 9, Bound()
+    )
     estimate = PrivTree(DP(20.0))(data, seeded()).estimate
     for level in range(7):
         some = estimate.coarsened(level)
@@ -711,15 +721,15 @@ def test_synthetic_records_lie_in_their_nodes():
 
 
 def test_values_of_no_weight_that_are_left_out_take_no_one_elses():
-    data = Records.of(Prefixes("ab", 3), ["x", "a", "b"], Bound(), counts=[0, 5, 7])
+    data = Records.from_values(Prefixes("ab", 3), ["x", "a", "b"], Bound(), counts=[0, 5, 7])
     assert data.counts.tolist() == [5, 7] and not data.left_out
 
 
 CODES = Taxonomy((("A", None), ("B", None), ("B1", "B")))
 TABLE = SparseTable.from_keys(Domain(("x",), (3,)), [], [], Bound())
-WORD = Records.of(Prefixes("ab", 3), ["a"], Bound())
+WORD = Records.from_values(Prefixes("ab", 3), ["a"], Bound())
 WIDE = Attributes(Domain(("x", "y"), (10**6, 10**6)))
-FAR = Records.of(WIDE, {"x": [1], "y": [1]}, Bound())
+FAR = Records.from_values(WIDE, {"x": [1], "y": [1]}, Bound())
 CANNOT_BE = (
     (lambda: Records.from_keys(TREE, np.array([1, 2, 3]), [1] * 5, Bound()), "do not fit"),
     (lambda: Records.from_keys(TREE, np.array([-1]), [1], Bound()), ">= 0"),
@@ -758,5 +768,5 @@ def test_an_attribute_of_one_value_is_never_chosen():
 
 @pytest.mark.parametrize("alphabet", ["ab", "abé"])
 def test_nul_is_a_symbol_that_no_alphabet_has(alphabet):
-    data = Records.of(Prefixes(alphabet, 3), ["a\0", "a", "b" * 2000, "\0"], Bound())
+    data = Records.from_values(Prefixes(alphabet, 3), ["a\0", "a", "b" * 2000, "\0"], Bound())
     assert data.left_out == {"foreign symbol": 2, "too long": 1}

@@ -155,12 +155,12 @@ def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     for profile in ("quick", "paper"):
-        assert list(adaptive2009_fig5.sources(profile)) == [adaptive2009_fig5.TWIN]
+        assert list(adaptive2009_fig5.datasets(profile)) == [adaptive2009_fig5.TWIN]
 
 
 def test_thresholds_are_the_noise_on_the_childrens_counts_and_finite():
     for epsilon in adaptive2009_fig5.EPSILONS:
-        made = adaptive2009_fig5.improved(epsilon)
+        made = adaptive2009_fig5.improved_histogram(epsilon)
         assert made.threshold == math.ceil(32 / epsilon) and made.measure == 0.5
         assert made.discount is None, "Theorem 3's"
         assert 16 * made.empty(CommuteTwin(1000).hierarchy, 1) < 1
@@ -175,7 +175,7 @@ def small():
 
 
 def test_resampling_costs_what_is_expected(small):
-    law = adaptive2009_fig5.expected(small, 8)
+    law = adaptive2009_fig5.expected_resampling(small, 8)
     keys, counts = small.level(8)
     rng, found = np.random.default_rng(0), []
     for _ in range(40):
@@ -222,16 +222,18 @@ def tiny(monkeypatch):
 
 
 def test_all_of_it_runs_on_a_twin(tiny):
-    rows = adaptive2009_fig5.shown(adaptive2009_fig5.rows("quick", None))
+    rows = adaptive2009_fig5.drawn_rows(adaptive2009_fig5.rows("quick", None))
     fig = plots.grid(rows, adaptive2009_fig5.panels(rows), adaptive2009_fig5.COLUMNS)
-    assert len(fig.axes) == 4 and len(adaptive2009_fig5.at_nodes(rows))
-    rows = adaptive2009_fig6_7.shown(adaptive2009_fig6_7.rows("quick", None))
+    assert len(fig.axes) == 4 and len(adaptive2009_fig5.node_errors(rows))
+    rows = adaptive2009_fig6_7.drawn_rows(adaptive2009_fig6_7.rows("quick", None))
     fig = plots.grid(rows, adaptive2009_fig6_7.panels(rows), 2)
     assert (
         len(fig.axes) == 2 and rows[rows.metric == "CommuteDistances"].value.between(0, 1).any()
     )
     rows = adaptive2009_table1.rows("quick", None)
-    fig = plots.maps(adaptive2009_table1.shown(rows), 4, **adaptive2009_table1.ground(rows))
+    fig = plots.maps(
+        adaptive2009_table1.drawn_rows(rows), 4, **adaptive2009_table1.map_options(rows)
+    )
     assert len(fig.axes) >= 7, (
         "a map for each release with anyone there, and a scale of colours"
     )
@@ -280,5 +282,5 @@ def test_more_splits_cost_no_more():
 
 
 def test_trees_cost_no_more_than_they_pay():
-    found = adaptive2009_thm3.trees()
+    found = adaptive2009_thm3.privtree_losses()
     assert found.value.max() < 1 and found.value.min() > 0.7

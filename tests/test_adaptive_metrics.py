@@ -21,7 +21,7 @@ def points(n, dims, seed, clusters=3):
 def test_levels_are_those_of_the_literal_procedure(dims, depth, asked):
     tree = Quadtree(dims, depth)
     first, second = points(60, dims, 1), points(50, dims, 2)
-    both = (Records.of(tree, x, PUBLIC) for x in (first, second))
+    both = (Records.from_values(tree, x, PUBLIC) for x in (first, second))
     found = EarthMover(asked).levels(*both)
     assert found == pytest.approx(reference.by_level(first, second, asked))
     assert found.shape == (asked + 1,)
@@ -30,9 +30,9 @@ def test_levels_are_those_of_the_literal_procedure(dims, depth, asked):
 def test_counts_are_copies():
     tree, at = Quadtree(2, 5), points(20, 2, 3)
     counts = np.arange(20) % 4
-    held = Records.of(tree, at, Bound(), counts=counts, truth_public=True)
+    held = Records.from_values(tree, at, Bound(), counts=counts, truth_public=True)
     other = points(30, 2, 4)
-    found = EarthMover(5).levels(held, Records.of(tree, other, PUBLIC))
+    found = EarthMover(5).levels(held, Records.from_values(tree, other, PUBLIC))
     copies = np.repeat(at, counts, axis=0)
     assert found == pytest.approx(reference.by_level(copies, other, 5))
 
@@ -40,7 +40,7 @@ def test_counts_are_copies():
 def test_a_box_counts_as_a_unit_cube():
     box = Quadtree(2, 6, (40.0, -72.0), (42.0, -71.0))
     first, second = points(40, 2, 5), points(40, 2, 6)
-    scaled = (Records.of(box, (40, -72) + x * (2, 1), PUBLIC) for x in (first, second))
+    scaled = (Records.from_values(box, (40, -72) + x * (2, 1), PUBLIC) for x in (first, second))
     assert EarthMover(6)(*scaled) == pytest.approx(reference.surrogate(first, second, 6))
 
 
@@ -49,7 +49,9 @@ def test_with_the_last_diameter_it_bounds_the_exact_distance(seed):
     first, second = (np.random.default_rng([seed, i]).beta(1 + i, 2, (80, 1)) for i in (0, 1))
     tree = Quadtree(1, 10)
     for depth in (0, 3, 10):
-        found = EarthMover(depth)(*(Records.of(tree, x, PUBLIC) for x in (first, second)))
+        found = EarthMover(depth)(
+            *(Records.from_values(tree, x, PUBLIC) for x in (first, second))
+        )
         exact = reference.exact_line(first[:, 0], second[:, 0])
         assert exact <= found + 80 * reference.diameter(depth, 1)
     assert found <= 40 * exact, "and is not far from it"
@@ -57,15 +59,17 @@ def test_with_the_last_diameter_it_bounds_the_exact_distance(seed):
 
 def test_in_four_dimensions_too():
     first, second = points(40, 4, 7), points(40, 4, 8)
-    found = EarthMover(8)(*(Records.of(Quadtree(4, 8), x, PUBLIC) for x in (first, second)))
+    found = EarthMover(8)(
+        *(Records.from_values(Quadtree(4, 8), x, PUBLIC) for x in (first, second))
+    )
     assert reference.exact(first, second) <= found + 40 * reference.diameter(8, 4)
 
 
 def test_nothing_apart_and_everything_apart():
     tree = Quadtree(2, 3)
     held, none = (
-        Records.of(tree, points(9, 2, 0), PUBLIC),
-        Records.of(tree, np.empty((0, 2)), PUBLIC),
+        Records.from_values(tree, points(9, 2, 0), PUBLIC),
+        Records.from_values(tree, np.empty((0, 2)), PUBLIC),
     )
     assert EarthMover(3)(held, held) == 0 and EarthMover(3)(none, none) == 0
     whole = 9 * np.sqrt(2) * (1 + 1 / 2 + 1 / 4 + 1 / 8)
@@ -84,7 +88,10 @@ def leaves(tree):
 
 def test_an_estimate_stands_for_its_synthetic_records():
     tree = Quadtree(2, 6)
-    truth, held = Records.of(tree, points(40, 2, 9), Bound(), truth_public=True), leaves(tree)
+    truth, held = (
+        Records.from_values(tree, points(40, 2, 9), Bound(), truth_public=True),
+        leaves(tree),
+    )
     for seed in (0, 1):
         made = held.synthetic(seed)
         assert EarthMover(6, seed)(truth, held) == EarthMover(6)(truth, made)
@@ -92,16 +99,16 @@ def test_an_estimate_stands_for_its_synthetic_records():
 
 def test_what_it_refuses():
     tree = Quadtree(2, 4)
-    private, public = (Records.of(tree, points(5, 2, 0), b) for b in (Bound(), PUBLIC))
+    private, public = (Records.from_values(tree, points(5, 2, 0), b) for b in (Bound(), PUBLIC))
     for pair in ((private, public), (public, private)):
         with pytest.raises(ValueError, match="truth_public"):
             EarthMover(4)(*pair)
     with pytest.raises(ValueError, match=r"EarthMover.depth = 5 .* is no deeper"):
         EarthMover(5)(public, public)
-    other = Records.of(Quadtree(2, 5), points(5, 2, 0), PUBLIC)
+    other = Records.from_values(Quadtree(2, 5), points(5, 2, 0), PUBLIC)
     with pytest.raises(ValueError, match="one Quadtree"):
         EarthMover(4)(public, other)
-    strings = Records.of(Prefixes("ab", 3), ["a"], PUBLIC)
+    strings = Records.from_values(Prefixes("ab", 3), ["a"], PUBLIC)
     with pytest.raises(ValueError, match="one Quadtree"):
         EarthMover(2)(strings, strings)
     for wrong in (-1, 1.5, 53):
@@ -135,7 +142,7 @@ def test_the_gap_is_that_of_the_literal_procedure(seed):
     first, second = commutes(300, seed), commutes(200, seed + 50)
     place, radius = first[0, :2], 60.0
     metric = CommuteDistances(*place.tolist(), radius)
-    both = [Records.of(MAP, x, PUBLIC) for x in (first, second)]
+    both = [Records.from_values(MAP, x, PUBLIC) for x in (first, second)]
     slow = []
     for some in (first, second):
         near = [x for x in some if reference.great_circle(*x[:2], *place) <= radius]
@@ -151,8 +158,8 @@ def test_the_gap_is_that_of_the_literal_procedure(seed):
 
 def test_equal_records_count_as_often_as_they_are():
     at, counts = commutes(20, 1), np.arange(20) + 1
-    held = Records.of(MAP, at, Bound(), counts=counts, truth_public=True)
-    copies = Records.of(MAP, np.repeat(at, counts, axis=0), PUBLIC)
+    held = Records.from_values(MAP, at, Bound(), counts=counts, truth_public=True)
+    copies = Records.from_values(MAP, np.repeat(at, counts, axis=0), PUBLIC)
     metric = CommuteDistances(*at[0, :2].tolist(), 80.0)
     assert metric(held, copies) == 0
     assert metric.commutes(held)[1].sum() == metric.commutes(copies)[1].sum()
@@ -160,7 +167,7 @@ def test_equal_records_count_as_often_as_they_are():
 
 def test_an_estimate_is_asked_by_its_points():
     held = leaves(Quadtree(4, 16, *BOX))
-    truth = Records.of(MAP, commutes(100, 2), PUBLIC)
+    truth = Records.from_values(MAP, commutes(100, 2), PUBLIC)
     for seed in (0, 1, 0):
         metric = CommuteDistances(41.5, -71.5, 200.0, seed)
         found, counts = metric.commutes(held)
@@ -169,15 +176,15 @@ def test_an_estimate_is_asked_by_its_points():
 
 
 def test_where_nobody_lives_there_is_no_number():
-    held = Records.of(MAP, commutes(20, 3), PUBLIC)
+    held = Records.from_values(MAP, commutes(20, 3), PUBLIC)
     metric = CommuteDistances(60.0, 10.0, 5.0)
     assert np.isnan(metric(held, held)) and np.isnan(metric.cdf(held, np.array([1.0]))).all()
 
 
 def test_what_commutes_refuse():
     metric = CommuteDistances(41.5, -71.5, 5.0)
-    private = Records.of(MAP, commutes(5, 0), Bound())
-    public = Records.of(MAP, commutes(5, 0), PUBLIC)
+    private = Records.from_values(MAP, commutes(5, 0), Bound())
+    public = Records.from_values(MAP, commutes(5, 0), PUBLIC)
     asks = (
         lambda: metric(private, public),
         lambda: metric(public, private),
@@ -187,7 +194,7 @@ def test_what_commutes_refuse():
     for ask in asks:
         with pytest.raises(ValueError, match="truth_public"):
             ask()
-    flat = Records.of(Quadtree(2, 4), points(5, 2, 0), PUBLIC)
+    flat = Records.from_values(Quadtree(2, 4), points(5, 2, 0), PUBLIC)
     with pytest.raises(ValueError, match="4 dimensions"):
         metric(flat, flat)
     for field, wrong in (("latitude", 91.0), ("longitude", -181.0), ("radius", 0.0)):

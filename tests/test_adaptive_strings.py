@@ -41,7 +41,7 @@ def recovered(frequent=0.99, apart=1.0, ahead=1.0, long=0.2):
                 ]
                 frames = [pd.DataFrame(curve).assign(frequency=POWERS) for curve in curves]
                 often = dict(part="short", value=[frequent], adding="frequent")
-                frames = [x.assign(metric=fig8_9.FOUND) for x in frames]
+                frames = [x.assign(metric=fig8_9.RECOVERED) for x in frames]
                 frames.append(pd.DataFrame(often).assign(metric=fig8_9.FREQUENTLY))
                 about = dict(corpus=corpus, epsilon=epsilon, name=name)
                 told += [x.assign(**about) for x in frames]
@@ -55,7 +55,7 @@ def often(real=0.99, appears=True):
         dict(panel=panel, series=series, least=n, value=real if appears else np.nan, strings=9)
         for panel in (fig8_9.NAMES, fig8_9.LOG)
         for series in (fig8_9.IMPROVED, fig10.ENDED)
-        for n in fig10.LEAST
+        for n in fig10.FREQUENCIES
     ]
     found = pd.DataFrame(told).assign(metric=fig10.REAL)
     return pd.concat([found.assign(seed=seed) for seed in range(SEEDS)], ignore_index=True)
@@ -98,8 +98,8 @@ def test_where_no_string_is_frequent_there_is_nothing_to_judge():
 
 
 def test_specs_tell_what_is_read_off():
-    assert len(fig8_9.beside(recovered())) == 2 * 3 * 4
-    assert len(fig10.beside(often())) == 4
+    assert len(fig8_9.compare_with_paper(recovered())) == 2 * 3 * 4
+    assert len(fig10.compare_with_paper(often())) == 4
 
 
 def test_curves_are_crossed_from_their_upper_end():
@@ -133,7 +133,7 @@ class Corpus:
         texts = sorted(set(texts))
         counts = (2000 / np.arange(1, len(texts) + 1)).astype(int) + 1
         tree = Prefixes(depth=24)
-        return Records.of(tree, texts, Bound(), counts=counts, truth_public=True)
+        return Records.from_values(tree, texts, Bound(), counts=counts, truth_public=True)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_rows_add_up_both_ways(small):
     some = rows[np.logical_and.reduce([rows[c] == v for c, v in at.items()])]
     whole = some[some.part == "all"].set_index(["adding", "frequency"])
     rare, often = whole.loc[fig8_9.RARE], whole.loc[fig8_9.OFTEN]
-    release = fig8_9.Trial(Corpus(), fig8_9.improved(10.0), 1).release(corpus)
+    release = fig8_9.Trial(Corpus(), fig8_9.improved_histogram(10.0), 1).release(corpus)
     found = RecoveredFraction()(corpus, release.estimate)
     sums = (rare.value + often.value).dropna()
     assert sums.to_numpy() == pytest.approx(found) and len(sums) == len(often)
@@ -187,7 +187,7 @@ def test_every_panel_has_rows(small):
 
 
 def test_the_list_is_of_frequent_strings_in_order(small):
-    found = fig10.listed(small[1], fig8_9.LOG)
+    found = fig10.frequent_strings(small[1], fig8_9.LOG)
     corpus = dict(Corpus().load().to_frame()[["string", "count"]].to_numpy())
     assert 0 < len(found) <= fig10.LISTED and (found.synthetic >= fig10.FREQUENT).all()
     assert found.index.is_monotonic_increasing
@@ -212,8 +212,8 @@ def test_surnames_may_be_missing(monkeypatch, tmp_path):
 def test_thresholds_are_nine_scales_of_a_decisions_noise():
     for epsilon in fig8_9.EPSILONS:
         ours, direct, basic, _ = fig8_9.mechanisms(epsilon, 1000)
-        assert ours.threshold >= fig8_9.SCALES / (ours.looks()[0] / 2) * (1 - 1e-12)
-        assert basic.threshold >= fig8_9.SCALES / basic.looks()[0] * (1 - 1e-12)
+        assert ours.threshold >= fig8_9.SCALES / (ours.budgets()[0] / 2) * (1 - 1e-12)
+        assert basic.threshold >= fig8_9.SCALES / basic.budgets()[0] * (1 - 1e-12)
         assert direct.depth == basic.depth == 20 and direct.records == 1000
 
 

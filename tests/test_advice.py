@@ -12,19 +12,27 @@ from test_cli import TABLE, complaint, run  # noqa: F401
 
 import workbench
 from workbench import DP, Bound, Domain, RandomRanges, Release, advise
-from workbench.advice.errors import Cover, Declared, Law, Nodes, _absolute, _errors, _times
+from workbench.advice.errors import (
+    CountModel,
+    NodeCounts,
+    NodeCover,
+    ReleaseRule,
+    _absolute,
+    _errors,
+    _times,
+)
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import CountSketch, HighPassFilter, PrioritySampling
 
 MODEL = dict(density=0.1, mean=100, spread=20)
 LAWS = [
-    Law(0.1),
-    Law(0.1, theta=41),
-    Law(0.1, tau=150.5),
-    Law(0.3, theta=12, tau=30.25),
-    Law(2.0, theta=3, tau=2.5),
-    Law(0.2, theta=15, sides=1, silent=True),
-    Law(50.0, tau=7.5),
+    ReleaseRule(0.1),
+    ReleaseRule(0.1, theta=41),
+    ReleaseRule(0.1, tau=150.5),
+    ReleaseRule(0.3, theta=12, tau=30.25),
+    ReleaseRule(2.0, theta=3, tau=2.5),
+    ReleaseRule(0.2, theta=15, sides=1, silent=True),
+    ReleaseRule(50.0, tau=7.5),
 ]
 
 
@@ -63,8 +71,8 @@ def test_a_single_cell_is_off_by_what_summation_says(law, counts):
         off = p @ (chance * np.abs(weights - c) + (1 - chance) * c)
         told.append(0 if law.silent and c == 0 else off)
     n = len(counts)
-    nodes = Nodes(np.ones(1), np.zeros(n, int), np.array(counts, float), np.full(n, 1 / n))
-    (error,) = _errors(law, nodes, {1: Cover(np.ones((1, 1)), np.ones(1))})
+    nodes = NodeCounts(np.ones(1), np.zeros(n, int), np.array(counts, float), np.full(n, 1 / n))
+    (error,) = _errors(law, nodes, {1: NodeCover(np.ones((1, 1)), np.ones(1))})
     assert error == pytest.approx(np.mean(told), rel=0.015, abs=1e-9)
 
 
@@ -79,7 +87,7 @@ def test_the_integral_of_a_normal_is_its_mean_size(sigma):
 
 def test_counts_of_many_cells_are_the_declared_ones():
     rng = np.random.default_rng(0)
-    model = Declared(0.02, 30, 10)
+    model = CountModel(0.02, 30, 10)
     one = np.maximum(1, np.rint(rng.normal(30, 10, (20_000, 128)))) * (
         rng.random((20_000, 128)) < 0.02
     )
@@ -90,8 +98,8 @@ def test_counts_of_many_cells_are_the_declared_ones():
         assert weights[counts == 0].sum() == pytest.approx((drawn == 0).mean(), abs=0.01)
         assert weights @ counts == pytest.approx(cells * 0.02 * 30, rel=0.01)
         assert weights @ counts**2 == pytest.approx((drawn**2).mean(), rel=0.1)
-    assert Declared(1, 5, 0).sums(2**60)[0].mean() == pytest.approx(5 * 2**60)
-    assert Declared(0, 5, 1).sums(2**60)[1].tolist() == [1.0]
+    assert CountModel(1, 5, 0).sums(2**60)[0].mean() == pytest.approx(5 * 2**60)
+    assert CountModel(0, 5, 1).sums(2**60)[1].tolist() == [1.0]
 
 
 # --- against simulation -------------------------------------------------------------------
@@ -120,7 +128,7 @@ def test_errors_are_those_of_simulation(epsilon, size, model):
         if not isinstance(option.mechanism, CountSketch):
             held = np.mean([len(r) for r in releases])
             assert option.cells == pytest.approx(held, rel=0.03, abs=2), str(option)
-        for i, off in enumerate(option.off):
+        for i, off in enumerate(option.query_errors):
             if np.isnan(off.error):
                 continue
             errors = np.concatenate(
@@ -152,7 +160,7 @@ def test_the_thresholds_are_those_that_will_be_used():
             assert option.theta == option.mechanism.cut(domain, 6)
     assert advice.mechanism is advice.ranked[0].mechanism
     assert {o.mechanism.budget for o in advice.options} == {DP(0.2)}
-    scores = [np.log([x.error + 0.01 for x in o.off]).mean() for o in advice.ranked]
+    scores = [np.log([x.error + 0.01 for x in o.query_errors]).mean() for o in advice.ranked]
     assert scores == sorted(scores) and len(scores) < len(advice.options)
 
 
@@ -179,11 +187,11 @@ def test_the_reason_is_a_sentence_of_numbers():
 def test_without_a_model_the_worst_case_decides():
     advice = advise(Domain(("x",), (10**6,)), 0.1, 10**5, delta=1e-6)
     assert advice.reason.startswith("no model is declared, so the worst case decides")
-    variance = Law(0.1).variance
+    variance = ReleaseRule(0.1).variance
     of = {o.summary: o for o in advice.options if not o.transform}
     assert "filter-priority" not in of
     for i, r in enumerate((1, 100, 10_000)):
-        worst = {name: o.off[i].worst for name, o in of.items()}
+        worst = {name: o.query_errors[i].worst for name, o in of.items()}
         assert worst["full table"] == pytest.approx(np.sqrt(r * variance))
         assert worst["filter"] < np.sqrt(r**2 * of["filter"].theta ** 2 + r * variance)
         half = of["threshold sampling"].tau / 2
@@ -191,17 +199,17 @@ def test_without_a_model_the_worst_case_decides():
             np.sqrt(r) * half < worst["threshold sampling"] < np.sqrt(r * (variance + half**2))
         )
         assert worst["priority sampling"] == worst["count sketch"] == np.inf
-        assert of["stability histogram"].off[i].error == 0
+        assert of["stability histogram"].query_errors[i].error == 0
 
 
 def test_no_table_is_worse_than_the_worst():
     rng = np.random.default_rng(0)
-    law = Law(0.1, theta=24)
+    law = ReleaseRule(0.1, theta=24)
     c = rng.integers(0, 60, (500, 40)).astype(float)
     moments = [law.moments(x) for x in c]
     rmse = [np.sqrt(m.noise.sum() + m.bias.sum() ** 2) for m in moments]
     advice = advise(Domain(("x",), (10**6,)), 0.1, 10**5, queries=[40])
-    (worst,) = (o.off[0].worst for o in advice.options if o.theta == 24)
+    (worst,) = (o.query_errors[0].worst for o in advice.options if o.theta == 24)
     same = law.moments(np.arange(60.0))
     exact = np.sqrt(40 * same.noise + 1600 * same.bias**2).max()
     assert max(rmse) <= exact == pytest.approx(worst, rel=0.01)
@@ -226,7 +234,7 @@ def test_it_is_shown_in_a_notebook():
 def test_the_readme_shows_what_is_said():
     told = " ".join((Path(__file__).parent.parent / "README.md").read_text().split())
     advice = advise(Domain(("x",), (10**6,)), 0.1, 10**5, queries=[1, 100, 10_000], **MODEL)
-    for row in advice.shown().to_numpy()[:6]:
+    for row in advice.display_table().to_numpy()[:6]:
         assert " ".join(filter(None, row)) in told
     assert advice.reason[1:] in told
 

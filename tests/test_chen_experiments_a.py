@@ -142,7 +142,9 @@ def test_the_papers_noise_is_shown_and_not_judged():
     printed = world.case.str.endswith(chen2012_fig2.AS_PRINTED)
     world.loc[printed, "value"] = 1.0
     assert all(c.judge(world, "quick").outcome == HOLDS for c in chen2012_fig2.CLAIMS)
-    assert any("Lap(5000)" in name for name, *_ in chen2012_fig2.beside(world).index)
+    assert any(
+        "Lap(5000)" in name for name, *_ in chen2012_fig2.compare_with_paper(world).index
+    )
 
 
 def test_few_seeds_settle_nothing():
@@ -189,21 +191,21 @@ def test_data_that_is_not_at_hand_is_left_out(monkeypatch, tmp_path):
 
 def test_questions_noise_and_prior_are_what_the_spec_says():
     table = SMALL.load()
-    past, new = (chen2012_data.asked("ranges", 50, 3, new) for new in (False, True))
-    assert past != new and past == chen2012_data.asked("ranges", 50, 3)
-    told = [chen2012_data.bought(table, past, 0, seed) for seed in (3, 3, 4)]
+    past, new = (chen2012_data.random_queries("ranges", 50, 3, new) for new in (False, True))
+    assert past != new and past == chen2012_data.random_queries("ranges", 50, 3)
+    told = [chen2012_data.noisy_answers(table, past, 0, seed) for seed in (3, 3, 4)]
     assert (told[0].values == told[1].values).all() and (told[0].values != told[2].values).any()
     moved = past.on(table.domain).sensitivity(table.domain)
     assert moved < 50 and told[0].scales[0] == pytest.approx(moved, rel=1e-3)
     prior = chen2012_data.prior(table, 3)
     assert tuple(map(len, prior)) == table.domain.shape
     assert all(min(p) > 0 and sum(p) == pytest.approx(1) for p in prior)
-    exact = chen2012_data.truth(table, past)
+    exact = chen2012_data.exact_answers(table, past)
     assert exact == pytest.approx(table.answer(past))
     assert metrics.rmse(exact + 3.0, exact) == pytest.approx(3.0)
     private = SimpleNamespace(truth_public=False)
     with pytest.raises(AssertionError):
-        chen2012_data.truth(private, past)
+        chen2012_data.exact_answers(private, past)
 
 
 def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_path):
@@ -222,14 +224,14 @@ def test_figure_3_has_the_true_curve_of_figure_2c(small, tmp_path):
     there = two[(two.case == small.name) & (two.panel == "c")].set_index(keys).value
     here = three[(three.panel == small.name) & three.series.isin([WITH, WITHOUT])]
     assert np.allclose(here.set_index(keys).value[there.index], there, rtol=1e-6)
-    assert len(chen2012_fig3.beside(three)) == 4
+    assert len(chen2012_fig3.compare_with_paper(three)) == 4
 
 
 def test_merged_and_narrowed_people_are_the_same_people():
     table = SMALL.load()
-    part = chen2012_fig5.narrowed(table, 2)
+    part = chen2012_fig5.fewer_attributes(table, 2)
     assert part.domain.shape == (79, 51) and part.total == table.total
-    coarse = chen2012_fig5.merged(table, 8)
+    coarse = chen2012_fig5.fewer_codes(table, 8)
     assert coarse.domain.attributes == table.domain.attributes
     assert min(coarse.domain.shape) >= 2 and coarse.domain.shape[0] == 10
     assert coarse.total == table.total
@@ -237,14 +239,14 @@ def test_merged_and_narrowed_people_are_the_same_people():
     again = coarse.domain.column(coarse.keys, "Age")
     counted = [np.bincount(k, t.counts, 10) for k, t in ((ages, table), (again, coarse))]
     assert (counted[0] == counted[1]).all()
-    same = chen2012_fig5.merged(table, 1)
+    same = chen2012_fig5.fewer_codes(table, 1)
     assert same.domain.shape == table.domain.shape and (same.keys == table.keys).all()
 
 
 def test_times_are_of_all_three_and_name_their_machine(monkeypatch):
     monkeypatch.setitem(chen2012_fig5.STEPS, "quick", 2)
     monkeypatch.setattr(chen2012_fig5, "CHAINS", 64)
-    told = pd.DataFrame(chen2012_fig5.timed(SMALL.load(), 20, "merged", 1e5, "quick"))
+    told = pd.DataFrame(chen2012_fig5.timing_rows(SMALL.load(), 20, "merged", 1e5, "quick"))
     assert set(told.series) == {
         chen2012_fig5.KERNEL,
         chen2012_fig5.ENTROPY,
@@ -266,6 +268,6 @@ def test_a_refusal_is_told_and_its_absence_is_an_error():
     def no():
         raise ValueError("too much")
 
-    assert answer_bank.refused(no) == "ValueError: too much"
+    assert answer_bank.refusal(no) == "ValueError: too much"
     with pytest.raises(AssertionError, match="nothing was refused"):
-        answer_bank.refused(dict)
+        answer_bank.refusal(dict)

@@ -130,13 +130,16 @@ def test_all_ways_to_a_joint_are_near_the_truth():
     table, rng = small(), np.random.default_rng(1)
     noisy = LaplaceQueries(DP(100.0), Marginals(2))(table, rng).estimate
     reports = RetentionReplacement(DP(30.0))(table, rng).estimate
-    true = chen2012_fig6.of_table(table)
+    true = chen2012_fig6.table_shares(table)
     for axes in ((0, 1), (0, 2), (1, 2)):
         exact = true(axes)
         assert exact.sum() == pytest.approx(1)
-        for joint in (chen2012_fig6.of_marginals(noisy), chen2012_fig6.of_reports(reports)):
+        for joint in (
+            chen2012_fig6.marginal_shares(noisy),
+            chen2012_fig6.report_shares(reports),
+        ):
             assert np.abs(joint(axes) - exact).sum() < 0.02
-    assert chen2012_fig6.of_marginals(noisy)((0, 1, 2)) is None
+    assert chen2012_fig6.marginal_shares(noisy)((0, 1, 2)) is None
 
 
 def test_triples_are_different_and_always_the_same():
@@ -152,5 +155,5 @@ def test_alpha_is_the_one_that_foresees_best():
     def fits(rest, alphas):
         return [lambda asked, a=a: table.answer(asked) + a for a in alphas]
 
-    assert chen2012_fig4.best(history, fits, [500.0, 0.0, 300.0]) == 0.0
-    assert chen2012_fig4.best(history, None, [7.0]) == 7.0
+    assert chen2012_fig4.choose_alpha(history, fits, [500.0, 0.0, 300.0]) == 0.0
+    assert chen2012_fig4.choose_alpha(history, None, [7.0]) == 7.0

@@ -11,8 +11,8 @@ from reference import exponential as literal
 from scipy import stats
 
 from workbench import noise
-from workbench.noise import choices
-from workbench.noise.bits import words
+from workbench.noise import exponential
+from workbench.noise.bits import word_source
 
 
 def seeded(seed=0):
@@ -65,14 +65,14 @@ def test_draws_have_the_literal_law(scores, sensitivity, epsilon, monotone, rng)
     rate = min(rate, Fraction(2**60))
     table = np.tile(np.array(scores, np.int64), (n, 1))
     told = dict(sensitivity=sensitivity, epsilon=epsilon, monotone=monotone, rng=rng)
-    drawn, receipt = noise.choice(table, **told)
+    drawn, receipt = noise.exponential_mechanism(table, **told)
     assert fits(drawn, law(scores, rate), n)
     assert receipt.cost.epsilon == epsilon and receipt.simulated == (rng is not None)
 
 
 def test_a_row_keeps_its_own_law():
     scores = np.array([[3, 0, 1], [0, 0, 9]])
-    drawn, _ = noise.choice(
+    drawn, _ = noise.exponential_mechanism(
         np.tile(scores, (40_000, 1)), sensitivity=1, epsilon=1.0, rng=seeded()
     )
     for row in (0, 1):
@@ -86,27 +86,33 @@ def test_intervals_alone_draw_the_same_candidate_as_floats(monkeypatch):
     there = rng.random((500, 30)) < 0.7
     there[:, 3] = True
     rate = Fraction(3, 17)
-    fast = choices.choose(scores, there, rate, words(seeded(2)))
+    fast = exponential.sample_candidates(scores, there, rate, word_source(seeded(2)))
     slow = []
-    for row, own, drawn in zip(scores, there, words(seeded(2))(500), strict=True):
+    for row, own, drawn in zip(scores, there, word_source(seeded(2))(500), strict=True):
         among = np.flatnonzero(own)
         behind = row[among].max() - row[among]
-        slow.append(among[choices._by_intervals(behind, rate, int(drawn), words(seeded(3)))])
+        slow.append(
+            among[exponential._by_intervals(behind, rate, int(drawn), word_source(seeded(3)))]
+        )
     assert (fast == slow).all()
     every = (lambda found: lambda *a: (found(*a)[0], np.ones(len(a[0]), bool)))(
-        choices._by_floats
+        exponential._by_floats
     )
-    monkeypatch.setattr(choices, "_by_floats", every)
-    assert (choices.choose(scores, there, rate, words(seeded(2))) == fast).all()
+    monkeypatch.setattr(exponential, "_by_floats", every)
+    assert (
+        exponential.sample_candidates(scores, there, rate, word_source(seeded(2))) == fast
+    ).all()
 
 
 @pytest.mark.parametrize("word", [0, 2**63, 2**63 - 1, 2**64 - 1, 2**64 // 3])
 def test_a_number_on_a_boundary_draws_further_bits(word):
     """Of two equal candidates the first has [0, 1/2); of three, bits decide what 64 leave open."""
-    one = choices._by_intervals(np.array([0, 0]), Fraction(1), word, words(seeded()))
+    one = exponential._by_intervals(np.array([0, 0]), Fraction(1), word, word_source(seeded()))
     assert one == (word >= 2**63)
     more = [
-        choices._by_intervals(np.array([0, 0, 0]), Fraction(1), word, words(seeded(s)))
+        exponential._by_intervals(
+            np.array([0, 0, 0]), Fraction(1), word, word_source(seeded(s))
+        )
         for s in range(40)
     ]
     expected = {min(2, 3 * word // 2**64), min(2, (3 * (word + 1) - 1) // 2**64)}
@@ -117,9 +123,9 @@ def test_candidates_below_all_floats_keep_their_chance():
     """exp(−800) is no float; a uniform number that starts with enough zeros still finds it."""
     behind = np.array([800, 0])
     zeros = iter([np.zeros(1, np.uint64)] * 30)
-    drawn = choices._by_intervals(behind, Fraction(1), 0, lambda n: next(zeros))
+    drawn = exponential._by_intervals(behind, Fraction(1), 0, lambda n: next(zeros))
     assert drawn == 0
-    ones = choices._by_intervals(behind, Fraction(1), 1, words(seeded()))
+    ones = exponential._by_intervals(behind, Fraction(1), 1, word_source(seeded()))
     assert ones == 1
 
 
@@ -128,12 +134,12 @@ def test_nothing_unavailable_is_chosen():
     there = np.ones(scores.shape, bool)
     there[:, [0, 4]] = False
     told = dict(sensitivity=1.0, epsilon=1.0, rows_per_unit=1, rng=seeded())
-    drawn, _ = noise.choice(scores, available=there, **told)
+    drawn, _ = noise.exponential_mechanism(scores, available=there, **told)
     assert fits(drawn, law([0, 5, 0, 3, 0], Fraction(1, 2), there[0] & [1, 1, 0, 1, 1]), 20_000)
-    lone, _ = noise.choice(np.array([[-inf, -1e300, -inf]]), **told)
+    lone, _ = noise.exponential_mechanism(np.array([[-inf, -1e300, -inf]]), **told)
     assert lone == [1]
     with pytest.raises(ValueError, match="at least one in each"):
-        noise.choice(np.array([[1.0], [-inf]]), **told)
+        noise.exponential_mechanism(np.array([[1.0], [-inf]]), **told)
 
 
 def test_scores_are_rounded_down_and_the_sensitivity_up():
@@ -142,7 +148,7 @@ def test_scores_are_rounded_down_and_the_sensitivity_up():
     steps = [0, 2, 3, -1]
     told = dict(sensitivity=0.3, epsilon=1.0, grid=0.25, rows_per_unit=1)
     for monotone, rate in ((False, Fraction(1, 4)), (True, Fraction(1, 2))):
-        drawn, _ = noise.choice(
+        drawn, _ = noise.exponential_mechanism(
             np.tile(scores, (n, 1)), monotone=monotone, rng=seeded(), **told
         )
         assert fits(drawn, law(steps, rate), n)
@@ -168,13 +174,15 @@ def test_a_unit_that_touches_several_rows_moves_a_step_in_each(monotone):
     n, chances = 60_000, []
     for scores in (before, after):
         chances.append(law(np.floor(np.array(scores) / 0.5), rate))
-        drawn, _ = noise.choice(np.tile(scores, (n, 1)), rows_per_unit=3, rng=seeded(), **told)
+        drawn, _ = noise.exponential_mechanism(
+            np.tile(scores, (n, 1)), rows_per_unit=3, rng=seeded(), **told
+        )
         assert fits(drawn, chances[-1], n)
     loss = 3 * max(abs((a / b).ln()) for a, b in zip(*chances, strict=True))
     assert loss <= 4
     three = seeded(1).normal(size=(3, 20))
     unsaid, said = (
-        noise.choice(three, rng=seeded(2), **told, **rows)[0]
+        noise.exponential_mechanism(three, rng=seeded(2), **told, **rows)[0]
         for rows in ({}, dict(rows_per_unit=3))
     )
     assert (unsaid == said).all()  # all rows, if it is not said
@@ -206,31 +214,42 @@ def test_magnitudes_without_sense_are_chances_all_the_same():
     for epsilon in (5e-324, 1.0, 1e308):
         for sensitivity in (5e-324, 1.0, 1e308):
             told = dict(sensitivity=sensitivity, epsilon=epsilon, rng=seeded())
-            assert 0 <= noise.choice(odd, **told)[0][0] < 5
+            assert 0 <= noise.exponential_mechanism(odd, **told)[0][0] < 5
     wide = np.array([[2**64 - 1, 0, 2**63]], np.uint64)
-    assert noise.choice(wide, sensitivity=1, epsilon=1.0, rng=seeded())[0][0] in (0, 2)
+    assert noise.exponential_mechanism(wide, sensitivity=1, epsilon=1.0, rng=seeded())[0][
+        0
+    ] in (0, 2)
     low = np.array([[-(2**63), 2**63 - 1]])
-    assert noise.choice(low, sensitivity=1, epsilon=1.0, rng=seeded())[0] == [1]
-    assert noise.choice(low, sensitivity=10**40, epsilon=1.0, rng=seeded(1))[0][0] in (0, 1)
+    assert noise.exponential_mechanism(low, sensitivity=1, epsilon=1.0, rng=seeded())[0] == [1]
+    assert noise.exponential_mechanism(low, sensitivity=10**40, epsilon=1.0, rng=seeded(1))[0][
+        0
+    ] in (0, 1)
 
 
 def test_small_types_and_no_rows():
     for kind in (bool, np.int8, np.uint16, np.float16, np.float32):
         scores = np.tile(np.array([1, 0], kind), (20_000, 1))
-        drawn, _ = noise.choice(
+        drawn, _ = noise.exponential_mechanism(
             scores, sensitivity=1, epsilon=2.0, rows_per_unit=1, rng=seeded()
         )
         assert fits(drawn, law([1, 0], Fraction(1)), 20_000)
-    drawn, receipt = noise.choice(np.empty((0, 3)), sensitivity=1, epsilon=1.0, rng=seeded())
+    drawn, receipt = noise.exponential_mechanism(
+        np.empty((0, 3)), sensitivity=1, epsilon=1.0, rng=seeded()
+    )
     assert drawn.shape == (0,) and drawn.dtype == np.int64 and receipt.cost.epsilon == 1.0
 
 
 def test_the_same_seed_chooses_the_same():
     scores = seeded().normal(size=(1000, 50))
     told = dict(sensitivity=1.0, epsilon=1.0, rows_per_unit=1)
-    one, same, other = (noise.choice(scores, rng=seeded(s), **told)[0] for s in (0, 0, 1))
+    one, same, other = (
+        noise.exponential_mechanism(scores, rng=seeded(s), **told)[0] for s in (0, 0, 1)
+    )
     assert (one == same).all() and (one != other).any()
-    assert (noise.choice(scores, **told)[0] != noise.choice(scores, **told)[0]).any()
+    assert (
+        noise.exponential_mechanism(scores, **told)[0]
+        != noise.exponential_mechanism(scores, **told)[0]
+    ).any()
 
 
 @pytest.mark.parametrize(
@@ -253,13 +272,13 @@ def test_the_same_seed_chooses_the_same():
 def test_bad_input_names_the_field(changed, name):
     told = dict(scores=np.zeros((1, 3)), sensitivity=1, epsilon=1.0) | changed
     with pytest.raises(ValueError, match=f"{name}.*(need|fit)"):
-        noise.choice(told.pop("scores"), **told)
+        noise.exponential_mechanism(told.pop("scores"), **told)
 
 
 @pytest.mark.parametrize("monotone", [False, True])
 def test_draws_agree_with_the_reference(monotone):
     scores, n = [2.0, -1.5, 0.25, 7.0, 6.75], 60_000  # on the default grid
-    drawn, _ = noise.choice(
+    drawn, _ = noise.exponential_mechanism(
         np.tile(scores, (n, 1)),
         sensitivity=2,
         epsilon=0.9,

@@ -18,7 +18,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
-from workbench import reproduce as room
+from workbench import reproduction
 from workbench.cli import app
 from workbench.mechanism import Release
 from workbench.mechanisms import HighPassFilter
@@ -300,8 +300,8 @@ def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
     from workbench.datasets import published
 
     rows = [
-        published.Row("trips", "od.csv", Path("/d/od.csv.gz"), 1_234_567, "different"),
-        published.Row("trips", "xwalk.csv", None, None, "missing"),
+        published.FileStatus("trips", "od.csv", Path("/d/od.csv.gz"), 1_234_567, "different"),
+        published.FileStatus("trips", "xwalk.csv", None, None, "missing"),
     ]
     asked = []
     monkeypatch.setattr(published, "status", lambda: rows)
@@ -336,7 +336,7 @@ def book(stem, *cells):
 
 
 def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
-    monkeypatch.setattr(room, "_sources", lambda project: {})
+    monkeypatch.setattr(reproduction, "_sources", lambda project: {})
     book("bad", "raise ValueError('no od.csv.gz')")
     book("good", "1")
     where = "--notebooks notebooks --results results"
@@ -362,10 +362,12 @@ def test_the_screen_shows_a_line_a_notebook():
 
     progress = _Progress({})
     progress.live = True  # as if on a screen
-    progress.tell(room.Run("fig1"))
-    progress.tell(room.Run("fig2", state="running"))
-    progress.tell(room.Run("fig3", state="done", seconds=2, verdicts={"holds": 3}))
-    progress.tell(room.Run("fig4", state="failed", error="KeyError: [x]"))
+    progress.tell(reproduction.NotebookRun("fig1"))
+    progress.tell(reproduction.NotebookRun("fig2", state="running"))
+    progress.tell(
+        reproduction.NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3})
+    )
+    progress.tell(reproduction.NotebookRun("fig4", state="failed", error="KeyError: [x]"))
     console = Console(width=80, record=True, file=open(os.devnull, "w"))
     console.print(progress.lines())
     text = console.export_text().splitlines()
@@ -420,7 +422,7 @@ def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, tmp_path):
     assert err.startswith("stopped\n0 of 1 notebooks are finished") and "Traceback" not in err
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
-    assert room.status(Path("results/quick/fig1")) == {}, "the next run runs it"
+    assert reproduction.read_status(Path("results/quick/fig1")) == {}, "the next run runs it"
 
 
 def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
@@ -496,7 +498,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "root", lambda: tmp_path)
+    monkeypatch.setattr(reproduction, "root", lambda: tmp_path)
     top = tmp_path / "experiments" / "benchmarks"
     assert "holds no benchmarks" in complaint(run("bench", code=2))
     top.mkdir(parents=True)

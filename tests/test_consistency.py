@@ -10,24 +10,24 @@ from reference import privelet as literal_privelet
 from reference import tree_inference as literal
 
 from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, Subsets
-from workbench.estimates import Intervals, Sequence
+from workbench.estimates import HierarchicalSums, Histogram
 from workbench.inference import (
     NonnegativeLeastSquares,
     Zeroed,
     isotonic,
-    nonnegative,
     nonnegative_least_squares,
-    rounded,
-    tree,
+    round_to_counts,
+    tree_least_squares,
+    zero_negative_subtrees,
 )
-from workbench.inference.tree import levels, sums
+from workbench.inference.least_squares import sizes_of_levels, tree_sums
 from workbench.mechanisms import (
     HierarchicalHistogram,
     LaplaceHistogram,
     Privelet,
     UnattributedHistogram,
 )
-from workbench.transform import Haar, shape
+from workbench.transform import Haar, level_sizes
 
 TREES = [(1, 2), (2, 2), (8, 2), (5, 2), (13, 3), (27, 3), (100, 4), (7, 5), (6, 2), (33, 2)]
 
@@ -72,25 +72,29 @@ def test_isotonic_regression_is_the_min_max_formula():
 
 def test_the_running_example():
     noisy = [13, 3, 11, 4, 1, 12, 1]
-    np.testing.assert_allclose(tree(noisy), [14, 3, 11, 3, 0, 11, 0], atol=1e-12)
-    np.testing.assert_allclose(nonnegative([5, 3, -1, 2, 1, 4, 4]), [5, 3, 0, 2, 1, 0, 0])
+    np.testing.assert_allclose(tree_least_squares(noisy), [14, 3, 11, 3, 0, 11, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        zero_negative_subtrees([5, 3, -1, 2, 1, 4, 4]), [5, 3, 0, 2, 1, 0, 0]
+    )
 
 
 @pytest.mark.parametrize("n, k", TREES)
 def test_a_tree_is_the_generalised_least_squares_solution(n, k):
     rng = seeded(n)
     noisy = rng.normal(0, 10, literal.size(n, k))
-    sizes = shape(n, k)
-    assert levels(noisy.size, k) == sizes and len(sizes) == literal.levels(n, k)
-    np.testing.assert_allclose(tree(noisy, k), literal.ols(noisy.tolist(), k), atol=1e-9)
+    sizes = level_sizes(n, k)
+    assert sizes_of_levels(noisy.size, k) == sizes and len(sizes) == literal.levels(n, k)
+    np.testing.assert_allclose(
+        tree_least_squares(noisy, k), literal.ols(noisy.tolist(), k), atol=1e-9
+    )
     by_level = rng.uniform(0.3, 4, len(sizes))
     by_node = rng.uniform(0.3, 4, noisy.size)
     for variances, each in ((by_level, np.repeat(by_level, sizes)), (by_node, by_node)):
         expected = literal.weighted(noisy.tolist(), k, each.tolist())
-        np.testing.assert_allclose(tree(noisy, k, variances), expected, atol=1e-9)
+        np.testing.assert_allclose(tree_least_squares(noisy, k, variances), expected, atol=1e-9)
     if k ** (len(sizes) - 1) == n:
         np.testing.assert_allclose(
-            tree(noisy, k), literal.theorem3(noisy.tolist(), k), atol=1e-9
+            tree_least_squares(noisy, k), literal.theorem3(noisy.tolist(), k), atol=1e-9
         )
 
 
@@ -98,10 +102,12 @@ def test_a_tree_is_the_generalised_least_squares_solution(n, k):
 def test_what_is_made_of_a_tree_is_what_it_says(n, k):
     rng = seeded(n)
     noisy = rng.normal(0, 10, literal.size(n, k))
-    close = tree(noisy, k)
-    np.testing.assert_allclose(sums(close[-n:], k), close, atol=1e-9)
-    np.testing.assert_allclose(nonnegative(close, k), literal.zeroed(close.tolist(), k))
-    np.testing.assert_allclose(rounded(close), literal.rounded(close.tolist()))
+    close = tree_least_squares(noisy, k)
+    np.testing.assert_allclose(tree_sums(close[-n:], k), close, atol=1e-9)
+    np.testing.assert_allclose(
+        zero_negative_subtrees(close, k), literal.zeroed(close.tolist(), k)
+    )
+    np.testing.assert_allclose(round_to_counts(close), literal.rounded(close.tolist()))
     leaves = nonnegative_least_squares(noisy, k)
     np.testing.assert_allclose(leaves, literal.nnls(noisy.tolist(), k), atol=1e-3)
     assert leaves.min() >= 0
@@ -111,7 +117,7 @@ def test_what_is_made_of_a_tree_is_what_it_says(n, k):
 def test_noisy_intervals_are_answered_from_the_minimal_cover(n, k):
     noisy = seeded(n).normal(0, 10, literal.size(n, k))
     asked = every_range(n) if n < 40 else Ranges([0, 3, 17, 40], [n, 97, 18, 41])
-    estimate = Intervals(Domain(("x",), (n,)), k, noisy, 1.0)
+    estimate = HierarchicalSums(Domain(("x",), (n,)), k, noisy, 1.0)
     got, bars = estimate.answer(asked, error=True)
     for lo, hi, x, bar in zip(asked.lo.tolist(), asked.hi.tolist(), got, bars, strict=True):
         assert x == pytest.approx(literal.answer_cover(noisy.tolist(), lo, hi, k), abs=1e-9)
@@ -145,7 +151,7 @@ def test_the_variance_of_consistent_ranges_is_exact(n, k, law):
 def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
     rng, counts = seeded(2), [0, 0, 9, 1, 0, 30, 2, 0, 0, 0, 4, 0, 0][:n]
     asked, epsilon = Ranges([0, 2, 5], [n, 5, 6]), 1.0
-    scale = len(shape(n, 2)) / epsilon
+    scale = len(level_sizes(n, 2)) / epsilon
     leaves, nodes = literal.answer_leaves, literal.answer_cover
     for consistent, zeroed, ask in (
         (True, True, nodes),
@@ -160,7 +166,7 @@ def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
         for _ in range(800):
             h = [x + rng.laplace(0, scale) for x in literal.build(counts, 2)]
             if consistent:
-                h = list(tree(h))
+                h = list(tree_least_squares(h))
                 h = literal.zeroed(h, 2) if zeroed else h
             theirs.append([ask(h, a, b, 2) for a, b in zip(asked.lo, asked.hi, strict=True)])
         for column in range(3):
@@ -227,12 +233,18 @@ def test_the_optimal_branching_is_the_formulas(n):
 @pytest.mark.parametrize("nodes, near", [(9, "7 and 11"), (4, "3 and 6"), (2, "1 and 3")])
 def test_a_length_that_fits_no_tree_is_refused_with_the_nearest(nodes, near):
     with pytest.raises(ValueError, match=rf"{nodes} nodes, which no 2-ary tree has.*{near}"):
-        tree(np.zeros(nodes))
+        tree_least_squares(np.zeros(nodes))
 
 
 @pytest.mark.parametrize("bad", [nan, inf, -inf])
 def test_numbers_that_are_none_are_named(bad):
-    for call in (isotonic, tree, nonnegative, nonnegative_least_squares, rounded):
+    for call in (
+        isotonic,
+        tree_least_squares,
+        zero_negative_subtrees,
+        nonnegative_least_squares,
+        round_to_counts,
+    ):
         with pytest.raises(ValueError, match=rf"\[1\] = {bad}.*finite"):
             call([1.0, bad, 2.0])
     with pytest.raises(ValueError, match="must be numbers"):
@@ -242,7 +254,7 @@ def test_numbers_that_are_none_are_named(bad):
 @pytest.mark.parametrize("wrong", [{"branching": 1}, {"branching": 0}, {"branching": 2.5}])
 def test_a_tree_branches(wrong):
     with pytest.raises(ValueError, match="branching"):
-        tree(np.zeros(3), **wrong)
+        tree_least_squares(np.zeros(3), **wrong)
     with pytest.raises(ValueError, match="branching"):
         HierarchicalHistogram(DP(1.0), **wrong)
 
@@ -253,7 +265,7 @@ def test_a_tree_branches(wrong):
 ])  # fmt: skip
 def test_variances_are_positive_and_fit(variances, why):
     with pytest.raises(ValueError, match=why):
-        tree(np.zeros(3), 2, variances)
+        tree_least_squares(np.zeros(3), 2, variances)
 
 
 @pytest.mark.parametrize("mechanism", [
@@ -282,7 +294,7 @@ def test_ranges_outside_are_refused_and_domains_too_large():
         with pytest.raises(ValueError, match="memory"):
             mechanism(DP(1.0))(large)
     with pytest.raises(ValueError, match="do not fit"):
-        Sequence(Domain(("x",), (3,)), np.zeros(2))
+        Histogram(Domain(("x",), (3,)), np.zeros(2))
 
 
 @pytest.mark.parametrize("n, k", [(64, 2), (100, 4), (33, 2), (27, 3)])
@@ -291,7 +303,7 @@ def test_the_non_negative_solution_is_the_nearest(n, k):
         noisy = seeded(seed).normal(0, 10, literal.size(n, k))
         found = nonnegative_least_squares(noisy, k)
         np.testing.assert_allclose(found, literal.nnls(noisy.tolist(), k), atol=1e-7)
-        held = NonnegativeLeastSquares()(Intervals(Domain(("x",), (n,)), k, noisy, 1.0))
+        held = NonnegativeLeastSquares()(HierarchicalSums(Domain(("x",), (n,)), k, noisy, 1.0))
         np.testing.assert_allclose(held.values, found[-n:])
     assert not nonnegative_least_squares(-np.ones(7)).any()
 
@@ -299,8 +311,8 @@ def test_the_non_negative_solution_is_the_nearest(n, k):
 def test_the_non_negative_solution_beats_zeroing_on_sparse_data():
     counts = np.zeros(4096)
     counts[100:110] = 50
-    noisy = sums(counts) + seeded(6).laplace(0, 13, 8191)
-    zeroed = nonnegative(tree(noisy))[-4096:]
+    noisy = tree_sums(counts) + seeded(6).laplace(0, 13, 8191)
+    zeroed = zero_negative_subtrees(tree_least_squares(noisy))[-4096:]
     nearest = nonnegative_least_squares(noisy)[-4096:]
     assert 5 * ((nearest - counts) ** 2).sum() < ((zeroed - counts) ** 2).sum()
 
@@ -320,7 +332,7 @@ def test_the_non_negative_solution_does_not_depend_on_what_is_large_elsewhere():
     told = []
     for big in (1e6, 1e11):
         counts[5] = big
-        found = nonnegative_least_squares(sums(counts) + noise)[-256:]
+        found = nonnegative_least_squares(tree_sums(counts) + noise)[-256:]
         told.append(np.delete(found, 5))
     np.testing.assert_allclose(told[0], told[1], atol=0.01)
 
@@ -342,11 +354,11 @@ def test_the_largest_prices_leave_the_counts_alone(bound, epsilon):
 
 
 @pytest.mark.parametrize("call, why", [
-    (lambda: tree([]), "no nodes"), (lambda: tree(np.zeros((1, 7))), "plain sequence"),
-    (lambda: tree(np.zeros(7), 2.0), "branching = 2.0"), (lambda: isotonic(5.0), "plain sequence"),
-    (lambda: Zeroed()(Sequence(Domain(("x",), (3,)), np.zeros(3))), "Intervals"),
-    (lambda: Intervals(Domain(("x",), (64,)), 2, np.zeros(5), None), "5 nodes"),
-    (lambda: Intervals(Domain(("x",), (3,)), 1, np.zeros(5), None), "1-ary"),
+    (lambda: tree_least_squares([]), "no nodes"), (lambda: tree_least_squares(np.zeros((1, 7))), "plain sequence"),
+    (lambda: tree_least_squares(np.zeros(7), 2.0), "branching = 2.0"), (lambda: isotonic(5.0), "plain sequence"),
+    (lambda: Zeroed()(Histogram(Domain(("x",), (3,)), np.zeros(3))), "Intervals"),
+    (lambda: HierarchicalSums(Domain(("x",), (64,)), 2, np.zeros(5), None), "5 nodes"),
+    (lambda: HierarchicalSums(Domain(("x",), (3,)), 1, np.zeros(5), None), "1-ary"),
 ])  # fmt: skip
 def test_what_is_no_tree_is_refused(call, why):
     with pytest.raises(ValueError, match=why):
@@ -356,5 +368,9 @@ def test_what_is_no_tree_is_refused(call, why):
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_variances_of_any_scale_weigh_the_same(scale):
     noisy = seeded(8).normal(size=15)
-    np.testing.assert_allclose(tree(noisy, 2, np.full(4, scale)), tree(noisy))
-    np.testing.assert_allclose(tree(noisy, 2, np.full(15, scale)), tree(noisy))
+    np.testing.assert_allclose(
+        tree_least_squares(noisy, 2, np.full(4, scale)), tree_least_squares(noisy)
+    )
+    np.testing.assert_allclose(
+        tree_least_squares(noisy, 2, np.full(15, scale)), tree_least_squares(noisy)
+    )

@@ -183,7 +183,7 @@ def test_every_division_is_as_probable_as_it_should_be():
         seen = Counter()
         for _ in range(runs):
             z = np.zeros(len(x), int)
-            keys, counts, _ = noise.dirichlet(
+            keys, counts, _ = noise.dirichlet_multinomial(
                 data.keys, data.counts, len(x), alpha=alpha, records=m, cost=DP(1.0), rng=rng
             )
             z[keys] = counts

@@ -330,7 +330,7 @@ def test_what_is_not_at_hand_is_named_and_not_judged():
     assert found["c-t1-a"].outcome == UNTESTABLE and "not at hand" in found["c-t1-a"].why
     assert found["c-t1-o"].outcome == UNTESTABLE and "47 states" in found["c-t1-o"].why
     assert found["c-t1-c"].outcome == HOLDS
-    assert "Adult, seven attributes: not at hand" in cormode2012_table1.absent(there)
+    assert "Adult, seven attributes: not at hand" in cormode2012_table1.missing_datasets(there)
 
 
 def test_tables_run_without_any_file(monkeypatch, tmp_path):
@@ -340,7 +340,9 @@ def test_tables_run_without_any_file(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     found = cormode2012_table1.rows("quick", tmp_path)
     assert list(found.name.unique()) == ["OnTheMap twin, 4001 places"]
-    assert len(cormode2012_table1.absent(found)) == len(cormode2012_table1.DATASETS) - 1
+    assert (
+        len(cormode2012_table1.missing_datasets(found)) == len(cormode2012_table1.DATASETS) - 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,9 +384,9 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
         for x in range(2000)
         for seed in rng.permutation(40)
     ]
-    found = cormode2012_fig5.cut(pd.DataFrame(made), "query_size")
+    found = cormode2012_fig5.error_cut(pd.DataFrame(made), "query_size")
     assert set(found.metric) == {CUT} and set(found.series) == {"filter, dyadic"}
-    told = claims.intervals(found, "query_size")
+    told = claims.confidence_intervals(found, "query_size")
     np.testing.assert_allclose(told["mean"], 1 - a.mean(axis=1) / b.mean(axis=1))
     covered = ((told.low < 0.4) & (0.4 < told.high)).mean()
     assert 0.93 < covered < 0.97
@@ -407,7 +409,10 @@ def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
     domain = cormode2012_fig5.UNIFORM.domain
     filtered, both = cormode2012_fig5.filters(domain, cormode2012_fig5.SIZE)
     assert (filtered.theta, filtered.cut(domain, 1), both.theta) == (None, 630, 504)
-    assert cormode2012_fig5.DYADIC.on(domain).parts[0].touched == cormode2012_fig5.TOUCHED
+    assert (
+        cormode2012_fig5.DYADIC.on(domain).noise_blocks[0].nodes_per_count
+        == cormode2012_fig5.NODES_PER_COUNT
+    )
     twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
     filtered, both = cormode2012_fig5.filters(twin, cormode2012_fig6b.SIZE)
     assert (filtered.cut(twin, 1), both.theta) == (1041, 833)
@@ -478,7 +483,7 @@ def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
     ]
     found = cormode2012_sec45.ratio(pd.DataFrame(made), "geometric")
     assert set(found.metric) == {"ErrorRatio"} and len(found) == a.size
-    told = claims.intervals(found, "share")
+    told = claims.confidence_intervals(found, "share")
     np.testing.assert_allclose(told["mean"], a.mean(axis=1) / b.mean(axis=1))
     assert 0.93 < ((told.low < 3) & (told.high > 3)).mean() < 0.97
 
@@ -556,7 +561,7 @@ def line(values, spread=0.01, seeds=6):
     made = [
         (x, v * (1 + spread * (s - (seeds - 1) / 2))) for x, v in values for s in range(seeds)
     ]
-    return claims.intervals(pd.DataFrame(made, columns=["x", "value"]), "x")
+    return claims.confidence_intervals(pd.DataFrame(made, columns=["x", "value"]), "x")
 
 
 POINTS = [(x, 100.0) for x in range(8)]
@@ -565,26 +570,26 @@ TWICE = [(x, 200.0) for x in range(8)]
 
 def test_better_needs_intervals_apart_at_three_quarters():
     low, high = line(POINTS), line(TWICE)
-    assert claims.better(low, high).holds and claims.better(high, low).holds is False
-    assert claims.better(low, high, times=3).holds is False
-    assert claims.better(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
+    assert claims.check_lower(low, high).holds and claims.check_lower(high, low).holds is False
+    assert claims.check_lower(low, high, times=3).holds is False
+    assert claims.check_lower(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
     some = line([(x, 100.0 if x < 6 else 300.0) for x in range(8)])
-    assert claims.better(some, high).holds, "at six of eight"
-    assert claims.better(some, high, share=1).holds is False
+    assert claims.check_lower(some, high).holds, "at six of eight"
+    assert claims.check_lower(some, high, share=1).holds is False
     with pytest.raises(ValueError, match="no point in common"):
-        claims.better(low, line([(99, 1.0)]))
+        claims.check_lower(low, line([(99, 1.0)]))
 
 
 def test_alike_is_within_a_quarter_or_too_noisy_to_tell():
-    assert claims.alike(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
-    assert claims.alike(line(POINTS), line(TWICE)).holds is False
-    noisy = claims.alike(line(POINTS, 0.5), line(TWICE, 0.5))
-    assert noisy.holds is None and noisy.leans
+    assert claims.check_similar(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
+    assert claims.check_similar(line(POINTS), line(TWICE)).holds is False
+    noisy = claims.check_similar(line(POINTS, 0.5), line(TWICE, 0.5))
+    assert noisy.holds is None and noisy.if_unsettled
 
 
 def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
     for leans, outcome in ((False, DIFFERS), (True, HOLDS)):
-        found = claims.Finding(None, "", leans=leans)
+        found = claims.Finding(None, "", if_unsettled=leans)
         claim = claims.Claim("x", "It is.", lambda rows, found=found: found)
         assert claim.judge(pd.DataFrame(), "quick").outcome == UNDECIDED
         assert claim.judge(pd.DataFrame(), "paper").outcome == outcome
@@ -592,20 +597,20 @@ def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
 
 def test_parts_are_settled_together():
     yes, no = claims.Finding(True, "1"), claims.Finding(False, "2", "because")
-    open_, leaning = claims.Finding(None, "3"), claims.Finding(None, "4", leans=True)
-    assert claims.every({"a": yes, "b": yes}).holds
-    assert claims.every({"a": yes, "b": no, "c": open_}).holds is False
-    assert claims.every({"a": yes, "b": open_}).holds is None
-    assert claims.every({"a": yes, "b": leaning}).leans
-    assert not claims.every({"a": open_, "b": leaning}).leans
-    told = claims.every({"a": yes, "b": no})
+    open_, leaning = claims.Finding(None, "3"), claims.Finding(None, "4", if_unsettled=True)
+    assert claims.all_of({"a": yes, "b": yes}).holds
+    assert claims.all_of({"a": yes, "b": no, "c": open_}).holds is False
+    assert claims.all_of({"a": yes, "b": open_}).holds is None
+    assert claims.all_of({"a": yes, "b": leaning}).if_unsettled
+    assert not claims.all_of({"a": open_, "b": leaning}).if_unsettled
+    told = claims.all_of({"a": yes, "b": no})
     assert told.measured == "a: yes (1); b: no (2)" and told.why == "because"
 
 
 def test_falling_allows_noise_and_no_rise():
-    assert claims.falls(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
-    assert claims.falls(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
-    assert claims.falls(line([(1, 5.0), (2, 5.0)])).holds is False
+    assert claims.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
+    assert claims.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
+    assert claims.check_decreasing(line([(1, 5.0), (2, 5.0)])).holds is False
 
 
 def test_where_curves_cross_and_lines_on_logarithmic_axes():
@@ -620,11 +625,11 @@ def test_where_curves_cross_and_lines_on_logarithmic_axes():
 
 
 def test_a_printed_number_has_a_reading_error():
-    about = claims.Printed.about("around 1 %", 0.01, 0.005)
+    about = claims.Printed.approximately("around 1 %", 0.01, 0.005)
     assert about.covers(0.0145) and not about.covers(0.016) and not about.covers(0.0049)
-    assert claims.agrees(about, line([(1, 0.01)]), percent=True).measured == "1 %"
-    assert claims.agrees(about, line([(1, 0.01), (2, 0.05)])).holds is False
-    assert claims.agrees(about, line([(1, 0.016)], spread=0.1)).holds is None
+    assert claims.check_printed(about, line([(1, 0.01)]), percent=True).measured == "1 %"
+    assert claims.check_printed(about, line([(1, 0.01), (2, 0.05)])).holds is False
+    assert claims.check_printed(about, line([(1, 0.016)], spread=0.1)).holds is None
 
 
 # --- what is committed

@@ -635,10 +635,10 @@ def test_both_ways_to_draw_without_replacement_have_one_law():
     for count, size in ((4, m), (3, 1000 * m)):  # items that are never drawn change the way
         weights = np.full((1, size), 1e-12)
         weights[:, :m] = popular
-        law = [part[None] for part in kernels.alias(weights[0])]
+        law = [part[None] for part in kernels.alias_tables(weights[0])]
         items = np.empty(users * count, np.int32)
         starts = np.arange(0, len(items) + 1, count)
-        kernels.once(rng, starts, groups, none, none, weights, *law, items)
+        kernels.draw_distinct_items(rng, starts, groups, none, none, weights, *law, items)
         found.append(np.bincount(items[items < m], minlength=m) / users)
     for count, ours in ((4, found[0]), (3, found[1])):
         slow = np.zeros(m)

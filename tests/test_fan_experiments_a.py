@@ -17,7 +17,13 @@ from experiments import (
     fan2015_fig11,
     fan2015_table4,
 )
-from experiments.fan2015_data import SLICED, cases, settled, stands_for, told
+from experiments.fan2015_data import (
+    SLICED,
+    cases,
+    panel_of,
+    undecided_on_slice,
+    with_metric_columns,
+)
 from tests.worlds import differs, holds
 from workbench import DP, Bound, Domain, Sweep, run
 from workbench.claims import DIFFERS, UNDECIDED, UNTESTABLE, Finding
@@ -199,11 +205,11 @@ def test_a_slice_settles_nothing():
     world = fig10().replace(OWN[1], OWN[1] + SLICED)
     verdict = CLAIMS["f-10"][1].judge(world, "quick")
     assert verdict.outcome == UNDECIDED
-    assert stands_for(world, "Netflix") == OWN[1] + SLICED
+    assert panel_of(world, "Netflix") == OWN[1] + SLICED
     for known in (True, False):
-        found = settled("x" + SLICED, Finding(known, "m"))
-        assert found.holds is None and found.leans is known
-        assert settled("x", Finding(known, "m")).holds is known
+        found = undecided_on_slice("x" + SLICED, Finding(known, "m"))
+        assert found.holds is None and found.if_unsettled is known
+        assert undecided_on_slice("x", Finding(known, "m")).holds is known
 
 
 def test_what_only_recorded_data_can_tell_is_not_testable_with_twins():
@@ -241,7 +247,7 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
 def test_rows_of_a_sweep_tell_the_parameters_of_metrics(tmp_path):
     metrics = [MeanSquaredCountError("items"), MeanSquaredCountError("edges"), TopPrecision(3)]
     rows = run(Sweep([SMALL], [SRA(DP(1.0), 2), SRA(DP(1.0), 5)], metrics, 2), tmp_path)
-    found = told(rows, metrics)
+    found = with_metric_columns(rows, metrics)
     assert list(found.of) == ["items", "edges", "items"] * 4
     assert found.top.isna().tolist() == [True, True, False] * 4
     assert set(found[found.metric == "TopPrecision"].top) == {3}
@@ -254,7 +260,7 @@ def test_weighted_counts_weigh_each_record_by_its_user(monkeypatch):
     columns = rng.choice([3, 9, 40], 30), rng.integers(5, size=30), rng.integers(3, size=30)
     data = Interactions.from_codes(domain, *columns, Bound(30, 30, 30), truth_public=True)
     weights = np.array([1.0, 0.5, 4.0])
-    of = np.repeat(weights, data.per_user())
+    of = np.repeat(weights, data.records_per_user())
     slow = np.zeros((5, 3))
     np.add.at(slow, (data.items, data.contexts), of)
     assert weighted_counts(data, weights) == pytest.approx(slow.sum(axis=1))
@@ -302,20 +308,26 @@ def test_the_error_measured_is_the_one_expected(monkeypatch, tmp_path):
     monkeypatch.setattr(fan2015_fig6, "SEEDS", {"paper": 150})
     monkeypatch.setattr(fan2015_fig6, "KEPT", {"paper": (1, 5)})
     rows = fan2015_fig6.rows("paper", tmp_path)
-    assert fan2015_fig6.asked(case, "paper") == [1, 5, 30]
+    assert fan2015_fig6.sample_sizes(case, "paper") == [1, 5, 30]
     for of in ("items", "edges"):
         for epsilon in fan2015_fig6.EPSILONS:
             law = fan2015_fig6._error(rows, "SRA", "small", of, epsilon, "theory")["mean"]
             ours = fan2015_fig6._error(rows, "SRA", "small", of, epsilon)["mean"]
             assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
-    assert set(fan2015_fig6.best(rows).columns) >= {"exact", "measured", "Equation 22"}
+    assert set(fan2015_fig6.best_sample_sizes(rows).columns) >= {
+        "exact",
+        "measured",
+        "Equation 22",
+    }
 
 
 def test_popularity_is_scored_by_the_list_of_highest_counts():
     data = SMALL.load()
-    exact = fan2015_fig5.estimate(data, data.item_counts(), 1.0)
+    exact = fan2015_fig5.score_tables(data, data.item_counts(), 1.0)
     assert TopPrecision(3)(data, exact) == 1
-    assert TopPrecision(3)(data, fan2015_fig5.estimate(data, -data.item_counts(), 1.0)) < 0.5
+    assert (
+        TopPrecision(3)(data, fan2015_fig5.score_tables(data, -data.item_counts(), 1.0)) < 0.5
+    )
 
 
 def test_both_samplings_keep_what_users_have_up_to_l(monkeypatch):
@@ -324,7 +336,7 @@ def test_both_samplings_keep_what_users_have_up_to_l(monkeypatch):
         monkeypatch.setattr(spec, "cases", lambda profile: {case.name: case})
     monkeypatch.setattr(fan2015_fig5, "TOPS", (1, 5))
     rows = fan2015_fig10.rows("quick", None)
-    kept = np.minimum(SMALL.load().per_user(), 4).sum()
+    kept = np.minimum(SMALL.load().records_per_user(), 4).sum()
     stored = rows[rows.metric == "StoredRecords"].set_index("series").value
     assert stored["SRA"] == stored["HPA"] == kept and stored["original"] == 400
     week = fan2015_fig11.rows("quick", None)

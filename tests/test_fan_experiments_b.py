@@ -215,7 +215,7 @@ def test_figures_7_to_9_share_their_runs(small):
         assert len(spec.beside(rows)) == 2 * (len(METHODS) + 6 + (spec is not fan2015_fig9))
         drawn = spec.drawn(rows)
         assert list(drawn.series.unique()) == list(METHODS)
-        plt.close(plots.grid(drawn, spec.panels(rows), columns=1, width=plots.PAGE))
+        plt.close(plots.grid(drawn, spec.panels(rows), columns=1, width=plots.PAGE_WIDTH))
         assert claims.judge(spec.CLAIMS, rows, "quick")
 
 
@@ -233,7 +233,7 @@ def test_columns_tell_which_metric_a_row_is_of(small):
 
 
 def test_the_parts_of_an_error_add_up(small):
-    rows = fan2015_fig7.replayed("quick")
+    rows = fan2015_fig7.breakdown_rows("quick")
     sums = rows.pivot_table("value", ["panel", "series", "decile"], "part", "sum")
     parts = sums[["dropped", "noise", "interaction", "clipping"]].sum(axis=1)
     np.testing.assert_allclose(parts, sums.total, atol=1e-6)
@@ -242,7 +242,7 @@ def test_the_parts_of_an_error_add_up(small):
 
 
 def test_the_squared_error_of_a_table_of_means_is_the_variance(small):
-    told = fan2015_fig7.flat("quick")
+    told = fan2015_fig7.mean_table_rows("quick")
     there = (told.panel == "Foursquare twin") & (told.metric == SQUARED) & (told.of == "items")
     (ours,) = told[there].value
     assert ours == pytest.approx(SMALL.load().item_counts().var())
@@ -250,7 +250,7 @@ def test_the_squared_error_of_a_table_of_means_is_the_variance(small):
 
 def test_public_numbers_of_what_is_beside_the_paper():
     case = fan2015_data.Case("Online Retail", SimpleNamespace(), "", 7983)
-    told = fan2015_fig7.beyond(case)
+    told = fan2015_fig7.extra_methods(case)
     assert told["SRA, total = N"].total == 406_829 and told["SRA, suggested l"].n == 4372
     assert told["SRA, suggested l"].bound == 93 and told["HPA, half random"].random_share == 0.5
     names = {case.name for case in fan2015_data.cases("paper").values() if not case.twin}
@@ -259,12 +259,12 @@ def test_public_numbers_of_what_is_beside_the_paper():
 
 def test_a_group_is_its_own_records():
     data = SMALL.load()
-    group = fan2015_table5.only(data, 3)
+    group = fan2015_table5.context_records(data, 3)
     assert (group.item_counts() == data.edge_counts()[:, 3]).all()
     released = fan2015_fig7.SRA(fan2015_data.BUDGET, 200).__call__(
         data, np.random.default_rng(0)
     )
-    ours = fan2015_table5.within(released.estimate, 3)
+    ours = fan2015_table5.context_tables(released.estimate, 3)
     edges = released.estimate.edges.values.reshape(data.domain.shape)
     assert (ours.items.values == edges[:, 3]).all()
 
@@ -277,15 +277,17 @@ def test_table_5_lists_films_of_one_run(small):
     for series in ("SRA", "HPA"):
         for film in table[series]:
             assert film.endswith(" *") == (film.removesuffix(" *") in best)
-    assert len(fan2015_table5.beside(rows)) == len(METHODS) + 6
-    plt.close(plots.grid(fan2015_table5.drawn(rows), fan2015_table5.panels(rows), columns=2))
+    assert len(fan2015_table5.compare_with_paper(rows)) == len(METHODS) + 6
+    plt.close(
+        plots.grid(fan2015_table5.drawn_rows(rows), fan2015_table5.panels(rows), columns=2)
+    )
 
 
 def test_films_are_called_by_their_titles_where_they_have_some():
     data = SimpleNamespace(domain=SMALL.domain, titles=lambda: {0: "Heat (1995)"})
-    told = fan2015_table5.named(data)
+    told = fan2015_table5.film_names(data)
     assert told[:2] == ["Heat (1995)", "film 1"] and len(told) == 120
-    assert fan2015_table5.named(SMALL)[0] == "film 0"
+    assert fan2015_table5.film_names(SMALL)[0] == "film 0"
 
 
 # --- bars of named groups, and axes of what lies between 0 and 1
@@ -299,8 +301,8 @@ def test_named_groups_of_bars_stand_in_the_order_of_the_rows():
         for series in ("SRA", "HPA")
     )
     _, axes = plots.panels(2, 1)
-    plots.groups(made[made.metric == PRECISION], "panel", "series", axes[0], log=False)
-    plots.groups(made[made.metric == SQUARED], "panel", "series", axes[1])
+    plots.grouped_bars(made[made.metric == PRECISION], "panel", "series", axes[0], log=False)
+    plots.grouped_bars(made[made.metric == SQUARED], "panel", "series", axes[1])
     for ax in axes:
         assert [t.get_text() for t in ax.get_xticklabels()] == ["b,\nwhole", "a"]
     assert axes[0].get_ylim() == (0, 1.05) and axes[1].get_yscale() == "log"

@@ -7,7 +7,7 @@ import pytest
 from reference import exponential as literal
 
 from workbench import DP, PUBLIC, UNBOUNDED, Domain, Interactions, metrics
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms.fpa import FPA
 from workbench.mechanisms.gs import GS
 from workbench.metrics import (
@@ -40,7 +40,7 @@ def estimate(seed=1, whole=False):
     rng = seeded(seed)
     values = [rng.normal(5, 6, n) for n in (ITEMS, ITEMS * CONTEXTS)]
     items, edges = (np.rint(v) if whole else v for v in values)
-    return Tables(Sequence(DOMAIN.project(["item"]), items), Sequence(DOMAIN, edges))
+    return ItemEdgeCounts(Histogram(DOMAIN.project(["item"]), items), Histogram(DOMAIN, edges))
 
 
 def lists(x, of):
@@ -94,9 +94,9 @@ def test_the_truth_itself_has_no_error(of):
 
 
 def test_ties_count_for_as_much_as_chance_would_give_them():
-    flat = Tables(
-        Sequence(DOMAIN.project(["item"]), np.zeros(ITEMS)),
-        Sequence(DOMAIN, np.zeros(ITEMS * CONTEXTS)),
+    flat = ItemEdgeCounts(
+        Histogram(DOMAIN.project(["item"]), np.zeros(ITEMS)),
+        Histogram(DOMAIN, np.zeros(ITEMS * CONTEXTS)),
     )
     for k in (1, 5):
         for of in ("items", "edges"):
@@ -108,9 +108,9 @@ def test_the_floor_is_for_counts_of_nothing_alone():
     exact = Interactions.from_codes(
         domain, *np.array([[0], [0], [0]]), UNBOUNDED, truth_public=True
     )
-    some = Tables(
-        Sequence(domain.project(["item"]), np.array([0.005, -3.0])),
-        Sequence(domain, np.zeros(2)),
+    some = ItemEdgeCounts(
+        Histogram(domain.project(["item"]), np.array([0.005, -3.0])),
+        Histogram(domain, np.zeros(2)),
     )
     p, q = (0.005 / 0.105, 0.1 / 0.105), (1 / 1.1, 0.1 / 1.1)
     expected = sum(x * log(x / y) for x, y in zip(p, q, strict=True))
@@ -124,9 +124,9 @@ def test_shares_of_contexts_add_up_to_one():
         assert sum(shares) == pytest.approx(1)
     held = exact.edge_counts().sum(axis=0)
     assert ContextShare(1)(exact, exact) == held[1] / held.sum()
-    nothing = Tables(
-        Sequence(DOMAIN.project(["item"]), np.zeros(ITEMS)),
-        Sequence(DOMAIN, np.full(ITEMS * CONTEXTS, -1.0)),
+    nothing = ItemEdgeCounts(
+        Histogram(DOMAIN.project(["item"]), np.zeros(ITEMS)),
+        Histogram(DOMAIN, np.full(ITEMS * CONTEXTS, -1.0)),
     )
     assert isnan(ContextShare(0)(exact, nothing))
     with pytest.raises(ValueError, match="ContextShare.context = 3 is not allowed: need"):
@@ -135,8 +135,10 @@ def test_shares_of_contexts_add_up_to_one():
 
 def test_the_sampled_size_is_of_what_was_kept():
     exact = truth()
-    kept = FPA(DP(1.0), bound=4).kept(exact, seeded())
-    assert SampledSize()(exact, kept) == np.minimum(exact.per_user(), 4).sum() / len(exact)
+    kept = FPA(DP(1.0), bound=4).bounded_data(exact, seeded())
+    assert SampledSize()(exact, kept) == np.minimum(exact.records_per_user(), 4).sum() / len(
+        exact
+    )
     with pytest.raises(ValueError, match="does not tell how many records"):
         SampledSize()(exact, estimate())
     assert isnan(SampledSize()(truth(records=0), truth(records=0)))
@@ -167,9 +169,9 @@ def test_private_truth_and_other_domains_are_refused(metric):
 @pytest.mark.parametrize("metric", [MeanSquaredCountError(), KLDivergence(), TopPrecision(3)])
 def test_an_estimate_over_another_domain_is_refused(metric):
     domain = Domain(("item", "week"), (ITEMS, CONTEXTS))
-    other = Tables(
-        Sequence(domain.project(["item"]), np.zeros(ITEMS)),
-        Sequence(domain, np.zeros(ITEMS * CONTEXTS)),
+    other = ItemEdgeCounts(
+        Histogram(domain.project(["item"]), np.zeros(ITEMS)),
+        Histogram(domain, np.zeros(ITEMS * CONTEXTS)),
     )
     with pytest.raises(ValueError, match="has no error against"):
         metric(truth(), other)
@@ -218,7 +220,7 @@ def test_deciles_are_of_items_by_true_count():
     exact = truth()
     told = metrics.breakdown(exact, FPA(DP(1e9), bound=1, k=1), [0])
     counts = np.sort(exact.item_counts())
-    kept = FPA(DP(1e9), bound=1, k=1).kept(exact, seeded(0))
+    kept = FPA(DP(1e9), bound=1, k=1).bounded_data(exact, seeded(0))
     lost = (exact.item_counts() - kept.item_counts())[
         np.argsort(exact.item_counts(), kind="stable")
     ]

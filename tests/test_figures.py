@@ -137,5 +137,5 @@ def test_a_stem_stays_in_its_folder(tmp_path, stem):
     with pytest.raises(ValueError, match="stem = .* is not allowed"):
         saved(tmp_path / "results", spec=spec)
     with pytest.raises(ValueError, match="stem = .* is not allowed"):
-        figures.folder(tmp_path, "quick", stem)
+        figures.figure_folder(tmp_path, "quick", stem)
     assert not list(tmp_path.iterdir())

@@ -122,8 +122,8 @@ def test_every_receipt_that_was_written_is_in_the_ledger(mechanism, monkeypatch)
 def test_users_are_cut_to_the_bound_as_stated(mechanism):
     data = made([(0, i % 12, i % 2) for i in range(500)] + [(1, 3, 0)])
     for seed in range(5):
-        kept = mechanism.kept(data, seeded(seed))
-        assert kept.per_user().max() <= 3 and len(kept) == 4
+        kept = mechanism.bounded_data(data, seeded(seed))
+        assert kept.records_per_user().max() <= 3 and len(kept) == 4
         own = kept.items[kept.users == kept.users[0]]
         assert len(set(own.tolist())) == 3 or not mechanism.once
 
@@ -138,7 +138,7 @@ class Measurements:
     def __init__(self, monkeypatch):
         self.exact = []
         self.sensitivities = []
-        for function in (noise.geometric, noise.laplace, noise.choice):
+        for function in (noise.geometric, noise.laplace, noise.exponential_mechanism):
             monkeypatch.setattr(noise, function.__name__, self._answering(function))
         monkeypatch.setattr(noise, "public_words", self._words)
 
@@ -484,8 +484,8 @@ def test_a_sample_is_worth_more_and_costs_no_more(epsilon, beta):
 def test_rowsample_keeps_whole_users_with_the_stated_chance():
     data = made([(u, u % 12, 0) for u in range(3000) for _ in range(3)])
     some_users = some(GS, grouping="rowsample", beta=0.25)._some_users(data, seeded())
-    assert (some_users.per_user() == 3).all()
-    kept = len(some_users.per_user())
+    assert (some_users.records_per_user() == 3).all()
+    kept = len(some_users.records_per_user())
     assert stats.binomtest(kept, 3000, 0.25).pvalue > RARE
 
 
@@ -518,7 +518,7 @@ def test_the_rounding_of_a_transform_is_paid_for(k, monkeypatch):
     monkeypatch.setattr(noise, "laplace", look)
     mechanism, data = FPA(DP(1.0), bound=3, k=k), crowd()
     mechanism(data, np.random.default_rng(0))
-    kept = mechanism.kept(data, np.random.default_rng(0))
+    kept = mechanism.bounded_data(data, np.random.default_rng(0))
     for told, n in zip(seen, (data.domain.shape[0], data.domain.size), strict=True):
         taken = min(k, n)
         least = mechanism.l1(taken, n, kept.bound) + 2 * taken**0.5 * mechanism.rounded(n)

@@ -15,7 +15,7 @@ from experiments import (
 from tests.worlds import differs, holds
 from workbench import DP, Bound, Domain, SparseTable, plots
 from workbench.claims import DIFFERS
-from workbench.estimates import Sequence
+from workbench.estimates import Histogram
 from workbench.inference import Zeroed
 from workbench.mechanisms import HierarchicalHistogram
 
@@ -70,7 +70,7 @@ def fig6():
     told = []
     for name in (*TWINS, "shop hours"):
         for epsilon in hay2010_fig6.EPSILONS:
-            for size in hay2010_fig6.sizes(2**15):
+            for size in hay2010_fig6.range_sizes(2**15):
                 flat, tree = 2.0 * size, 4000 * (size / 2000) ** 0.15
                 ours = min(0.3 * tree, 0.5 * flat)
                 known = {"L̃": flat, "H̃": tree, "H̄": ours, "H̄ by nodes": ours}
@@ -230,7 +230,9 @@ def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
 def test_laws_of_ranges_are_what_mechanisms_do():
     data = hay2010_fig6.SearchLogsTwin()
     asked = [hay2010_fig6.RandomRanges(n, 50) for n in (1, 64)]
-    told = hay2010_fig6.laws(data, asked, 0.5).set_index(["series", "query_size"]).value
+    told = (
+        hay2010_fig6.expected_errors(data, asked, 0.5).set_index(["series", "query_size"]).value
+    )
     assert told["L̃", 64] == pytest.approx(2 * 64 / 0.25, rel=1e-5)
     assert told["H̃", 1] == pytest.approx(2 * (16 / 0.5) ** 2, rel=1e-5)
     assert 2 * told["H̃", 1] < told["H̃", 64] < 12 * told["H̃", 1]
@@ -253,7 +255,7 @@ def test_zeroed_nodes_answer_ranges_that_zeroed_leaves_do_not():
 
 def test_weights_of_covers_answer_as_the_tree_does():
     k, m = 3, 27
-    table = hay2010_thm4.made(m)
+    table = hay2010_thm4.poisson_table(m)
     rng = np.random.default_rng(1)
     noisy = HierarchicalHistogram(DP(1.0), k, consistent=False)(table, rng).estimate
     for lo, hi in ((0, 27), (1, 26), (5, 6), (3, 9), (8, 22)):
@@ -265,7 +267,7 @@ def test_weights_of_covers_answer_as_the_tree_does():
 def test_equi_depth_is_the_procedure_of_its_reference():
     from reference import equi_depth
 
-    table, depth, n = hay2010_appE.made(10**6), 10**6 / 8, hay2010_appE.CELLS
+    table, depth, n = hay2010_appE.wave_table(10**6), 10**6 / 8, hay2010_appE.CELLS
 
     def ours(noise, quantiles=False):
         return hay2010_appE.equi_depth(table, 8, noise, quantiles)
@@ -291,7 +293,7 @@ def test_the_worst_error_is_over_all_ranges():
 
 
 def test_made_sequences_have_their_distinct_counts():
-    found = hay2010_fig5.made(256, 16, 0)
+    found = hay2010_fig5.sequence_errors(256, 16, 0)
     assert list(found.series) == ["S̃", "S̄"]
     noisy, inferred = found.value
     assert inferred < noisy and noisy == pytest.approx(2 * 256, rel=0.5)
@@ -314,11 +316,11 @@ def test_a_sequence_of_cells_is_compared_with_its_own_domain():
 
     domain = Domain(("x",), (4,))
     truth = SparseTable.from_keys(domain, [0, 1], [10, 20], Bound(), truth_public=True)
-    held = Sequence(domain, np.array([13.0, 16.0, 0.0, 5.0]))
+    held = Histogram(domain, np.array([13.0, 16.0, 0.0, 5.0]))
     assert SquaredError()(truth, held) == 9 + 16 + 25
     assert MeanSquaredError(hay2010_fig6.RandomRanges(4, 1))(truth, held) == 16
     with pytest.raises(ValueError, match="over rank has no error against a truth over x"):
-        SquaredError()(truth, Sequence(Domain(("rank",), (4,)), held.values))
+        SquaredError()(truth, Histogram(Domain(("rank",), (4,)), held.values))
     private = SparseTable.from_keys(domain, [0], [1], Bound())
     for metric in (SquaredError(), MeanSquaredError(hay2010_fig6.RandomRanges(4, 1))):
         with pytest.raises(ValueError, match="truth_public"):

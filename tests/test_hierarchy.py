@@ -62,7 +62,7 @@ def test_children_of_a_node_hold_its_records(tree, values):
             assert {p[: level + 1] for p in full[a:b]} == {(*parents[i], d)}
         many = tree.children(level, front.nodes)
         assert (digit < many[whose]).all()
-        front, ended = front.next(np.ones(len(many), bool), np.empty(0, np.int64))
+        front, ended = front.next_level(np.ones(len(many), bool), np.empty(0, np.int64))
         ended = [(at, keys) for at, keys in ended if at == depth]
         made = front.nodes.shape[1] + front.zeros + sum(keys.shape[1] for _, keys in ended)
         assert made == many.sum()
@@ -145,7 +145,7 @@ def test_strings_of_other_alphabets_and_past_the_first_word():
     with pytest.raises(ValueError, match="ASCII"):
         tree.encode(np.array([b"a"]))
     long = Prefixes(depth=24)
-    assert long.digits.words == 2 and long.digits.split == 12
+    assert long.digits.word_count == 2 and long.digits.first_word_levels == 12
     words = ["the quick brown fox.", "a" * 12, "a" * 13, "a" * 24]
     records = Records.of(long, words, Bound())
     assert sorted(long.texts(records.keys)) == sorted(words)
@@ -163,7 +163,7 @@ def test_a_string_that_has_ended_is_complete_and_cannot_be_split():
 
 def test_hierarchies_tell_themselves():
     for tree, _ in samples():
-        assert hierarchy.read(hierarchy.told(tree)) == tree
+        assert hierarchy.from_dict(hierarchy.to_dict(tree)) == tree
         if not isinstance(tree, Taxonomy):
             names = {"Quadtree": Quadtree, "Prefixes": Prefixes, "Attributes": Attributes}
             assert eval(repr(tree), names | {"Domain": Domain}) == tree
@@ -177,7 +177,7 @@ def test_the_largest_keys_fit_their_words():
         assert records.level(1)[1].tolist() == [1, 2]
         root = np.zeros(1, np.int64), tree.digits.root()
         assert records.below(*root).tolist() == [3]
-    assert Digits((39,) * 24).words == 2
+    assert Digits((39,) * 24).word_count == 2
     with pytest.raises(ValueError, match="more than two words"):
         Prefixes(depth=25)
     with pytest.raises(ValueError, match="two words"):

@@ -71,7 +71,7 @@ def test_a_frame_is_read_by_naming_three_columns(kind):
     data = Interactions.from_frame(kind(FRAME.to_dict("list")), **NAMED)
     assert rows(data) == {0: [(0, 0), (0, 1), (1, 0)], 1: [(5, 6), (5, 6)], 2: [(2, 3)]}
     assert [c.dtype for c in (data.users, data.items, data.contexts)] == ["i4", "u1", "u1"]
-    assert data.per_user().tolist() == [3, 2, 1] and len(data) == 6
+    assert data.records_per_user().tolist() == [3, 2, 1] and len(data) == 6
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,12 @@ def test_no_users_at_all_are_interactions(tmp_path):
         Interactions.from_parquet(tmp_path / "x.parquet", **NAMED),
         Interactions.from_codes(FILMS, [], [], [], UNBOUNDED),
     ):
-        assert len(data) == 0 and data.per_user().size == 0 and not data.edge_counts().any()
-        for kept in (data.bounded(3), data.once(), data.picked(2, np.zeros(6))):
+        assert (
+            len(data) == 0
+            and data.records_per_user().size == 0
+            and not data.edge_counts().any()
+        )
+        for kept in (data.bounded(3), data.once(), data.top_scored(2, np.zeros(6))):
             assert len(kept) == 0
         assert len(data.bounded(3).pairs()) == 0
 
@@ -231,12 +235,16 @@ def test_counts_and_answers_are_literal():
 @pytest.mark.parametrize("bound", [UNBOUNDED, Bound(500, 500, 500), Bound(4, 4, 4), PUBLIC])
 def test_what_is_kept_says_its_bound(bound):
     data = made(bound=bound)
-    for kept in (data.bounded(7, seeded()), data.picked(7, np.arange(6), seeded(), random=3)):
+    for kept in (
+        data.bounded(7, seeded()),
+        data.top_scored(7, np.arange(6), seeded(), random=3),
+    ):
         most = 4 if bound == Bound(4, 4, 4) else 7
         assert kept.bound == (PUBLIC if bound is PUBLIC else Bound(most, most, most))
         assert kept.truth_public
         assert (
-            kept.per_user() == np.minimum(data.per_user(), most if bound != PUBLIC else 7)
+            kept.records_per_user()
+            == np.minimum(data.records_per_user(), most if bound != PUBLIC else 7)
         ).all()
         for user, own in rows(kept).items():
             assert not Counter(own) - Counter(rows(data)[user])
@@ -245,7 +253,7 @@ def test_what_is_kept_says_its_bound(bound):
         assert once.bound == Bound(min(getattr(bound, "l1", 6), 6), 1)
         assert once.bounded(2).bound == Bound(2, 1)
     if bound == Bound(4, 4, 4):  # which is not true of these: they are cut
-        assert once.per_user().max() == 4 == data.once(seeded()).bound.l1
+        assert once.records_per_user().max() == 4 == data.once(seeded()).bound.l1
         return
     for user, own in rows(data).items():
         kept = rows(once)[user]
@@ -259,16 +267,16 @@ def test_bad_limits_are_refused():
         with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
             data.bounded(bad)
         with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
-            data.picked(bad, np.zeros(6))
+            data.top_scored(bad, np.zeros(6))
     with pytest.raises(ValueError, match="random = 4 is not allowed.*<= 3"):
-        data.picked(3, np.zeros(6), random=4)
+        data.top_scored(3, np.zeros(6), random=4)
     with pytest.raises(ValueError, match="scores .*need 6 numbers"):
-        data.picked(3, np.zeros(5))
+        data.top_scored(3, np.zeros(5))
     with pytest.raises(ValueError, match="item 2 is NaN"):
-        data.picked(3, [0, 1, np.nan, 2, 3, 4])
+        data.top_scored(3, [0, 1, np.nan, 2, 3, 4])
     with pytest.raises(ValueError, match="rng = 5"):
         data.bounded(3, 5)
-    assert len(data.bounded(10**30)) == len(data) == len(data.picked(2**70, np.zeros(6)))
+    assert len(data.bounded(10**30)) == len(data) == len(data.top_scored(2**70, np.zeros(6)))
 
 
 def kept_places(n, way, draws=6000):
@@ -327,7 +335,7 @@ def literal_pick(items, l, scores, random):  # noqa: E741
 )
 def test_the_highest_are_picked_and_ties_are_broken_evenly(scores, l, random):  # noqa: E741
     items, seen = kept_places(
-        8, lambda data, rng: data.picked(l, scores, rng, random=random), draws=3000
+        8, lambda data, rng: data.top_scored(l, scores, rng, random=random), draws=3000
     )
     fits(seen, literal_pick(items, l, scores, random))
 
@@ -344,7 +352,7 @@ def test_the_picks_of_many_users_are_literal():
     scores = rng.permutation(200)  # no ties
     data = made(users=300, records=20_000, items=200, bound=UNBOUNDED)
     for l in (1, 7, 30, 1000):  # noqa: E741
-        for user, own in rows(data.picked(l, scores)).items():
+        for user, own in rows(data.top_scored(l, scores)).items():
             had = sorted((scores[i] for i, _ in rows(data)[user]), reverse=True)[:l]
             assert sorted((scores[i] for i, _ in own), reverse=True) == had
 
@@ -367,7 +375,7 @@ def test_draws_come_from_the_system_or_from_rng(monkeypatch):
     monkeypatch.setattr("os.urandom", bytes)
     assert rows(data.bounded(3)) == rows(data.bounded(3))
     assert rows(data.once()) == rows(data.once())
-    assert rows(data.picked(3, np.zeros(6))) == rows(data.picked(3, np.zeros(6)))
+    assert rows(data.top_scored(3, np.zeros(6))) == rows(data.top_scored(3, np.zeros(6)))
 
 
 # Item–item edges

@@ -19,7 +19,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.inference import alpha as choosing
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Together, linear
+from workbench.workload import Together, linear_queries
 
 DOMAIN = Domain(("a", "b", "c"), (5, 3, 4))
 KEYS = np.arange(DOMAIN.size)
@@ -33,7 +33,7 @@ NEW = Together((RandomTables(6, 2, 7), RandomMarginalRanges(6, 3, 8), Marginals(
 
 
 def vectors(workload):
-    asked = linear(workload, DOMAIN)
+    asked = linear_queries(workload, DOMAIN)
     return np.stack([asked.sums(DOMAIN, KEYS[k : k + 1], np.ones(1)) for k in KEYS], axis=1)
 
 

@@ -12,7 +12,7 @@ HOUSE = ROOT / "workbench"
 FLOORS = (
     "value compiled privacy domain hierarchy workload transform table records interactions estimates "
     "noise mechanism inference metrics datasets claims mechanisms advice experiment session audit "
-    "plots figures reproduce report widgets cli"
+    "plots figures reproduction report widgets cli"
 ).split()
 PRIVATE = {"table", "records", "interactions", "datasets", "noise", "mechanism", "mechanisms"}
 

@@ -21,7 +21,7 @@ from workbench import (
     SparseTable,
     noise,
 )
-from workbench.estimates.reports import cut
+from workbench.estimates.reports import clip_to_total
 from workbench.mechanisms import Flipping, RetentionReplacement
 from workbench.noise import bits, response
 from workbench.privacy import LOCAL
@@ -45,20 +45,30 @@ def seeded(seed=0):
 @pytest.mark.parametrize("size", [2, 50])
 def test_chances_are_the_formulas(decay, size):
     gamma = exp(decay)
-    assert float(response.retention(decay, size)(192)) == pytest.approx(
+    assert float(response.retention_probability(decay, size)(192)) == pytest.approx(
         local.retention(gamma, size), rel=1e-12
     )
-    assert float(response.flip(decay)(192)) == pytest.approx(local.flip(gamma), rel=1e-12)
+    assert float(response.flip_probability(decay)(192)) == pytest.approx(
+        local.flip(gamma), rel=1e-12
+    )
 
 
 def test_printed_numbers():
-    assert float(response.retention(Fraction(1), 2)(192)) == pytest.approx(0.46212, abs=1e-5)
-    assert float(response.retention(Fraction(1), 50)(192)) == pytest.approx(0.033224, abs=1e-6)
-    assert float(response.retention(Fraction(1, 9), 50)(192)) == pytest.approx(
+    assert float(response.retention_probability(Fraction(1), 2)(192)) == pytest.approx(
+        0.46212, abs=1e-5
+    )
+    assert float(response.retention_probability(Fraction(1), 50)(192)) == pytest.approx(
+        0.033224, abs=1e-6
+    )
+    assert float(response.retention_probability(Fraction(1, 9), 50)(192)) == pytest.approx(
         0.002345, abs=1e-6
     )
-    assert float(response.flip(Fraction(1))(192)) == pytest.approx(0.37754, abs=1e-5)
-    assert float(response.flip(Fraction(1, 9))(192)) == pytest.approx(0.48611, abs=1e-5)
+    assert float(response.flip_probability(Fraction(1))(192)) == pytest.approx(
+        0.37754, abs=1e-5
+    )
+    assert float(response.flip_probability(Fraction(1, 9))(192)) == pytest.approx(
+        0.48611, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 9.0])
@@ -86,8 +96,8 @@ def test_the_papers_setting_is_nine_for_nine_attributes():
 
 @pytest.mark.parametrize("digits", [Fraction(1, 3), Fraction(5, 7)])
 def test_coins_fall_as_their_chance_says(digits):
-    source = bits.words(seeded(1))
-    drawn = response.coins(20_000, lambda b: noise.Interval.of(digits, b), source)
+    source = bits.word_source(seeded(1))
+    drawn = response.biased_bits(20_000, lambda b: noise.Interval.of(digits, b), source)
     ones = np.unpackbits(drawn.view(np.uint8))
     assert stats.binomtest(int(ones.sum()), ones.size, float(digits)).pvalue > RARE
     pairs = (ones[::2] & ones[1::2]).sum()  # neighbours are independent
@@ -96,8 +106,11 @@ def test_coins_fall_as_their_chance_says(digits):
 
 def test_retention_follows_its_channel():
     for value in range(3):
-        drawn = response.replaced(
-            np.full(30_000, value), 3, response.retention(Fraction(1), 3), bits.words(None)
+        drawn = response.retain_or_replace(
+            np.full(30_000, value),
+            3,
+            response.retention_probability(Fraction(1), 3),
+            bits.word_source(None),
         )
         column = local.retention_channel(local.retention(exp(1), 3), 3)[value]
         assert fits(drawn, lambda y, column=column: column[y] if 0 <= y < 3 else 0) > RARE
@@ -207,7 +220,7 @@ def test_clipped_joints_are_tables(cls):
 
 
 def test_a_table_without_positive_cells_says_nothing():
-    assert (cut(np.array([[-1.0, -2.0]]), 8) == 4).all()
+    assert (clip_to_total(np.array([[-1.0, -2.0]]), 8) == 4).all()
 
 
 @both

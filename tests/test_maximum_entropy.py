@@ -14,7 +14,7 @@ from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.inference.maximum_entropy import Problem
-from workbench.workload import TableQueries, Together, linear
+from workbench.workload import TableQueries, Together, linear_queries
 
 SHAPE = (3, 4, 2)
 DOMAIN = Domain(("a", "b", "c"), SHAPE)
@@ -24,7 +24,7 @@ N = 1000
 
 def features(workload, domain=DOMAIN):
     """f_i(t), as the reference wants them."""
-    workload = linear(workload, domain)
+    workload = linear_queries(workload, domain)
     return np.stack(
         [workload.sums(domain, np.array([t]), np.ones(1)) for t in range(domain.size)], axis=1
     )
@@ -36,7 +36,7 @@ def truth(seed=0):
 
 
 def history(workload, scale=10.0, seed=0):
-    workload = linear(workload, DOMAIN)
+    workload = linear_queries(workload, DOMAIN)
     exact = features(workload) @ truth(seed)
     noisy = exact + np.random.default_rng(seed).laplace(0, scale, len(exact))
     return NoisyAnswers(DOMAIN, workload, noisy, 2 * scale**2)
@@ -109,7 +109,7 @@ def test_a_sweep_draws_from_the_references_conditionals():
     answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
     problem = Problem.of(answers, N, 1.0, PRIOR, False)
     chains = Chains(SHAPE, problem.prior, problem.sets)
-    chains.tilt(problem.potentials(w))
+    chains.set_potentials(problem.potentials(w))
     f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
     start = np.array([2, 1, 0], np.int32)
     states, sums = np.tile(start, (60_000, 1)), chains.sums()
@@ -130,7 +130,7 @@ def test_a_sweep_draws_from_the_references_conditionals():
 
 def test_impossible_tuples_are_left_by_logarithms():
     chains = Chains((2, 2), (np.full(2, 0.5),) * 2, ((0, 1),))
-    chains.tilt([np.array([[-2000.0, -1000.0], [-1500.0, 0.0]])])
+    chains.set_potentials([np.array([[-2000.0, -1000.0], [-1500.0, 0.0]])])
     states = np.zeros((500, 2), np.int32)
     for _ in range(3):
         chains.sweep(states, np.random.default_rng(0))
@@ -147,11 +147,11 @@ def test_jumps_alone_reach_the_model():
     f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
     p = reference.distribution(w, f, p0)
     chains = Chains(SHAPE, problem.prior, problem.sets)
-    chains.tilt(problem.potentials(w))
+    chains.set_potentials(problem.potentials(w))
     own = [m.reshape([SHAPE[k] for k in s]) for m, s in zip(
         np.split(f @ p, np.cumsum([12, 6])), problem.sets, strict=True)]  # fmt: skip
     for margins in (problem.flat(), own):
-        chains.aim(margins)
+        chains.set_proposal(margins)
         states = chains.propose(40_000, rng)
         for _ in range(60):
             chains.jump(states, rng)
@@ -240,7 +240,7 @@ def test_as_printed_is_the_references_loop_in_law():
 
 def test_models_are_saved_and_read():
     model = MaximumEntropy(0.02, N, PRIOR)(history(Marginals(2)))
-    same = Model.from_arrow(model.to_arrow(), model.about())
+    same = Model.from_arrow(model.to_arrow(), model.metadata())
     assert (same.answer(Marginals(3)) == model.answer(Marginals(3))).all()
     assert (
         len(model.to_frame()) == len(model)

@@ -16,7 +16,7 @@ from scipy import stats
 
 from workbench import DP, noise
 from workbench.noise import bits, empty_cells, kernels, laws, priorities
-from workbench.noise.empty_cells import EmptyCell, ranks
+from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
 
 getcontext().prec = 90
@@ -133,11 +133,14 @@ def test_aligned_streams_meet_no_other():
     for seed in (0, 1, [0, 1], [0, 0], 2**128, [0, 0, 0, 0, 1]):
         rng = noise.Aligned(seed)
         words[f"{seed} base"] = int(rng.integers(2**63))
-        look = rng.look()
+        look = rng.measurement()
         words[f"{seed} look"] = int(look(1)[0])
-        part = look.part()
-        words[f"{seed} part"], words[f"{seed} below"] = int(part(1)[0]), int(part.part()(1)[0])
-        words[f"{seed} next"] = int(rng.look()(1)[0])
+        part = look.substream()
+        words[f"{seed} part"], words[f"{seed} below"] = (
+            int(part(1)[0]),
+            int(part.substream()(1)[0]),
+        )
+        words[f"{seed} next"] = int(rng.measurement()(1)[0])
         plain.add(int(np.random.default_rng(seed).integers(2**63)))
     assert len(set(words.values()) - plain) == len(words)
     rng = noise.Aligned(3)
@@ -157,7 +160,9 @@ def test_aligned_survivors_come_at_their_rate_and_anywhere(empty, p):
     keys, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     epsilon = -np.log(p)
     blocks = [noise.Block(empty, 1, epsilon)]
-    kept, values, _ = noise.survivors(keys, counts, blocks, theta=1, rng=noise.Aligned(7))
+    kept, values, _ = noise.threshold_sample(
+        keys, counts, blocks, theta=1, rng=noise.Aligned(7)
+    )
     chance = 2 * p / (1 + p)
     assert abs(len(kept) - empty * chance) < 5 * (empty * chance) ** 0.5
     gaps = np.diff(kept)
@@ -182,7 +187,7 @@ def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
 
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.995, 1 - 1e-6])
 def test_gaps_are_geometric(ratio):
-    x = laws.Geometric(real(ratio)).sample(200_000, bits.words(np.random.default_rng(4)))
+    x = laws.Geometric(real(ratio)).sample(200_000, bits.word_source(np.random.default_rng(4)))
     if ratio < 0.999:
         assert fits(x.view(np.int64), lambda k: (1 - ratio) * ratio**k if k >= 0 else 0) > 1e-4
     assert x.mean() == pytest.approx(ratio / (1 - ratio), rel=0.01)
@@ -235,7 +240,7 @@ def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
         passes = lambda v: high_pass_filter.passes(v, theta, sides)  # noqa: E731
         pmf = lambda v: passes(v) * literal.pmf(v, alpha) / survival  # noqa: E731
     assert float(law.survival(192)) == pytest.approx(survival, rel=1e-12)
-    values = law.values(60_000, bits.words(np.random.default_rng(5)))
+    values = law.values(60_000, bits.word_source(np.random.default_rng(5)))
     assert fits(values, pmf) > 1e-4
 
 
@@ -254,8 +259,8 @@ def test_golden_numbers():
     "empty, p", [(1000, 0.9), (5000, 0.3), (10**6, 1e-3), (9 * 10**18, 5e-17), (1, 0.4)]
 )
 def test_survivors_are_independent_choices(empty, p):
-    words = bits.words(np.random.default_rng(6))
-    drawn = [ranks(empty, real(p), words) for _ in range(300)]
+    words = bits.word_source(np.random.default_rng(6))
+    drawn = [survivor_ranks(empty, real(p), words) for _ in range(300)]
     assert all((np.diff(r) > 0).all() and (r < empty).all() and (r >= 0).all() for r in drawn)
     sizes, mean = np.array([len(r) for r in drawn]), empty * Fraction(p)
     assert sizes.mean() == pytest.approx(
@@ -268,30 +273,30 @@ def test_survivors_are_independent_choices(empty, p):
 
 
 def test_rare_survivors_come_at_their_rate_and_anywhere():
-    words = bits.words(np.random.default_rng(7))
-    drawn = [ranks(10**6, real(1e-7), words) for _ in range(6000)]
+    words = bits.word_source(np.random.default_rng(7))
+    drawn = [survivor_ranks(10**6, real(1e-7), words) for _ in range(6000)]
     found = np.concatenate(drawn)
     assert len(found) == pytest.approx(600, abs=5 * 600**0.5)
     assert same_law(found / 10**6, np.linspace(0, 1, 10_000)) > 1e-4
-    assert len(ranks(2**62, lambda b: Interval(0, 1, b), words)) == 0  # p below 2^-192
+    assert len(survivor_ranks(2**62, lambda b: Interval(0, 1, b), words)) == 0  # p below 2^-192
 
 
 # priorities
 
 
 def test_priorities_of_equal_first_bits_are_told_apart():
-    pool = priorities.Candidates(np.full(6, 50), bits.words(np.random.default_rng(8)))
+    pool = priorities.Candidates(np.full(6, 50), bits.word_source(np.random.default_rng(8)))
     pool.drawn[:] = 2**40 + 1
     pool.inverse[:] = pool.inverse[0]
-    taken, tau = priorities.largest([pool], 3)
+    taken, tau = priorities.largest_priorities([pool], 3)
     assert taken.sum() == 3 and tau > 0
     worst_taken = max(pool.bounds(i, 64)[1] for i in np.flatnonzero(taken))
     assert worst_taken <= min(pool.bounds(i, 64)[1] for i in np.flatnonzero(~taken))
 
 
 def test_tau_is_the_next_priority_rounded_down_to_the_grid():
-    pool = priorities.Candidates(np.arange(1, 200), bits.words(np.random.default_rng(9)))
-    taken, tau = priorities.largest([pool], 50)
+    pool = priorities.Candidates(np.arange(1, 200), bits.word_source(np.random.default_rng(9)))
+    taken, tau = priorities.largest_priorities([pool], 50)
     exact = sorted(1 / pool.bounds(i, 0)[1] for i in range(199))[-51]
     assert tau == int(exact * priorities.GRID) / priorities.GRID and taken.sum() == 50
 
@@ -306,13 +311,13 @@ def test_a_wrong_guess_changes_no_law(monkeypatch, theta, start):
     if start:
         monkeypatch.setattr(priorities, "guess", lambda *a: start)
     ours = [
-        noise.top(keys, counts, [(m, 1, epsilon)], theta=theta, most=size, rng=rng)
+        noise.priority_sample(keys, counts, [(m, 1, epsilon)], theta=theta, most=size, rng=rng)
         for _ in range(700)
     ]
     full = []
     for _ in range(700):
         noisy, _ = noise.geometric(dense, l1=1, epsilon=epsilon, rng=rng)
-        kept, tau = noise.take(noisy, theta=theta, most=size, rng=rng)
+        kept, tau = noise.priority_sample_public(noisy, theta=theta, most=size, rng=rng)
         full.append((np.flatnonzero(kept), noisy[kept], tau))
     assert same_law([r[2] for r in ours], [r[2] for r in full]) > 1e-4
     for column in (0, 1):
@@ -328,7 +333,7 @@ def test_the_second_step_agrees_with_the_literal_one():
     ours = []
     for _ in range(800):
         noisy, _ = noise.geometric(np.array(counts), l1=1, epsilon=0.2, rng=rng)
-        kept, tau = noise.take(noisy, theta=3, most=15, rng=rng)
+        kept, tau = noise.priority_sample_public(noisy, theta=3, most=15, rng=rng)
         ours.append((noisy[kept], tau))
     assert same_law([t for _, t in literally], [t for _, t in ours]) > 1e-4
     values = [v for r, _ in literally for v, _ in r.values()]
@@ -404,16 +409,16 @@ def test_a_price_must_be_payable(epsilon):
 
 def test_a_summary_too_large_to_hold_is_refused_before_anything_is_drawn():
     with pytest.raises(ValueError, match="raise theta"):
-        noise.survivors(np.empty(0, int), np.empty(0, int), [(10**14, 1, 0.1)], theta=1)
+        noise.threshold_sample(np.empty(0, int), np.empty(0, int), [(10**14, 1, 0.1)], theta=1)
 
 
 def test_places_are_a_uniform_sample_without_repeats():
     for count, size in [(5, 9), (9, 9), (100, 10**15), (3, 100)]:
-        drawn = noise.places(count, size, rng=np.random.default_rng(0))
+        drawn = noise.uniform_keys(count, size, rng=np.random.default_rng(0))
         assert (
             len(np.unique(drawn)) == count and drawn.max() < size and (np.diff(drawn) > 0).all()
         )
-    many = [noise.places(3, 10, rng=np.random.default_rng(s)) for s in range(3000)]
+    many = [noise.uniform_keys(3, 10, rng=np.random.default_rng(s)) for s in range(3000)]
     assert np.bincount(np.concatenate(many)) == pytest.approx(900, abs=130)
 
 
@@ -430,7 +435,7 @@ def test_an_extension_draws_what_did_not_enter_before(theta, sides, tau, above):
     assert float(law.survival(192)) == pytest.approx((p - q) / (1 - q), rel=1e-11)
     first, second = (threshold_sampling.value_pmf, threshold_sampling.value_pmf)
     pmf = lambda v: (p * first(v, alpha, *now) - q * second(v, alpha, *before)) / (p - q)  # noqa: E731
-    values = law.values(60_000, bits.words(np.random.default_rng(14)))
+    values = law.values(60_000, bits.word_source(np.random.default_rng(14)))
     assert fits(values, pmf) > 1e-4
 
 
@@ -441,10 +446,10 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
     rng, none, m = np.random.default_rng(15), np.empty(0, np.int64), 40
     ours, full = [], []
     for _ in range(400):
-        top = noise.top(none, none, [(m, 1, 0.1)], theta=0, most=3, rng=rng)
+        top = noise.priority_sample(none, none, [(m, 1, 0.1)], theta=0, most=3, rng=rng)
         noisy, _ = noise.geometric(np.zeros(m, np.int64), l1=1, epsilon=0.1, rng=rng)
         ours.append(top[2])
-        full.append(noise.take(noisy, theta=0, most=3, rng=rng)[1])
+        full.append(noise.priority_sample_public(noisy, theta=0, most=3, rng=rng)[1])
     assert min(ours) > 0 and same_law(ours, full) > 1e-4
 
 
@@ -458,8 +463,8 @@ def test_ranks_among_the_cells_left_are_ranks_among_all():
 
 def test_priorities_whose_bits_hardly_differ_are_told_apart():
     pool = priorities.Candidates(np.arange(40, 52), lambda n: np.zeros(n, np.uint64))
-    pool.words = bits.words(np.random.default_rng(17))  # 64 bits say: all below 2^-64
-    taken, _ = priorities.largest([pool], 6)
+    pool.words = bits.word_source(np.random.default_rng(17))  # 64 bits say: all below 2^-64
+    taken, _ = priorities.largest_priorities([pool], 6)
     last = max(pool.bounds(i, 64)[1] for i in np.flatnonzero(taken))
     assert last <= min(pool.bounds(i, 64)[0] for i in np.flatnonzero(~taken))
 
@@ -468,7 +473,7 @@ def test_priorities_whose_bits_hardly_differ_are_told_apart():
 def test_a_law_is_the_same_wherever_its_tail_starts(monkeypatch, epsilon):
     """Tails are drawn again from the start; where they really start they are too rare to be seen."""
     monkeypatch.setattr(laws, "_TAIL", 5.0)
-    words, alpha, n = bits.words(np.random.default_rng(18)), exp(-epsilon), 10**6
+    words, alpha, n = bits.word_source(np.random.default_rng(18)), exp(-epsilon), 10**6
     law, x = laws.TwoSidedGeometric(epsilon), np.zeros(n, np.int64)
     law.add(x, words)
     assert folded(x, lambda k: literal.pmf(k, alpha), alpha) > 1e-4
@@ -496,9 +501,9 @@ def folded(x, pmf, alpha):
 def test_a_sampled_tail_starts_anywhere_too(monkeypatch):
     monkeypatch.setattr(empty_cells, "_TAIL", 1.0)
     alpha, theta = exp(-0.25), 3
-    law = empty_cells.Rising(laws.two_sided(Fraction(1, 4)).alpha, theta)
+    law = empty_cells.WeightedGeometric(laws.two_sided(Fraction(1, 4)).alpha, theta)
     assert law.table and law.tail == 4
-    x = law.sample(300_000, bits.words(np.random.default_rng(19))).view(np.int64)
+    x = law.sample(300_000, bits.word_source(np.random.default_rng(19))).view(np.int64)
     total = theta / (1 - alpha) + alpha / (1 - alpha) ** 2
     assert fits(x, lambda k: (theta + k) * alpha**k / total if k >= 0 else 0) > 1e-4
 
@@ -511,8 +516,10 @@ def test_what_a_byte_of_coin_settles_was_sure(ratio):
 
 @pytest.mark.parametrize("n", [3, 5, 2**70 // 3])
 def test_a_whole_number_below_n_is_uniform(n):
-    words = bits.words(np.random.default_rng(20))
-    thirds = np.bincount([3 * bits.below(n, words) // n for _ in range(6000)], minlength=3)
+    words = bits.word_source(np.random.default_rng(20))
+    thirds = np.bincount(
+        [3 * bits.uniform_below(n, words) // n for _ in range(6000)], minlength=3
+    )
     expected = np.bincount([3 * k // n for k in range(n)]) if n < 9 else np.ones(3)
     assert stats.chisquare(thirds, expected * 6000 / expected.sum()).pvalue > 1e-4
 
@@ -521,8 +528,10 @@ def test_a_whole_number_below_n_is_uniform(n):
 def test_a_filter_keeps_the_values_that_reach_its_cut(theta):
     v = np.arange(-5, 6)
     for sides, expected in ((1, v >= theta), (2, np.abs(v) >= theta)):
-        assert (noise.sample(v, theta=theta, sides=sides) == expected).all()
-        assert (noise.take(v, theta=theta, most=9, sides=sides)[0] == expected).all()
+        assert (noise.threshold_sample_public(v, theta=theta, sides=sides) == expected).all()
+        assert (
+            noise.priority_sample_public(v, theta=theta, most=9, sides=sides)[0] == expected
+        ).all()
 
 
 def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
@@ -530,7 +539,7 @@ def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
     said = set()
     for n in (0, 1, 60, 110):
         with pytest.raises(ValueError, match="empty table of 110 cells") as told:
-            noise.survivors(np.arange(n), np.ones(n, int), [(110, 1, 0.1)], theta=1)
+            noise.threshold_sample(np.arange(n), np.ones(n, int), [(110, 1, 0.1)], theta=1)
         said.add(str(told.value))
     assert len(said) == 1
 
@@ -559,20 +568,22 @@ def test_places_of_survivors_are_exact_on_the_largest_domains(empty):
     assert out[:k].tolist() == expected and int(start) == (at if k == 1000 else empty)
     more, _ = kernels.advance(gaps[:1], np.uint64(start), np.uint64(2**63), out, 0)
     assert more and int(out[0]) == int(start) + int(gaps[0])
-    drawn = ranks(empty, real(Fraction(3000, empty)), bits.words(np.random.default_rng(1)))
+    drawn = survivor_ranks(
+        empty, real(Fraction(3000, empty)), bits.word_source(np.random.default_rng(1))
+    )
     if empty > 2**60:
         assert np.bincount(drawn % 256, minlength=256).max() < 60  # no low bits are lost
 
 
 def test_places_lean_to_no_side_of_a_large_domain():
-    drawn = noise.places(20_000, 3 * 2**61, rng=np.random.default_rng(0))
+    drawn = noise.uniform_keys(20_000, 3 * 2**61, rng=np.random.default_rng(0))
     assert (drawn < 2**61).mean() == pytest.approx(1 / 3, abs=0.015)
 
 
 def test_coins_of_tiny_decay_are_as_exact_as_said():
     alpha = laws.two_sided(Fraction(1e-9)).alpha
     law = EmptyCell(alpha, 2**40, 2, 2.0**40, 2.0**40 + 1e7)
-    assert (law.values(200, bits.words(np.random.default_rng(0))) != 0).all()
+    assert (law.values(200, bits.word_source(np.random.default_rng(0))) != 0).all()
 
 
 @pytest.mark.parametrize("l1", [np.int64(513), 513, 513.0, Fraction(513)])
@@ -584,6 +595,6 @@ def test_a_price_is_the_same_in_any_number_type(l1):
 def test_the_door_refuses_what_its_laws_are_not_about(wrong):
     keys, asked = np.arange(3), {"theta": 5} | wrong
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        noise.survivors(keys, keys + 1, [(99, 1, 1.0)], **asked)
+        noise.threshold_sample(keys, keys + 1, [(99, 1, 1.0)], **asked)
     with pytest.raises(ValueError, match="whole"):
         noise.geometric(np.array([0.95]), l1=0.1, epsilon=1)

@@ -19,13 +19,13 @@ from workbench import (
 )
 from workbench.estimates import NoisyAnswers
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Together, linear, words
+from workbench.workload import Together, linear_queries, serialise
 
 DOMAIN = Domain(("home", "work", "age"), (3, 4, 5), (tuple("abc"), range(2000, 2004), None))
 
 
 def held(workload, seed=0, deviation=2.0):
-    workload = linear(workload, DOMAIN)
+    workload = linear_queries(workload, DOMAIN)
     values = np.random.default_rng(seed).normal(50, 9, len(workload))
     return NoisyAnswers(DOMAIN, workload, values, np.full(len(values), deviation**2))
 
@@ -72,20 +72,20 @@ def test_of_all_cells_any_sums_are_answered():
 
 @pytest.mark.parametrize("make", [mixed, lambda: Marginals(2), lambda: Products.of(DOMAIN, [])])
 def test_words_and_files_give_the_same_back(make, tmp_path):
-    workload = linear(make(), DOMAIN)
-    texts = words.told(workload)
-    again = words.read(DOMAIN, texts)
-    assert words.told(again) == texts and len(again) == len(workload)
+    workload = linear_queries(make(), DOMAIN)
+    texts = serialise.to_text(workload)
+    again = serialise.from_text(DOMAIN, texts)
+    assert serialise.to_text(again) == texts and len(again) == len(workload)
     assert all(json.loads(text) for text in texts)
     keys, values = np.arange(60), np.random.default_rng(0).normal(size=60)
     np.testing.assert_array_equal(
         again.sums(DOMAIN, keys, values), workload.sums(DOMAIN, keys, values)
     )
     answers = held(workload)
-    loaded = NoisyAnswers.from_arrow(answers.to_arrow(), answers.about())
+    loaded = NoisyAnswers.from_arrow(answers.to_arrow(), answers.metadata())
     assert (loaded.values == answers.values).all() and loaded.domain == DOMAIN
     assert (loaded.variances == answers.variances).all()
-    assert words.told(loaded.workload) == texts
+    assert serialise.to_text(loaded.workload) == texts
 
 
 def test_a_release_is_saved_and_loaded(tmp_path):
@@ -111,7 +111,7 @@ def test_words_that_are_none_are_refused():
         '"x"',
     ):
         with pytest.raises(ValueError, match="no query|is not in"):
-            words.read(DOMAIN, [text])
+            serialise.from_text(DOMAIN, [text])
 
 
 def test_bad_values_name_the_field():
@@ -137,7 +137,7 @@ def test_a_history_is_of_one_domain_and_not_empty():
     assert (history.values == np.concatenate([one.values, two.values, one.values])).all()
     part = history[np.array([0, len(one) + 2, len(history) - 1])]
     assert (part.values == history.values[[0, len(one) + 2, -1]]).all()
-    assert words.told(part.workload)[1] == words.told(two.workload)[2]
+    assert serialise.to_text(part.workload)[1] == serialise.to_text(two.workload)[2]
     assert NoisyAnswers.history(one) is one
     for empty in ([], held(Products.of(DOMAIN, []))):
         with pytest.raises(ValueError, match="history is empty"):

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from workbench import plots
-from workbench.claims import Printed, intervals
-from workbench.plots.axes import number
+from workbench.claims import Printed, confidence_intervals
+from workbench.plots.axes import format_tick
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -57,7 +57,7 @@ def test_mechanisms_are_named_in_words():
         ("Laborious(ThresholdSampling)", 5.0, 2.0),
         ("SomethingNew", np.nan, np.nan),
     )
-    assert list(plots.named(kinds, "theta").series.unique()) == [
+    assert list(plots.name_series(kinds, "theta").series.unique()) == [
         "geometric",
         "filter, θ = 50",
         "one-sided filter, θ = 2.5",
@@ -76,29 +76,31 @@ def test_a_basis_is_named_and_told_apart():
     kinds["transform"] = [basis for basis in bases for _ in range(each)]
     kinds["consistent"] = [i == 2 for i in range(len(bases)) for _ in range(each)]
     names = ["filter", "filter, dyadic", "filter, dyadic, consistent", "filter, Haar"]
-    assert list(plots.named(kinds).series.unique()) == names
+    assert list(plots.name_series(kinds).series.unique()) == names
     _, [ax] = plots.panels()
-    plots.curves(plots.named(kinds), "query_size", "series", ax)
+    plots.curves(plots.name_series(kinds), "query_size", "series", ax)
     assert len({str(line._dash_pattern) for line in drawn(ax).values()}) == 4
-    assert {line.get_color() for line in drawn(ax).values()} == {plots.LOOKS["filter"][0]}
+    assert {line.get_color() for line in drawn(ax).values()} == {
+        plots.SERIES_STYLES["filter"][0]
+    }
 
 
 def test_hollow_marks_promise_less():
     kinds = rows(*((n, np.nan, np.nan) for n in ("StabilityHistogram", "CountSketch", "ALP")))
     kinds["delta"] = (kinds.mechanism == "StabilityHistogram") * 1e-6
     _, [ax] = plots.panels()
-    plots.curves(plots.named(kinds), "query_size", "series", ax)
+    plots.curves(plots.name_series(kinds), "query_size", "series", ax)
     faces = {name: line.get_markerfacecolor() for name, line in drawn(ax).items()}
     assert faces == {
         "stability histogram": "white",
-        "count sketch": plots.LOOKS["count sketch"][0],
-        "ALP": plots.LOOKS["ALP"][0],
+        "count sketch": plots.SERIES_STYLES["count sketch"][0],
+        "ALP": plots.SERIES_STYLES["ALP"][0],
     }
 
 
 def test_curves_are_means_over_seeds_with_labels_and_units():
     fig, [ax] = plots.panels()
-    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    plots.curves(plots.name_series(BOTH), "query_size", "series", ax)
     assert list(drawn(ax)) == ["geometric", "filter"]
     np.testing.assert_allclose(
         drawn(ax)["filter"].get_ydata(), 2 * np.sqrt([100, 1000, 10_000])
@@ -110,19 +112,19 @@ def test_curves_are_means_over_seeds_with_labels_and_units():
 
 def test_a_mechanism_looks_the_same_in_every_figure():
     _, (one, two) = plots.panels(1, 2)
-    named = plots.named(BOTH, "theta")
+    named = plots.name_series(BOTH, "theta")
     plots.curves(named, "query_size", "series", one)
     plots.curves(named[named.mechanism == "HighPassFilter"], "query_size", "series", two)
     a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
     assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
-    assert a.get_color() == plots.LOOKS["filter"][0]
+    assert a.get_color() == plots.SERIES_STYLES["filter"][0]
     for family in (plots.SUMMARIES, plots.HISTOGRAMS):
         assert len({look for looks in family.values() for look in looks}) == 2 * len(family)
 
 
 def test_one_look_twice_in_a_panel_differs_in_its_dashes():
     _, [ax] = plots.panels()
-    twice = plots.named(
+    twice = plots.name_series(
         rows(("HighPassFilter", 5.0, 2.0), ("HighPassFilter", 9.0, 2.0)), "theta"
     )
     plots.curves(twice, "query_size", "series", ax)
@@ -155,7 +157,7 @@ def test_later_years_are_dotted_and_crowds_have_no_marks():
 
 def test_x_may_vary_with_the_seed():
     _, [ax] = plots.panels()
-    plots.curves(plots.named(BOTH), "released", "series", ax, at="query_size")
+    plots.curves(plots.name_series(BOTH), "released", "series", ax, at="query_size")
     assert list(drawn(ax)["filter"].get_xdata()) == [1002.0] * 3
 
 
@@ -165,32 +167,32 @@ def test_wide_intervals_and_single_seeds_do_not_spoil_a_logarithmic_axis():
         rows(("HighPassFilter", 5.0, 2.0), seeds=1),
     ):
         fig, [ax] = plots.panels()
-        plots.curves(plots.named(frame), "query_size", "series", ax)
+        plots.curves(plots.name_series(frame), "query_size", "series", ax)
         fig.canvas.draw()
         assert ax.get_ylim()[0] > 1
 
 
 def test_a_band_is_drawn_whole_where_it_can_be():
-    wide = plots.named(rows(("HighPassFilter", 5.0, 2.0), seeds=3, spread=1.9))
+    wide = plots.name_series(rows(("HighPassFilter", 5.0, 2.0), seeds=3, spread=1.9))
     _, [ax] = plots.panels()
     plots.curves(wide, "query_size", "series", ax, log="x")
-    assert ax.get_ylim()[0] < intervals(wide, "query_size").low.min() < 0
+    assert ax.get_ylim()[0] < confidence_intervals(wide, "query_size").low.min() < 0
 
 
 def test_mixed_metrics_and_no_rows_are_refused():
     _, [ax] = plots.panels()
     mixed = pd.concat([BOTH, BOTH.assign(metric="MedianRelativeError")])
     with pytest.raises(ValueError, match="mix the metrics MeanAbsoluteError, MedianRelative"):
-        plots.curves(plots.named(mixed), "query_size", "series", ax)
+        plots.curves(plots.name_series(mixed), "query_size", "series", ax)
     with pytest.raises(ValueError, match="no rows"):
         plots.curves(BOTH[:0].assign(series=""), "query_size", "series", ax)
 
 
 def test_the_paper_is_grey_and_theory_dashed_and_neither_moves_the_view():
     fig, [ax] = plots.panels()
-    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    plots.curves(plots.name_series(BOTH), "query_size", "series", ax)
     view = ax.get_xlim(), ax.get_ylim()
-    plots.printed(Printed.about("about 30", 30, 5, at=1000), ax)
+    plots.printed(Printed.approximately("about 30", 30, 5, at=1000), ax)
     plots.printed([Printed("from 0 to 1 %", 0.0, 1e-9), Printed("1000", 9, 11, axis="x")], ax)
     plots.printed(Printed("later", 1, 2, over=(500, 1000)), ax)
     plots.theory(np.sqrt, ax, "√R")
@@ -202,7 +204,7 @@ def test_the_paper_is_grey_and_theory_dashed_and_neither_moves_the_view():
 def test_the_legend_stands_below_the_panels_and_names_each_series_once():
     fig, axes = plots.panels(2, 2, "abcd")
     for ax in axes:
-        plots.curves(plots.named(BOTH), "query_size", "series", ax)
+        plots.curves(plots.name_series(BOTH), "query_size", "series", ax)
     plots.legend(fig)
     fig.canvas.draw()
     (legend,) = fig.legends
@@ -228,7 +230,7 @@ def test_a_table_is_bars_or_marks_with_the_printed_ranges():
 
 
 def test_a_grid_draws_each_panel_from_its_own_rows():
-    named = pd.concat([plots.named(BOTH).assign(panel=p) for p in "abc"])
+    named = pd.concat([plots.name_series(BOTH).assign(panel=p) for p in "abc"])
     panels = [plots.Panel(p, {"panel": p}, "query_size") for p in "abc"]
     fig = plots.grid(named, panels, columns=2)
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["a", "b", "c"]
@@ -238,7 +240,7 @@ def test_a_grid_draws_each_panel_from_its_own_rows():
 
 
 def test_the_view_may_hold_the_theory_and_shades_are_those_of_the_first():
-    named = plots.named(BOTH).assign(panel="a")
+    named = plots.name_series(BOTH).assign(panel="a")
     high = "high", lambda x: np.where(x < 101, np.nan, 1e6)
     tops = []
     for whole in (False, True):
@@ -261,13 +263,13 @@ def test_the_view_may_hold_the_theory_and_shades_are_those_of_the_first():
     [(1, "1"), (2000, "2000"), (50_000, "5·10⁴"), (1e5, "10⁵"), (1e-4, "10⁻⁴"), (0.05, "0.05")],
 )
 def test_numbers_on_axes_are_short(x, text):
-    assert number(x) == text
+    assert format_tick(x) == text
 
 
 def test_styles_stay_inside():
     before = dict(plt.rcParams)
     fig, [ax] = plots.panels()
-    plots.curves(plots.named(BOTH), "query_size", "series", ax)
+    plots.curves(plots.name_series(BOTH), "query_size", "series", ax)
     plots.legend(fig)
     assert dict(plt.rcParams) == before
 
@@ -282,7 +284,7 @@ def test_bars_in_groups_show_means_and_begin_below_the_least():
         ]
     )
     _, (ax,) = plots.panels()
-    plots.groups(rows, "epsilon", "series", ax)
+    plots.grouped_bars(rows, "epsilon", "series", ax)
     tops = [round(p.get_y() + p.get_height(), 6) for p in ax.patches]
     assert tops == [91, 901, 4, 31] or tops == [901, 91, 31, 4]
     places = [p.get_x() for p in ax.patches]
@@ -290,7 +292,7 @@ def test_bars_in_groups_show_means_and_begin_below_the_least():
     assert len(set(np.round(places, 6))) == 4 and ax.get_ylim()[0] == pytest.approx(4 / 3)
     assert ax.get_yscale() == "log" and len(ax.containers) >= 2
     with pytest.raises(ValueError, match="no rows"):
-        plots.groups(rows[:0], "epsilon", "series", ax)
+        plots.grouped_bars(rows[:0], "epsilon", "series", ax)
 
 
 def test_maps_share_one_scale_of_colours_and_of_kilometres():

@@ -23,10 +23,10 @@ from workbench import (
 )
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload import Boxes, RandomSubsets, Together, linear
-from workbench.workload.inner import inner, means, norms
+from workbench.workload import Boxes, RandomSubsets, Together, linear_queries
+from workbench.workload.inner import inner_products, means, squared_norms
 from workbench.workload.products import Margins
-from workbench.workload.sensitivity import sensitivity
+from workbench.workload.sensitivity import workload_sensitivity
 
 DOMAIN = Domain(("a", "b", "c", "d"), (5, 3, 4, 2), (None, tuple("xyz"), range(10, 14), None))
 PAPER = Domain(tuple("abcdefghi"), (79, 2, 17, 51, 9, 7, 6, 50, 50))
@@ -76,7 +76,7 @@ every = pytest.mark.parametrize("name", WORKLOADS)
 
 def written_out(workload):
     """f(t) for each query and tuple, from a definition that shares nothing with sums."""
-    workload = linear(workload, DOMAIN)
+    workload = linear_queries(workload, DOMAIN)
     if isinstance(workload, Together):
         return np.concatenate([written_out(p) for p in workload.parts])
     out = np.zeros((len(workload), DOMAIN.size))
@@ -105,7 +105,7 @@ def test_answers_are_sums_over_tuples(name):
     np.testing.assert_allclose(
         asked.sums(DOMAIN, keys, values), expected, rtol=1e-12, atol=1e-9
     )
-    as_linear = linear(asked, DOMAIN)
+    as_linear = linear_queries(asked, DOMAIN)
     np.testing.assert_allclose(
         as_linear.sums(DOMAIN, keys, values), expected, rtol=1e-12, atol=1e-9
     )
@@ -121,7 +121,7 @@ def test_answers_are_sums_over_tuples(name):
 
 @every
 def test_few_cells_and_many_give_the_same_answers(name, monkeypatch):
-    asked, values = linear(WORKLOADS[name], DOMAIN), np.arange(1, DOMAIN.size + 1)
+    asked, values = linear_queries(WORKLOADS[name], DOMAIN), np.arange(1, DOMAIN.size + 1)
     whole = asked.sums(DOMAIN, KEYS, values)
     monkeypatch.setattr(Margins, "dense", lambda self, axes: None)
     np.testing.assert_allclose(asked.sums(DOMAIN, KEYS, values), whole, rtol=1e-12, atol=1e-9)
@@ -129,26 +129,26 @@ def test_few_cells_and_many_give_the_same_answers(name, monkeypatch):
 
 @every
 def test_units_round_each_term_at_each_tuple(name):
-    asked = linear(WORKLOADS[name], DOMAIN)
+    asked = linear_queries(WORKLOADS[name], DOMAIN)
     values = np.random.default_rng(1).integers(0, 9, DOMAIN.size)
     grid = 2.0**-18
-    units = asked.units(DOMAIN, KEYS, values, grid)
+    units = asked.grid_units(DOMAIN, KEYS, values, grid)
     exact = written_out(WORKLOADS[name]) @ values
     slack = 3 * values.sum() / 2  # three terms a query, half a step each
     assert (np.abs(units - exact / grid) <= slack + 1e-3).all()
-    assert asked.whole == (name not in ("signed", "together"))
-    if asked.whole:
-        assert (asked.units(DOMAIN, KEYS, values, 1.0) == exact).all()
+    assert asked.integer_valued == (name not in ("signed", "together"))
+    if asked.integer_valued:
+        assert (asked.grid_units(DOMAIN, KEYS, values, 1.0) == exact).all()
 
 
 def test_units_of_enormous_counts_are_exact():
     counts = np.array([2**52 + 1, 2**51 + 3])
     asked = Products.of(DOMAIN, [{"a": [3, 5, 0, 0, 0]}, {"a": [-(2**20), 7, 0, 0, 0]}])
-    found = asked.units(DOMAIN, np.array([0, 24]), counts, 1.0)
+    found = asked.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0)
     exact = [3 * int(counts[0]) + 5 * int(counts[1]), -(2**62)]  # cut
     assert found.tolist() == exact
     tables = TableQueries.of(DOMAIN, [(("a",), [3, 5, 0, 0, 0])])
-    assert tables.units(DOMAIN, np.array([0, 24]), counts, 1.0).tolist() == exact[:1]
+    assert tables.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0).tolist() == exact[:1]
 
 
 @every
@@ -157,7 +157,7 @@ def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
     f = written_out(WORKLOADS[name])
     told = {ADD_REMOVE: "add/remove", REPLACE: "replace"}[relation]
     exact = slow.sensitivity(list(f), told) if len(f) else 0.0
-    found = sensitivity(WORKLOADS[name], DOMAIN, relation)
+    found = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
     assert found == pytest.approx(exact, rel=1e-9) and found >= exact * (1 - 1e-15)
 
 
@@ -165,11 +165,11 @@ def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("laid_out", [1, 10, 30])
 def test_a_bound_of_sensitivity_is_never_below_it(name, relation, laid_out, monkeypatch):
-    exact = sensitivity(WORKLOADS[name], DOMAIN, relation)
+    exact = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
     room = import_module("workbench.workload.sensitivity")
     monkeypatch.setattr(room, "_LAID_OUT", laid_out)
     monkeypatch.setattr(room, "_PAIRS", 0)
-    assert sensitivity(WORKLOADS[name], DOMAIN, relation) >= exact * (1 - 1e-12)
+    assert workload_sensitivity(WORKLOADS[name], DOMAIN, relation) >= exact * (1 - 1e-12)
 
 
 def test_sensitivities_of_the_paper():
@@ -196,17 +196,19 @@ def test_inner_products_against_the_universe(name, prior):
     p = np.full(DOMAIN.size, 1 / DOMAIN.size)
     if prior:
         p = np.prod([w[CODES[:, k]] for k, w in enumerate(prior)], axis=0)
-    one = linear(WORKLOADS[name], DOMAIN)
+    one = linear_queries(WORKLOADS[name], DOMAIN)
     f = written_out(one)
     close = dict(rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(means(one, DOMAIN, prior), f @ p, **close)
-    np.testing.assert_allclose(norms(one, DOMAIN, prior), f**2 @ p, **close)
+    np.testing.assert_allclose(squared_norms(one, DOMAIN, prior), f**2 @ p, **close)
     for other in ("together", "3-D ranges", "marginals"):
         g = written_out(WORKLOADS[other])
-        two = linear(WORKLOADS[other], DOMAIN)
-        np.testing.assert_allclose(inner(one, two, DOMAIN, prior), (f * p) @ g.T, **close)
+        two = linear_queries(WORKLOADS[other], DOMAIN)
+        np.testing.assert_allclose(
+            inner_products(one, two, DOMAIN, prior), (f * p) @ g.T, **close
+        )
     listed = prior and tuple(tuple(w.tolist()) for w in prior)
-    np.testing.assert_allclose(inner(one, one, DOMAIN, listed), (f * p) @ f.T, **close)
+    np.testing.assert_allclose(inner_products(one, one, DOMAIN, listed), (f * p) @ f.T, **close)
 
 
 def test_a_domain_of_other_order_and_further_attributes():
@@ -214,7 +216,10 @@ def test_a_domain_of_other_order_and_further_attributes():
     codes = wide.codes(np.arange(wide.size))
     old = DOMAIN.keys(codes[:, [2, 4, 3, 0]])
     for name in ("ranges", "tables", "signed"):
-        here, there = linear(WORKLOADS[name], DOMAIN), WORKLOADS[name].on(DOMAIN).on(wide)
+        here, there = (
+            linear_queries(WORKLOADS[name], DOMAIN),
+            WORKLOADS[name].on(DOMAIN).on(wide),
+        )
         values = np.arange(1.0, wide.size + 1)
         summed = np.bincount(old, values)
         np.testing.assert_allclose(
@@ -251,7 +256,7 @@ def test_what_does_not_fit_is_one_error():
     with pytest.raises(ValueError, match="do not fit"):
         RandomMarginalRanges(5, 7).on(DOMAIN)
     with pytest.raises(ValueError, match="no linear queries"):
-        linear(RandomSubsets(3, 2), DOMAIN)
+        linear_queries(RandomSubsets(3, 2), DOMAIN)
 
 
 def test_recipes_draw_the_same_everywhere_and_what_they_say():
@@ -270,12 +275,12 @@ def test_recipes_draw_the_same_everywhere_and_what_they_say():
 
 def test_boxes_and_keys_become_products():
     boxes = Boxes([[0, 0, 0, 0], [1, 0, 2, 0]], [[5, 3, 4, 2], [3, 3, 3, 1]])
-    made = linear(boxes, DOMAIN)
+    made = linear_queries(boxes, DOMAIN)
     assert (made.cells(DOMAIN) == boxes.cells(DOMAIN)).all()
     assert not made.which[0].any()  # everything is 1
     keys = np.random.default_rng(0).integers(0, PAPER.size, (2, 200))
     ranges = Ranges(*np.sort(keys, axis=0))
-    made = linear(ranges, PAPER)
+    made = linear_queries(ranges, PAPER)
     assert np.diff(made.offsets).max() <= 2 * 9 - 1
     np.testing.assert_allclose(made.cells(PAPER), ranges.cells(PAPER), rtol=1e-9)
 
@@ -287,7 +292,7 @@ def test_laplace_queries_on_real_numbers_lie_on_a_grid_and_are_unbiased():
     drawn = [mechanism(table, rng).estimate for _ in range(400)]
     values = np.stack([e.values for e in drawn])
     scale = mechanism.scale(DOMAIN, 6)
-    step = mechanism.grid(scale, signed().largest)
+    step = mechanism.grid(scale, signed().max_term)
     assert (values / step == np.rint(values / step)).all()
     assert drawn[0].variances == pytest.approx(2 * scale**2, rel=1e-4)
     z = (values - table.answer(signed())) / np.sqrt(drawn[0].variances)
@@ -352,7 +357,7 @@ def test_zeros_hide_no_factor_that_overflows(count):
         Products.of(domain, [{"a": [1e308] * 3, "b": [0.0] * 4}, {}])
     asked = Products.of(domain, [{"a": [1e99] * 3, "b": [0.0] * 4}, {}])
     table = SparseTable.from_keys(domain, [0], [count], Bound(1, 1))
-    assert not asked.whole
+    assert not asked.integer_valued
     answers = table.answer(asked)
     assert answers.tolist() == [0, count]
 
@@ -363,5 +368,5 @@ def test_attributes_beyond_the_bits_of_a_word_are_attributes():
     asked = Products.of(domain, [[(1000.0, {"z": {0}}), (-1.0, {})], {"z": {1}}])
     table = SparseTable.from_keys(domain, [1, 2], [5, 7], Bound(1, 1))
     assert table.answer(asked).tolist() == [-12, 5]
-    assert asked.units(domain, table.keys, table.counts, 1.0).tolist() == [-12, 5]
+    assert asked.grid_units(domain, table.keys, table.counts, 1.0).tolist() == [-12, 5]
     assert asked.sensitivity(domain) == 999

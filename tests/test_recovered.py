@@ -12,7 +12,7 @@ from workbench.hierarchy import Prefixes
 from workbench.mechanisms import ImprovedAdaptiveHistogram
 from workbench.metrics import (
     RecoveredFraction,
-    found_strings,
+    match_strings,
     recovered_by_frequency,
 )
 from workbench.records import Records
@@ -30,11 +30,11 @@ def words(tree, seed, n=300):
 
 
 def corpus(tree, strings, **options):
-    return Records.of(tree, strings, Bound(), **{"truth_public": True} | options)
+    return Records.from_values(tree, strings, Bound(), **{"truth_public": True} | options)
 
 
 def synthetic(tree, strings):
-    return Records.of(tree, strings, PUBLIC)
+    return Records.from_values(tree, strings, PUBLIC)
 
 
 def leaves(nodes, tree=TREE):
@@ -94,7 +94,7 @@ def test_beginnings_are_found_only_if_asked_for():
     made = leaves({"ab": 4, "bbbb": 5, "c$": -1, "ca": 2})
     assert RecoveredFraction()(truth, made) == pytest.approx(2 / 8), "the last level ends"
     assert RecoveredFraction(prefixes=True)(truth, made) == pytest.approx(5 / 8)
-    keys, counts, held = found_strings(truth, made, prefixes=True)
+    keys, counts, held = match_strings(truth, made, prefixes=True)
     told = dict(zip(TREE.texts(keys), zip(counts, held, strict=True), strict=True))
     assert told == {"ab": (4, 3), "bbbb": (5, 2), "ca": (2, 0)}
 
@@ -124,7 +124,7 @@ def test_nothing_and_everything():
 
 def test_private_corpora_and_other_spaces_are_refused():
     truth = corpus(TREE, ["a"], truth_public=False)
-    metrics = RecoveredFraction(), found_strings, recovered_by_frequency
+    metrics = RecoveredFraction(), match_strings, recovered_by_frequency
     for metric in metrics:
         with pytest.raises(ValueError, match="truth_public"):
             metric(truth, synthetic(TREE, ["a"]))

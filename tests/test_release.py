@@ -37,7 +37,7 @@ def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
     back = Release.load(release.save(tmp_path / "x.parquet"))
     a, b = release.estimate, back.estimate
     assert (a.keys == b.keys).all() and (a.values == b.values).all() and a.domain == b.domain
-    assert a.about() == b.about() and back.ledger == release.ledger and not back.simulated
+    assert a.metadata() == b.metadata() and back.ledger == release.ledger and not back.simulated
     assert back.privacy == release.privacy and back.mechanism == repr(mechanism)
     assert back.bound == release.bound == Bound(2, 1)
     asked = Ranges([0, 3], [60, 40])

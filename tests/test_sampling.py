@@ -19,7 +19,7 @@ from workbench import (
     Release,
     noise,
 )
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms import HPA, LPA, SRA
 from workbench.noise import variance
 
@@ -132,8 +132,10 @@ def test_noise_is_for_what_one_user_can_have():
         release = LPA(B, 5)(made(bound=bound), seeded())
         assert release.estimate.items.variance == variance(l1, 0.5, "geometric")
         assert release.bound.l1 == l1
-        kept = LPA(B, 5).kept(made(bound=bound), seeded())
-        assert kept.per_user().max() <= l1  # cut to what the noise is for, whatever is said
+        kept = LPA(B, 5).bounded_data(made(bound=bound), seeded())
+        assert (
+            kept.records_per_user().max() <= l1
+        )  # cut to what the noise is for, whatever is said
 
 
 @pytest.mark.parametrize("d, l1", [(2, 2), (5, 3)])
@@ -160,10 +162,10 @@ def test_a_bound_that_is_not_true_is_made_true(bound):
     for kept in (
         data.bounded(8, seeded()),
         data.once(seeded()),
-        data.picked(8, np.arange(4), seeded()),
-        SRA(B, 8).kept(data, seeded()),
-        HPA(B, 8, 2).kept(data, seeded()),
-        LPA(B, 8).kept(data, seeded()),
+        data.top_scored(8, np.arange(4), seeded()),
+        SRA(B, 8).bounded_data(data, seeded()),
+        HPA(B, 8, 2).bounded_data(data, seeded()),
+        LPA(B, 8).bounded_data(data, seeded()),
     ):
         counts = kept.item_counts()
         assert counts.sum() <= kept.bound.l1 and counts.max() <= kept.bound.linf
@@ -179,7 +181,7 @@ def test_users_with_large_numbers_are_apart(start):
         data = Interactions.from_codes(
             Domain(("item", "day"), (4, 2)), users[order], [0] * 99, [0] * 99, UNBOUNDED
         )
-        assert data.per_user().tolist() == [1] * 99
+        assert data.records_per_user().tolist() == [1] * 99
 
 
 def test_what_must_be_stated_is_refused_with_the_reason():
@@ -252,9 +254,9 @@ def test_the_suggested_l_grows_with_epsilon_and_is_used():
 def tables(v=4.0, w=9.0, m=5, h=3, seed=0):
     """Noise alone: estimates of a truth of zeros."""
     rng, domain = seeded(seed), Domain(("a", "b"), (m, h))
-    return Tables(
-        Sequence(domain.project(["a"]), rng.normal(0, v**0.5, m), v),
-        Sequence(domain, rng.normal(0, w**0.5, m * h), w),
+    return ItemEdgeCounts(
+        Histogram(domain.project(["a"]), rng.normal(0, v**0.5, m), v),
+        Histogram(domain, rng.normal(0, w**0.5, m * h), w),
     )
 
 
@@ -360,7 +362,7 @@ def test_a_consistent_release_is_that_of_the_plain_ones_tables():
 def test_the_kept_records_can_be_had_again_from_the_seed():
     for mechanism in (SRA(DP(1e7), 2), HPA(DP(1e7), 2, 1), LPA(DP(1e7), 3)):
         for seed in range(5):
-            kept = mechanism.kept(made(), seeded(seed))
+            kept = mechanism.bounded_data(made(), seeded(seed))
             release = mechanism(made(), seeded(seed))
             assert (kept.edge_counts().ravel() == release.estimate.edges.values).all()
 
@@ -386,7 +388,9 @@ def test_tables_are_saved_and_read(tmp_path):
 def test_tables_must_fit():
     domain = Domain(("a", "b"), (2, 2))
     with pytest.raises(ValueError, match="Tables.items .* do not fit"):
-        Tables(Sequence(Domain(("b",), (2,)), np.zeros(2)), Sequence(domain, np.zeros(4)))
+        ItemEdgeCounts(
+            Histogram(Domain(("b",), (2,)), np.zeros(2)), Histogram(domain, np.zeros(4))
+        )
 
 
 @pytest.mark.slow

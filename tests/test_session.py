@@ -17,7 +17,7 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import Session
 from workbench.table import PUBLIC, Bound, SparseTable
-from workbench.workload import Marginals, Products, RandomMarginalRanges, Ranges, linear
+from workbench.workload import Marginals, Products, RandomMarginalRanges, Ranges, linear_queries
 
 DOMAIN = Domain(("a", "b", "c"), (4, 3, 2))
 COUNTS = np.arange(24).reshape(4, 3, 2) + 5
@@ -395,13 +395,13 @@ def test_killed_racing_or_out_of_disk_no_spend_is_forgotten(tmp_path):
 
 def _dense(workload):
     cells = np.arange(DOMAIN.size)
-    asked = linear(workload, DOMAIN)
+    asked = linear_queries(workload, DOMAIN)
     return np.stack([asked.sums(DOMAIN, np.array([t]), np.ones(1)) for t in cells], axis=1)
 
 
 def _worst(history, asked, v, alpha, known):
     """The largest standard error of `asked` after answers of variance v to all of it."""
-    rows, noise = [_dense(asked)], [np.full(len(linear(asked, DOMAIN)), v)]
+    rows, noise = [_dense(asked)], [np.full(len(linear_queries(asked, DOMAIN)), v)]
     if history is not None:
         rows.append(_dense(history.workload))
         noise.append(history.variances)
@@ -431,7 +431,7 @@ def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought,
     for workload in bought:
         session.ask(workload, 0.5)
     history = session.bank if bought else None
-    moved = linear(asked, DOMAIN).sensitivity(DOMAIN)
+    moved = linear_queries(asked, DOMAIN).sensitivity(DOMAIN)
     for error in (1.0, 4.0):
         price = session.price(asked, error, alpha)
         now = _worst(history, asked, 1e14, alpha, known)

@@ -25,8 +25,8 @@ from workbench import (
 from workbench.cli import show
 from workbench.estimates import Projection, Sketch, hashes
 from workbench.mechanisms import ALP, CountSketch
-from workbench.noise import levels
-from workbench.noise.bits import words as source
+from workbench.noise import unary
+from workbench.noise.bits import word_source as source
 
 B = DP(1.0)
 DOMAIN = Domain(("x",), (2**62,))
@@ -59,14 +59,14 @@ def buckets(key, words, width):
 
 def words(functions, seed=None, each=3):
     rng = None if seed is None else seeded(seed)
-    return noise.public_words(each * functions, rng=rng).reshape(functions, each).copy()
+    return noise.random_words(each * functions, rng=rng).reshape(functions, each).copy()
 
 
 @pytest.mark.parametrize("width", [1, 2, 37, 2**20])
 def test_rows_are_what_the_hash_functions_say(width):
     (function,) = words(1, 2, each=8)
     row, literal = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    hashes.add(KEYS, COUNTS, function, row)
+    hashes.add_counts(KEYS, COUNTS, function, row)
     for key, count in zip(KEYS.tolist(), COUNTS.tolist(), strict=True):
         sign, bucket = buckets(key, function, width)
         literal[bucket] += sign * count
@@ -79,7 +79,7 @@ def test_answers_are_loops_over_cells():
     sets = [[3, 2**61, 77], [], [5]]
 
     def one(key, e=release.estimate):
-        found = (buckets(key, w, 50) for w in e.words)
+        found = (buckets(key, w, 50) for w in e.hash_parameters)
         return [s * row[b] for (s, b), row in zip(found, e.values.tolist(), strict=True)]
 
     for workload, asked in (
@@ -89,7 +89,7 @@ def test_answers_are_loops_over_cells():
         rows = np.array([np.sum([one(k) for k in s] or [[0] * 4], axis=0) for s in asked])
         assert release.answer(workload) == pytest.approx(rows.mean(axis=1))
         e = release.estimate
-        middle = Sketch(DOMAIN, e.words, e.values, e.decay, "median")
+        middle = Sketch(DOMAIN, e.hash_parameters, e.values, e.decay, "median")
         assert middle.answer(workload) == pytest.approx(np.median(rows, axis=1))
 
 
@@ -198,7 +198,7 @@ def test_noise_on_a_sketch_has_the_depths_share():
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(7, 2), Fraction(2**53 - 1, 2**70)])
 def test_rounding_keeps_the_mean_and_goes_to_a_neighbour(rate):
     counts = np.repeat([0, 1, 2, 3, 2**50 + 1], 40_000)
-    got = levels.rounded(counts, rate, source(None))
+    got = unary.randomised_rounding(counts, rate, source(None))
     for count in np.unique(counts).tolist():
         mine, exact = got[counts == count], count * rate
         assert set(mine.tolist()) <= {exact.__floor__(), exact.__ceil__()}
@@ -208,21 +208,21 @@ def test_rounding_keeps_the_mean_and_goes_to_a_neighbour(rate):
 
 def test_rounding_is_exact_where_floats_are_not():
     rate = Fraction(1, 3)
-    assert levels.rounded(np.array([3 * 2**50]), rate, source(None))[0] == 2**50
+    assert unary.randomised_rounding(np.array([3 * 2**50]), rate, source(None))[0] == 2**50
     for high, up in ((0, 1), (2**64 - 1, 0)):  # the smallest and the largest uniform number
         fixed = lambda n, high=high: np.full(n, high, np.uint64)
-        assert levels.rounded(np.array([1]), rate, fixed)[0] == up
+        assert unary.randomised_rounding(np.array([1]), rate, fixed)[0] == up
     edge = 2**64 // 3  # its cell holds 1/3: the next words decide
     for low, up in ((0, 1), (2**64 - 1, 0)):
         drawn = iter([edge])
         fixed = lambda n: np.array([next(drawn, low) for _ in range(n)], np.uint64)  # noqa: B023
-        assert levels.rounded(np.array([1]), rate, fixed)[0] == up
+        assert unary.randomised_rounding(np.array([1]), rate, fixed)[0] == up
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 40.0])
 def test_bits_flip_as_often_as_they_should_and_independently(alpha):
     empty = np.empty(0, np.int64)
-    bits, _ = noise.unary(empty, empty, words(3), 2**20, l1=1, epsilon=1, alpha=alpha)
+    bits, _ = noise.alp_projection(empty, empty, words(3), 2**20, l1=1, epsilon=1, alpha=alpha)
     flat = np.unpackbits(bits.view(np.uint8), bitorder="little").astype(float)
     p, far = 1 / (alpha + 2), stats.norm.isf(RARE / 2)
     n = len(flat)
@@ -282,7 +282,7 @@ def test_the_released_bits_have_that_law():
     )
     assert sum(expected.values()) == pytest.approx(1)
     drawn = np.array([
-        noise.unary(keys, counts, functions, 64, l1=2, epsilon=3.0, alpha=alpha)[0][0]
+        noise.alp_projection(keys, counts, functions, 64, l1=2, epsilon=3.0, alpha=alpha)[0][0]
         for _ in range(n)
     ])  # fmt: skip
     for at in range(64):
@@ -299,7 +299,7 @@ def test_walks_are_loops_over_levels():
 
     def one(key):
         heights = [0]
-        for w in e.words:
+        for w in e.hash_parameters:
             at = literally(key, w) >> (64 - (len(flat)).bit_length() + 1)
             heights.append(heights[-1] + (1 if flat[at] else -1))
         return e.step * np.mean(np.flatnonzero(np.array(heights) == max(heights)))
@@ -307,7 +307,7 @@ def test_walks_are_loops_over_levels():
     keys = [0, *KEYS[:30].tolist(), 2**62 - 1, 12345]
     assert release.answer(Ranges(keys, np.array(keys) + 1)) == pytest.approx([*map(one, keys)])
     assert release.answer(Subsets.of([keys])) == pytest.approx([sum(map(one, set(keys)))])
-    assert e.step == pytest.approx(2.5 / 0.7) and len(e.words) == ceil(60 * 0.7 / 2.5)
+    assert e.step == pytest.approx(2.5 / 0.7) and len(e.hash_parameters) == ceil(60 * 0.7 / 2.5)
 
 
 def test_projections_read_a_cell_as_well_as_was_simulated():
@@ -335,7 +335,7 @@ def test_sizes_come_from_public_numbers_alone():
     for n in (0, 1, 200):
         data = SparseTable.from_keys(DOMAIN, KEYS[:n], COUNTS[:n], Bound(2, 1))
         e = mechanism(data).estimate
-        told.add((len(e.bits) * 64, len(e.words), e.step))
+        told.add((len(e.bits) * 64, len(e.hash_parameters), e.step))
     assert told == {(mechanism.bits(2), mechanism.levels(2), 6.0)}
     assert mechanism.bits(2) == 2**16 and mechanism.levels(2) == 12
     assert ALP(B, 1, 1).bits(1) == 64 and ALP(B, 1, 1).levels(1) == 1
@@ -373,7 +373,7 @@ def test_the_projection_has_the_literal_projections_law():
         release = mechanism(SMALL, rng)
         e = release.estimate
         shift = 64 - size.bit_length() + 1
-        h = [None, *([literally(k, w) >> shift for k in range(30)] for w in e.words)]
+        h = [None, *([literally(k, w) >> shift for k in range(30)] for w in e.hash_parameters)]
         flat = np.unpackbits(e.bits.view(np.uint8), bitorder="little").tolist()
         answers = release.answer(Ranges(cells, np.array(cells) + 1))
         assert answers == pytest.approx([alp.estimate(flat, h, k, *told) for k in cells])
@@ -392,7 +392,7 @@ def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
     release = mechanism(TABLE)
     back = Release.load(release.save(tmp_path / "x.parquet"))
     assert type(back.estimate) is type(release.estimate) and back.ledger == release.ledger
-    assert back.estimate.about() == release.estimate.about()
+    assert back.estimate.metadata() == release.estimate.metadata()
     asked = Ranges([0, 7, 3], [60, 7, 4])
     for options in ({}, {"weights": "raw"}, {"error": True}):
         np.testing.assert_array_equal(
@@ -401,7 +401,7 @@ def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
     assert back.to_frame().equals(release.to_frame())
     assert repr(back.estimate) == repr(release.estimate)
     with pytest.raises(ValueError, match="read-only"):
-        back.estimate.words[0, 0] = 0
+        back.estimate.hash_parameters[0, 0] = 0
     assert show.from_nothing(back) == "" and show.sizes(back, tmp_path / "x.parquet")
 
 
@@ -438,10 +438,14 @@ def test_what_cannot_be_answered_is_said(mechanism):
 
 def test_hash_functions_are_drawn_anew_and_told():
     for mechanism in SAME:
-        one, other = (mechanism(TABLE).estimate.words for _ in range(2))
+        one, other = (mechanism(TABLE).estimate.hash_parameters for _ in range(2))
         assert (one != other).all()
     assert isinstance(SAME[2](TABLE).estimate, Projection)
-    same = [mechanism(TABLE, seeded()).estimate.words for mechanism in SAME[:2] for _ in "ab"]
+    same = [
+        mechanism(TABLE, seeded()).estimate.hash_parameters
+        for mechanism in SAME[:2]
+        for _ in "ab"
+    ]
     assert (same[0] == same[1]).all()
 
 
@@ -464,9 +468,9 @@ def test_hash_functions_are_drawn_anew_and_told():
         (lambda: ALP(B, 9, 9, alpha=nan), "alpha"),
         (lambda: ALP(B, 9, 9, size_factor=0), "size_factor"),
         (lambda: ALP(DP(1.0, 1e-6), 9, 9), "delta"),
-        (lambda: ALP(B, 2**40, 9)(TABLE), "levels.*largest"),
+        (lambda: ALP(B, 2**40, 9)(TABLE), "unary.*largest"),
         (lambda: ALP(B, 9, 2**50)(TABLE), "bits.*total"),
-        (lambda: ALP(DP(1e8), 50, 100)(TABLE), "levels.*epsilon"),
+        (lambda: ALP(DP(1e8), 50, 100)(TABLE), "unary.*epsilon"),
     ],
 )
 def test_bad_parameters_are_named(make, word):
@@ -477,4 +481,4 @@ def test_bad_parameters_are_named(make, word):
 def test_the_door_refuses_arrays_that_are_none():
     for size in (0, 32, 100):
         with pytest.raises(ValueError, match="size"):
-            noise.unary(KEYS, COUNTS, words(1), size, l1=1, epsilon=1, alpha=3)
+            noise.alp_projection(KEYS, COUNTS, words(1), size, l1=1, epsilon=1, alpha=3)

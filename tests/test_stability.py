@@ -63,7 +63,7 @@ def failing(decay, cut, bound):
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 1e-3), (1.0, 1e-6), (2.5, 1e-9), (1.5, 0.3)])
 def test_the_cut_is_the_smallest_whose_literal_failure_is_small_enough(bound, epsilon, delta):
     decay = Fraction(epsilon) / Fraction(bound.l1)
-    cut, spent = noise.stable_cut(bound, epsilon=epsilon, delta=delta)
+    cut, spent = noise.stability_threshold(bound, epsilon=epsilon, delta=delta)
     here = failing(decay, cut, bound)
     assert here <= Decimal(spent) <= Decimal(delta)
     assert Decimal(spent) <= here * (1 + Decimal(2) ** -50)
@@ -79,7 +79,9 @@ def test_many_cells_of_little_can_show_more_easily_than_few_of_much():
     assert ones > Decimal("1.5") * full
     assert float(failing(decay, 30, bound)) == pytest.approx(float(ones))
     alpha = two_sided(decay).alpha
-    assert float(stability.failure(30, bound, alpha, 192)) == pytest.approx(float(ones))
+    assert float(stability.failure_probability(30, bound, alpha, 192)) == pytest.approx(
+        float(ones)
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,9 @@ def test_the_cut_and_what_it_keeps_agree_with_someone_elses(bound):
     cut = mechanism.threshold(bound)
     assert cut == literal.threshold(bound.l0, bound.linf, bound.l1, epsilon, delta)
     spent = literal.delta(cut, bound.l0, bound.linf, bound.l1, epsilon)
-    assert noise.stable_cut(bound, epsilon=epsilon, delta=delta)[1] == pytest.approx(spent)
+    assert noise.stability_threshold(bound, epsilon=epsilon, delta=delta)[1] == pytest.approx(
+        spent
+    )
     counts = [0, cut, cut + 9, 0, cut - 4, 2 * cut]
     data = SparseTable.from_dense(Domain(("x",), (6,)), counts, bound)
     for cells in ([0], [1, 2], [4], [5]):
@@ -118,11 +122,11 @@ def test_the_cut_and_what_it_keeps_agree_with_someone_elses(bound):
 
 def test_extreme_budgets():
     for epsilon, delta in ((2.0**-30, 1e-12), (1.0, 5e-324), (1e8, 1e-6), (700.0, 0.5)):
-        cut, spent = noise.stable_cut(Bound(7, 5, 20), epsilon=epsilon, delta=delta)
+        cut, spent = noise.stability_threshold(Bound(7, 5, 20), epsilon=epsilon, delta=delta)
         assert cut >= 1 and 0 < spent <= delta
-    cut, spent = noise.stable_cut(Bound(10**6, 100, 10**7), epsilon=1, delta=1e-9)
+    cut, spent = noise.stability_threshold(Bound(10**6, 100, 10**7), epsilon=1, delta=1e-9)
     assert cut > 10**8 and 0.99e-9 < spent <= 1e-9
-    assert noise.stable_cut(Bound(), epsilon=1, delta=0.99)[0] == 1
+    assert noise.stability_threshold(Bound(), epsilon=1, delta=0.99)[0] == 1
 
 
 DOMAIN = Domain(("x",), (1000,))
@@ -178,7 +182,7 @@ def test_budgets_that_cannot_be_spent_are_refused(budget):
     with pytest.raises(ValueError, match="delta|epsilon|need a DP"):
         StabilityHistogram(budget)
     with pytest.raises(ValueError, match="delta"):
-        noise.stable_cut(Bound(), epsilon=1, delta=0)
+        noise.stability_threshold(Bound(), epsilon=1, delta=0)
 
 
 def test_a_peers_threshold_reports_less_than_it_fails():
@@ -199,7 +203,9 @@ def test_a_peers_threshold_reports_less_than_it_fails():
         unit = bound.l0, bound.l1, bound.linf
         cut, alpha = 14, two_sided(Fraction(1)).alpha
         epsilon, reported = theirs(cut).map(unit)
-        exact, above = (float(stability.failure(t, bound, alpha, 192)) for t in (cut, cut + 1))
+        exact, above = (
+            float(stability.failure_probability(t, bound, alpha, 192)) for t in (cut, cut + 1)
+        )
         assert epsilon == bound.l1
         if reported >= exact:
             pytest.skip("this version of the peer counts the threshold itself")

@@ -25,7 +25,7 @@ from workbench import (
     compose,
     metrics,
 )
-from workbench.domain import LARGEST
+from workbench.domain import MAX_CELLS
 from workbench.mechanisms import HighPassFilter
 from workbench.value import parameter, read_only, value
 from workbench.workload import Shuffle
@@ -110,9 +110,9 @@ def test_keys_are_row_major_and_invert():
 
 
 def test_the_largest_domain_works_and_a_larger_one_does_not():
-    big = Domain(("a", "b"), (7, LARGEST // 7))
-    codes = np.array([[6, LARGEST // 7 - 1], [0, 0]])
-    assert big.size == LARGEST and (big.codes(big.keys(codes)) == codes).all()
+    big = Domain(("a", "b"), (7, MAX_CELLS // 7))
+    codes = np.array([[6, MAX_CELLS // 7 - 1], [0, 0]])
+    assert big.size == MAX_CELLS and (big.codes(big.keys(codes)) == codes).all()
     with pytest.raises(ValueError, match="at most"):
         Domain(("a", "b"), (2**32, 2**31))
 

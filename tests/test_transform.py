@@ -19,9 +19,9 @@ from workbench import (
     SparseTable,
     Subsets,
 )
-from workbench.estimates import Summary, Tree, held
+from workbench.estimates import Summary, TransformedSummary, summary_in_basis
 from workbench.inference import consistent
-from workbench.mechanism import looks
+from workbench.mechanism import noise_blocks
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -51,8 +51,10 @@ def every_range(m):
 def exact(table, transform):
     basis = transform.on(table.domain)
     nodes, values = basis.forward(table.keys, table.counts)
-    assert (np.diff(nodes) > 0).all() and (nodes < sum(p.size for p in basis.parts)).all()
-    return held(basis, nodes, values, 1.0)
+    assert (np.diff(nodes) > 0).all() and (
+        nodes < sum(p.size for p in basis.noise_blocks)
+    ).all()
+    return summary_in_basis(basis, nodes, values, 1.0)
 
 
 @pytest.mark.parametrize("transform", LINE, ids=repr)
@@ -88,12 +90,12 @@ def test_nodes_and_covers_are_those_of_the_literal_tree(m):
     starts = tree.basis.starts
     literal = {starts[d] + i: v for (d, i), v in dyadic.nodes(counts).items() if v}
     assert dict(zip(tree.keys.tolist(), tree.values.tolist(), strict=True)) == literal
-    assert tree.basis.parts[0].touched == dyadic.sensitivity(m)
+    assert tree.basis.noise_blocks[0].nodes_per_count == dyadic.sensitivity(m)
     assert tree.basis.size == len(dyadic.all_nodes(m))
     asked = every_range(m)
     taken = [[] for _ in range(len(asked))]
     for term in tree.basis.terms(asked):
-        for which, node in zip(term.which, term.nodes, strict=True):
+        for which, node in zip(term.pieces, term.nodes, strict=True):
             taken[which].append(int(node))
     for lo, hi, nodes in zip(asked.lo.tolist(), asked.hi.tolist(), taken, strict=True):
         assert len(nodes) == len(dyadic.cover(lo, hi, m)) == len(set(nodes))
@@ -106,7 +108,7 @@ def test_coefficients_and_weights_are_those_of_the_literal_wavelet(m):
     table = filled((m,))
     tree, literal = exact(table, Haar()), haar.coefficients(table.dense().tolist())
     assert tree.basis.starts[-1] == len(literal) == m
-    assert tree.basis.parts[0].touched == haar.sensitivity(m)
+    assert tree.basis.noise_blocks[0].nodes_per_count == haar.sensitivity(m)
     number = {
         name: 0 if name == "total" else tree.basis.starts[name[0]] + name[1] for name in literal
     }
@@ -118,7 +120,7 @@ def test_coefficients_and_weights_are_those_of_the_literal_wavelet(m):
     for lo, hi in ((0, m), (0, m // 2), (m // 3, m - m // 4), (m - 1, m)):
         got = {}
         for term in tree.basis.terms(Ranges([lo], [hi])):
-            assert len(set(term.which.tolist())) == len(term.which)
+            assert len(set(term.pieces.tolist())) == len(term.pieces)
             factor = np.broadcast_to(term.factor, term.nodes.shape)
             got |= dict(zip(term.nodes.tolist(), factor.tolist(), strict=True))
         expected = {number[k]: w for k, w in haar.weights(lo, hi, m).items() if w}
@@ -134,11 +136,11 @@ def test_a_literal_plane_has_the_same_nodes_and_covers():
         if v
     }
     assert dict(zip(tree.keys.tolist(), tree.values.tolist(), strict=True)) == literal
-    assert basis.parts[0].touched == dyadic.sensitivity2(5, 6) == 16
+    assert basis.noise_blocks[0].nodes_per_count == dyadic.sensitivity2(5, 6) == 16
     boxes = RandomBoxes((3, 4), 20).on(table.domain)
     taken = np.zeros(20, int)
     for term in basis.terms(boxes):
-        taken[term.which] += 1
+        taken[term.pieces] += 1
     for (top, left), (bottom, right), n in zip(boxes.lo, boxes.hi, taken, strict=True):
         box = ((int(top), int(bottom)), (int(left), int(right)))
         assert n == len(dyadic.cover2(box, (5, 6)))
@@ -151,7 +153,7 @@ def test_the_shares_of_the_budget_add_up_whatever_a_unit_moves(dims, shape, spli
     table = filled(shape, bound=Bound(2, 3, 4))
     release = mechanism(table, np.random.default_rng(0))
     assert release.privacy.epsilon == 0.3
-    blocks = looks(mechanism, table.domain, 4)
+    blocks = noise_blocks(mechanism, table.domain, 4)
     assert len(release.ledger) == len(blocks)
     levels = len(Dyadic(dims).on(table.domain).levels)
     # one count moves one node a level: what its move tells, level by level, is no more than ε
@@ -267,7 +269,7 @@ def test_the_variance_of_ranges_is_the_closed_form(transform):
     mechanism = GeometricHistogram(DP(epsilon), transform=transform)
     drawn = np.array([mechanism(table, rng).answer(asked) for _ in range(4000)])
     bars = mechanism(table, rng).answer(asked, error=True)[1]
-    shares = [float(b.epsilon) / epsilon for b in looks(mechanism, table.domain, 1)]
+    shares = [float(b.epsilon) / epsilon for b in noise_blocks(mechanism, table.domain, 1)]
     if isinstance(transform, Haar):
         closed = [
             haar.range_variance(a, b, m, epsilon, 1)
@@ -302,7 +304,7 @@ def test_sampled_trees_are_unbiased_and_say_how_far_off_they_are(transform):
 def test_consistency_drops_what_lies_below_nothing_and_nothing_else():
     domain = Domain(("x",), (8,))
     nodes = np.array([0, 1, 3, 5, 6, 8, 11, 12])  # 6 hangs below 2, which is absent
-    tree = Tree(domain, nodes, np.full(8, 9), 1.0, theta=5, transform=Dyadic())
+    tree = TransformedSummary(domain, nodes, np.full(8, 9), 1.0, theta=5, transform=Dyadic())
     left = consistent(tree).keys.tolist()
     assert left == [
         0,
@@ -318,7 +320,7 @@ def test_consistency_drops_what_lies_below_nothing_and_nothing_else():
     "tree, why",
     [
         (
-            Tree(
+            TransformedSummary(
                 Domain(("x",), (8,)),
                 np.arange(3),
                 np.arange(3),
@@ -330,11 +332,15 @@ def test_consistency_drops_what_lies_below_nothing_and_nothing_else():
             "tau",
         ),
         (
-            Tree(Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, transform=Dyadic()),
+            TransformedSummary(
+                Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, transform=Dyadic()
+            ),
             "theta",
         ),
         (
-            Tree(Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, 5, transform=Haar()),
+            TransformedSummary(
+                Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, 5, transform=Haar()
+            ),
             "Dyadic",
         ),
         (Summary(Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, 5), "Dyadic"),

@@ -88,7 +88,7 @@ def test_the_command_makes_the_very_rows(name):
     shown.set(epsilon=0.4, seed=3, seeds=2, **{switch: not shown.values[switch]})
     _, export, which, *words = shlex.split(shown.view["commands"][0])
     assert (export, which) == ("export", name) and len(words) == 4
-    pd.testing.assert_frame_equal(widgets.from_words(which, words).rows, shown.rows)
+    pd.testing.assert_frame_equal(widgets.from_settings(which, words).rows, shown.rows)
 
 
 @each
@@ -331,7 +331,7 @@ def test_what_is_exported_is_what_its_command_makes(tmp_path):
     kept = figures.load(shown.save(tmp_path))
     words = kept.manifest["command"].split()
     assert words == ["workbench", "export", "summaries", "epsilon=0.4"]
-    again = widgets.from_words(words[2], words[3:]).rows
+    again = widgets.from_settings(words[2], words[3:]).rows
     assert np.allclose(again.value, kept.rows.value)
 
 
@@ -380,10 +380,10 @@ def test_whatever_is_raised_is_a_sentence_on_the_panel():
 
 
 def test_controls_read_what_is_sent_and_typed():
-    size = controls.of(PrioritySampling, "size", 10, (1, 10, 100))
+    size = controls.field_control(PrioritySampling, "size", 10, (1, 10, 100))
     assert size.read(5.0) == 5 and isinstance(size.read(5.0), int) and size.read(5.5) == 5.5
-    assert controls.of(HighPassFilter, "theta", 1.0, (1.0, 2.0)).read(3) == 3.0
-    sides = controls.of(HighPassFilter, "sides", 2)
+    assert controls.field_control(HighPassFilter, "theta", 1.0, (1.0, 2.0)).read(3) == 3.0
+    sides = controls.field_control(HighPassFilter, "sides", 2)
     assert sides.kind == "choice" and sides.read(1) == 1
     for bad in (None, "x", True, float("inf")):
         with pytest.raises(ValueError, match="size = .* is not allowed: need a number"):
@@ -396,7 +396,7 @@ def test_controls_read_what_is_sent_and_typed():
         with pytest.raises(ValueError, match="is not allowed"):
             scenes.typed(Summaries(), [bad])
     with pytest.raises(ValueError, match="no panel 'sumaries'; there are: summaries"):
-        widgets.from_words("sumaries", [])
+        widgets.from_settings("sumaries", [])
 
 
 def test_words_and_units_are_those_of_the_field():

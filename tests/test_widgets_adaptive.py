@@ -225,7 +225,7 @@ def test_facts_are_those_of_the_mechanism():
     shown = widgets.adaptive(threshold=60, epsilon=0.8)
     mechanism, facts = shown.release.mechanism, dict(shown.view["facts"])
     assert f"ε = {mechanism.loss():.3g} at worst where 0.4 is paid" == facts["structure"]
-    assert facts["discount"].startswith(f"{mechanism.discarded()} records a split")
+    assert facts["discount"].startswith(f"{mechanism.effective_discount()} records a split")
     assert facts["depth reached"] == f"{shown.release.estimate.levels.max()} of 10 levels"
     assert facts["released"].startswith(f"{len(shown.release.estimate):,} leaves")
     shown.set(own_discount=True, discount=100, threshold=50)
@@ -277,7 +277,7 @@ def test_noise_is_kept_as_far_as_the_panel_says(monkeypatch):
             drawn.clear()
             made = mechanism(data, Aligned(seed)).estimate
             looks[key] = [x.copy() for x in drawn]
-            off = made.values - data.below(made.levels, made.keys)
+            off = made.values - data.node_counts(made.levels, made.keys)
             told[key] = dict(zip(zip(made.levels, made.keys[0], strict=True), off, strict=True))
         for own, other in zip(looks["a"], looks["threshold"], strict=False):
             n = min(len(own), len(other))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from workbench import DP, RandomRanges, inference, noise, plots, widgets
-from workbench.inference.tree import sums
+from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.noise import Aligned
 from workbench.widgets import scenes as scene
@@ -40,7 +40,7 @@ def noisy_tree(epsilon=0.1, k=2, law="laplace", seed=0, data="NetTrace twin"):
     table = DATA[data].load()
     made = HierarchicalHistogram(DP(epsilon), k, consistent=False, noise=law)
     values = made(table, Aligned(seed)).estimate.values
-    return values, values - sums(table.dense(), k)
+    return values, values - tree_sums(table.dense(), k)
 
 
 @pytest.mark.parametrize("seed, k", [(0, 2), (3, 4)])
@@ -50,7 +50,7 @@ def test_errors_and_counts_are_those_of_one_vector_of_noise(seed, k):
     made = LaplaceHistogram(DP(0.1))
     flat = made(DATA["NetTrace twin"].load(), Aligned(seed)).estimate.values
     _, _, seen, release = drawn(seed, branching=k, nonnegative=False, size=100)
-    leaves = inference.tree(tree, k)[-m:]
+    leaves = inference.tree_least_squares(tree, k)[-m:]
     np.testing.assert_array_equal(release.estimate.values, leaves)
     cells = {"truth": truth, LEAVES: flat, f"{PLAIN}, released": leaves}
     start = truth.argmax() - 32
@@ -111,7 +111,7 @@ def test_sorted_counts_are_measured_from_the_largest_down():
     noisy = UnattributedHistogram(DP(0.1), "noisy")(table, rng).estimate.values
     kinds = {
         "S̃, noisy": noisy,
-        "S̃ᵣ, sorted": inference.rounded(np.sort(noisy)),
+        "S̃ᵣ, sorted": inference.round_to_counts(np.sort(noisy)),
         "S̄, isotonic, released": inference.isotonic(noisy),
     }
     _, _, seen, _ = drawn(1, data="keywords twin", **SORTED)
@@ -248,7 +248,10 @@ def test_where_there_is_no_noise_there_is_nothing_to_expect():
 def test_a_legend_says_in_words_what_a_tilde_means_and_keeps_its_look():
     for name in (LEAVES, TREE, PLAIN, NODES, *ESTIMATORS.values()):
         sign, *words = name.split(", ")
-        assert words and plots.look(f"{name}, released", [])[:2] == plots.LOOKS[sign]
+        assert (
+            words
+            and plots.series_style(f"{name}, released", [])[:2] == plots.SERIES_STYLES[sign]
+        )
 
 
 def test_counts_are_those_of_the_first_of_many_draws():

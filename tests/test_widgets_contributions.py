@@ -49,7 +49,7 @@ def test_the_screen_shows_the_release_of_the_code_line(name, of):
     error = shown(p, "error", name)
     assert error[now] == pytest.approx(((counts - truth) ** 2).mean())
     order = np.argsort(-truth, kind="stable")
-    kept = release.mechanism.kept(data, Aligned(0))
+    kept = release.mechanism.bounded_data(data, Aligned(0))
     before = kept.edge_counts().ravel() if of == "edges" else kept.item_counts()
     for series, told in (
         ("truth", truth),
@@ -75,7 +75,7 @@ def test_users_are_cut_where_it_says(name, kept):
     np.testing.assert_array_equal(after, np.minimum(before, kept))
     assert before.sum() > after.sum()
     data = p.scene.setup(p.values).dataset.load()
-    counted = np.minimum(data.per_user(), kept).sum()
+    counted = np.minimum(data.records_per_user(), kept).sum()
     assert dict(p.view["facts"])["counted"].startswith(f"{counted:,} of 6,000 records")
 
 
@@ -158,7 +158,7 @@ def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
 def noise(part="items", **values):
     p = widgets.contributions(**values)
     data = p.scene.setup(p.values).dataset.load()
-    kept = p.release.mechanism.kept(data, Aligned(p.seed))
+    kept = p.release.mechanism.bounded_data(data, Aligned(p.seed))
     counts = kept.item_counts() if part == "items" else kept.edge_counts().ravel()
     return getattr(p.release.estimate, part).values - counts, kept
 

@@ -47,8 +47,8 @@ from workbench.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
 from workbench.widgets import scenes as scene  # noqa: E402
 from workbench.widgets.chart import charts  # noqa: E402
-from workbench.widgets.controls import around, guessed  # noqa: E402
-from workbench.widgets.scenes.advice import Advised, advised, opened  # noqa: E402
+from workbench.widgets.controls import controls_of_field, stops_around  # noqa: E402
+from workbench.widgets.scenes.advice import Advised, advice_instead, advice_scene  # noqa: E402
 from workbench.widgets.scenes.fields import TINY, Fields  # noqa: E402
 from workbench.widgets.scenes.summaries import ASKED  # noqa: E402
 from workbench.workload import RandomRanges  # noqa: E402
@@ -129,7 +129,7 @@ def test_the_command_finds_it_by_its_name(cls):
     shown = widgets.panel(cls, epsilon=2.0, seed=1)
     _, export, name, *words = shlex.split(shown.view["commands"][0])
     assert (export, name) == ("export", cls.__name__) and words == ["epsilon=2.0", "seed=1"]
-    pd.testing.assert_frame_equal(widgets.from_words(name, words).rows, shown.rows)
+    pd.testing.assert_frame_equal(widgets.from_settings(name, words).rows, shown.rows)
 
 
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
@@ -390,7 +390,7 @@ def test_an_estimate_about_something_else_is_not_compared():
 
 def made(field: Any, at: Any, kind: type = float):
     cls = value(type("Made", (), {"__annotations__": {"x": kind}, "x": field}))
-    return guessed(fields(cls)[0], at)
+    return controls_of_field(fields(cls)[0], at)
 
 
 def test_stops_are_round_and_inside_the_bounds():
@@ -406,7 +406,7 @@ def test_stops_are_round_and_inside_the_bounds():
     assert zero.value == 0.0 and zero.stops[0] == 0.0 and zero.stops[-1] == 1000.0
     (open_,) = made(parameter(10, check=lambda x: None), 10, int | str)
     assert open_.stops[0] == 1 and open_.stops[-1] == 1000
-    assert around(7, 7, 7, strict=False, whole=True) == (7,)
+    assert stops_around(7, 7, 7, strict=False, whole=True) == (7,)
     for text in ("suggested", None, (0.5, 0.5), Dyadic()):
         assert made(parameter(10, check=lambda x: None), text) == ()
 
@@ -449,7 +449,7 @@ def test_only_domain_and_bound_are_read():
                 raise AssertionError(f"{name} was read")
             raise AttributeError(name)
 
-    assert isinstance(opened(Guarded()), Advised)
+    assert isinstance(advice_instead(Guarded()), Advised)
     assert widgets.panel(HighPassFilter, Guarded()).view["charts"]
 
 
@@ -532,7 +532,7 @@ def test_a_private_table_is_told_why_it_has_no_panel():
     public = replace(table, truth_public=True)
     with pytest.raises(ValueError, match="this panel makes its own"):
         widgets.summaries(public)
-    assert opened(public) is None and opened(private([1], [1], PUBLIC)) is None
+    assert advice_instead(public) is None and advice_instead(private([1], [1], PUBLIC)) is None
 
 
 def test_a_private_file_is_advised_about_by_its_shape(tmp_path):
@@ -540,7 +540,7 @@ def test_a_private_file_is_advised_about_by_its_shape(tmp_path):
     np.save(path, np.arange(600).reshape(20, 30))
     own = datasets.NumpyHistogram(str(path), Bound(1))
     shown = widgets.panel(HighPassFilter, own)
-    assert shown.scene == advised(
+    assert shown.scene == advice_scene(
         Domain(("axis0", "axis1"), (20, 30)), Bound(1), shown.scene.why
     )
     public = datasets.NumpyHistogram(str(path), Bound(1), truth_public=True)

@@ -269,7 +269,7 @@ def test_other_answers_need_no_decomposition(total, table):
     )
     times = float(np.sqrt(two.variances[0] / one.variances[0]))
     fresh = Eigenqueries.of(two, total).ask(NEW)
-    again = Eigenqueries.of(one, total).ask(NEW).again(two.values, times)
+    again = Eigenqueries.of(one, total).ask(NEW).with_answers(two.values, times)
     for alpha in (100.0, 1e4):
         np.testing.assert_allclose(
             again.values(alpha), fresh.values(alpha), rtol=1e-6, atol=1e-3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench import DP, Bound, RandomRanges, SparseTable, widgets
-from workbench.claims import number
+from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import HighPassFilter, ThresholdSampling
 from workbench.metrics import MeanAbsoluteError
@@ -54,7 +54,8 @@ def test_the_cut_that_a_size_chooses_is_told():
     cuts += [shown.release.estimate.tau]
     names = ["θ", "τ", "τ_s"]
     assert told == {
-        f"{n} of the release": f"{number(x)} counts" for n, x in zip(names, cuts, strict=True)
+        f"{n} of the release": f"{format_number(x)} counts"
+        for n, x in zip(names, cuts, strict=True)
     }
 
 

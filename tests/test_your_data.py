@@ -11,7 +11,7 @@ import pytest
 from experiments import your_data as spec
 from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable, noise, widgets
 from workbench.claims import DIFFERS, HOLDS
-from workbench.mechanism import looks, options
+from workbench.mechanism import noise_blocks, release_options
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
 
@@ -23,7 +23,7 @@ PROSE = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "mark
 
 @pytest.fixture(scope="module")
 def folder():
-    return spec.files()
+    return spec.example_files()
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def table(folder):
 
 @pytest.fixture(scope="module")
 def advice():
-    return spec.advised()
+    return spec.example_advice()
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def rows(tmp_path_factory, advice):
 def test_the_files_hold_a_private_table_in_the_domain_that_is_advised_on(table, advice):
     assert table.domain == advice.domain and table.bound == advice.bound == Bound(2, 1)
     assert not table.truth_public and f"{len(table):,}" not in repr(table)
-    again = spec.read(spec.files() / "commutes.csv")
+    again = spec.read(spec.example_files() / "commutes.csv")
     assert again.equals(table.to_frame().rename(columns={"count": "people"}))
 
 
@@ -62,8 +62,8 @@ def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release(advice):
     assert line.size == advice.domain.size and l1 == 1 != advice.bound.l1
     for option, ours in zip(advice.ranked, rehearsed.mechanisms, strict=False):
         (there,), (here,) = (
-            looks(option.mechanism, advice.domain, advice.bound.l1),
-            looks(ours, line, l1),
+            noise_blocks(option.mechanism, advice.domain, advice.bound.l1),
+            noise_blocks(ours, line, l1),
         )
         decays = [noise.decay(block.l1, block.epsilon) for block in (there, here)]
         assert decays[0] == decays[1] and there.size == here.size
@@ -80,7 +80,7 @@ def test_rows_carry_what_is_expected_of_their_own_summary(rows, advice):
             off.query,
         ): off
         for o in advice.ranked[: spec.BEST]
-        for off in o.off
+        for off in o.query_errors
     }
     assert len(told) == spec.BEST * len(spec.QUERIES)
     for row in rows.itertuples():
@@ -143,37 +143,37 @@ def test_what_is_believed_wrongly_breaks_no_closed_form():
 
 
 def test_a_filter_has_no_error_bars_and_a_sample_has_true_ones(table, advice):
-    filtered = spec.told(advice.mechanism(table), advice)
+    filtered = spec.answer_table(advice.mechanism(table), advice)
     assert filtered["±"].isna().all() and filtered.cells.tolist() == [1, 240, 2_880]
     assert (filtered["off, on average"] < filtered["at worst"]).all()
     sample = PrioritySampling(advice.budget, advice.size)
     truth = table.answer(spec.Products.of(table.domain, [*spec.ASKED.values()]))
     inside = []
     for seed in range(100):
-        told = spec.told(sample(table, np.random.default_rng(seed)))
+        told = spec.answer_table(sample(table, np.random.default_rng(seed)))
         inside.append(abs(told["answer"] - truth) <= 2 * told["±"])
     assert (np.mean(inside, axis=0) > 0.85).all()
 
 
 def test_the_lines_run_on_these_very_files(folder, table, advice):
-    asking, releasing = spec.lines(advice)
-    assert spec.typed(asking, folder).strip().endswith(options(advice.mechanism))
-    said = spec.typed(releasing, folder)
+    asking, releasing = spec.command_lines(advice)
+    assert spec.run_command(asking, folder).strip().endswith(release_options(advice.mechanism))
+    said = spec.run_command(releasing, folder)
     again = Release.load(folder / "unbiased.parquet")
     assert said.startswith(f"$ {releasing}\nunbiased.parquet") and "1-DP" in said
     assert again.privacy == DP(spec.EPSILON) and not again.simulated
     assert again.bound == table.bound and again.estimate.domain == table.domain
-    assert "unbiased.parquet exists" in spec.typed(releasing, folder)
+    assert "unbiased.parquet exists" in spec.run_command(releasing, folder)
 
 
 def test_what_is_refused(table, advice, tmp_path):
     release = advice.mechanism(table, np.random.default_rng(0))
     error = MeanAbsoluteError(spec.RandomRanges(24, count=100))
-    assert "truth_public" in spec.refused(error, table, release.estimate)
-    assert "seeded rng" in spec.refused(release.save, tmp_path / "seeded.parquet")
+    assert "truth_public" in spec.refusal(error, table, release.estimate)
+    assert "seeded rng" in spec.refusal(release.save, tmp_path / "seeded.parquet")
     shown = release.to_frame().query("noisy > 0")
     public = SparseTable.from_frame(shown, table.domain, PUBLIC, count="noisy")
-    assert "the table is PUBLIC" in spec.refused(advice.mechanism, public)
+    assert "the table is PUBLIC" in spec.refusal(advice.mechanism, public)
 
 
 def test_what_is_to_be_replaced_is_there():

@@ -10,7 +10,7 @@ from importlib import import_module
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
     "inference interactions mechanism mechanisms metrics noise plots privacy records report "
-    "reproduce session table transform value widgets workload"
+    "reproduction session table transform value widgets workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",

@@ -18,7 +18,7 @@ from workbench.value import value
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST = 2**63 - 1  # keys are int64
+MAX_CELLS = 2**63 - 1  # keys are int64
 
 
 @value
@@ -55,9 +55,9 @@ class Domain:
             )
         if any(n < 1 for n in self.shape):
             raise ValueError(f"Domain.shape = {self.shape!r} is not allowed: need sizes >= 1")
-        if self.size > LARGEST:
+        if self.size > MAX_CELLS:
             raise ValueError(
-                f"Domain.shape has {self.size} cells; at most {LARGEST} are possible"
+                f"Domain.shape has {self.size} cells; at most {MAX_CELLS} are possible"
             )
         if self.labels is not None:
             kept = tuple(

@@ -92,7 +92,7 @@ class Sweep:
         if self.seeds < 1:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 
-    def thin(self, seeds: int) -> Sweep:
+    def with_max_seeds(self, seeds: int) -> Sweep:
         """The same sweep with at most `seeds` repetitions."""
         return replace(self, seeds=min(seeds, self.seeds))
 
@@ -150,7 +150,7 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
     about = {
         "dataset": repr(trial.dataset),
         "truth_public": bool(trial.dataset.truth_public),
-        **described(trial.mechanism),
+        **mechanism_columns(trial.mechanism),
         "seed": trial.seed,
         "seconds": seconds,
         "released": len(release.estimate),
@@ -174,7 +174,7 @@ def _measure(trial: Trial, data, metrics, estimators, kept: Path | None) -> list
     return rows
 
 
-def described(mechanism: Any) -> dict:
+def mechanism_columns(mechanism: Any) -> dict:
     """A mechanism as columns: its name, its budget, its fields."""
     paid = dict(epsilon=mechanism.budget.epsilon, delta=mechanism.budget.delta)
     return {"mechanism": _name(mechanism), **paid, **_parameters(mechanism)}

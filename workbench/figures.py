@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 PROFILES = ("quick", "paper")
-KEPT = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
+FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
 DPI = 200  # of the PNG
 
@@ -55,10 +55,10 @@ class Figure:
         return {kind: self.folder / name for kind, name in names.items() if name in there}
 
 
-def folder(results: str | Path, profile: str, stem: str) -> Path:
+def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
     """Where one figure lives; a ValueError if there is no such profile, or `stem` is not one name."""
-    if profile not in KEPT:
-        raise ValueError(f"profile = {profile!r} is not allowed: need one of {KEPT}")
+    if profile not in FOLDERS:
+        raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
     if not stem or stem == ".." or PureWindowsPath(stem).name != stem:  # `/`, `\` and drives
         raise ValueError(
             f"stem = {stem!r} is not allowed: a figure's name is the name of its folder, without "
@@ -97,7 +97,7 @@ def save(
             f"figure {stem}: rows of {bad.get('dataset', 'a dataset')} compare with a truth "
             "that is not public; they may not be saved (published data says truth_public=True)"
         )
-    into = folder(results, profile, stem)
+    into = figure_folder(results, profile, stem)
     into.mkdir(parents=True, exist_ok=True)
     (into / "manifest.json").unlink(missing_ok=True)
     sums = {}
@@ -106,13 +106,15 @@ def save(
         if fig is None:
             path.unlink(missing_ok=True)  # of an earlier version of this figure
         else:
-            sums[path.name] = write(path, partial(_draw, fig, kind))
+            sums[path.name] = write_atomically(path, partial(_draw, fig, kind))
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         put = partial(frame.to_csv, index=False, lineterminator="\n")
-        sums[name] = write(into / name, put)
+        sums[name] = write_atomically(into / name, put)
     manifest = _manifest(stem, spec, profile, rows) | {"sha256": sums}
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
-    write(into / "manifest.json", lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    write_atomically(
+        into / "manifest.json", lambda path: path.write_text(text + "\n", encoding="utf-8")
+    )
     return into
 
 
@@ -135,7 +137,7 @@ def load(folder: str | Path) -> Figure:
     return Figure(into, manifest, rows, read)
 
 
-def write(path: Path, put: Callable[[Path], Any]) -> str:
+def write_atomically(path: Path, put: Callable[[Path], Any]) -> str:
     """Let `put` fill a temporary file, then give it its name; returns its sha256.
 
     A reader sees the old file or the new one, never half of one.

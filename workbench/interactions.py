@@ -75,7 +75,7 @@ class Interactions:
             _refuse_outside(f"Interactions.{name}", getattr(self, name), n)
         if self.users[0] < 0 or (self.users[1:] < self.users[:-1]).any():
             raise ValueError("Interactions.users must be codes >= 0 and sorted; use from_codes")
-        if len(self) > _MOST and self.per_user().max() > _MOST:
+        if len(self) > _MOST and self.records_per_user().max() > _MOST:
             raise ValueError(f"a user has more than {_MOST} records: no more are possible")
         if self.distinct:
             self._refuse_repeated()
@@ -210,7 +210,7 @@ class Interactions:
         first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
         return np.concatenate([[0], first, [len(self)]]) if len(self) else np.zeros(1, np.int64)
 
-    def per_user(self) -> Int[np.ndarray, " users"]:
+    def records_per_user(self) -> Int[np.ndarray, " users"]:
         """How many records each user has, in the order of their codes; users without are not told."""
         return np.diff(self._starts)
 
@@ -259,7 +259,7 @@ class Interactions:
         l = _whole("l", l)  # noqa: E741
         most = l if self._most is None else min(l, self._most)
         l = min(most, _MOST)  # noqa: E741  (nobody has more)
-        size = np.minimum(self.per_user(), l).sum()
+        size = np.minimum(self.records_per_user(), l).sum()
         columns = self.users, self.items, self.contexts
         if size < len(self):
             kept = _empty(size, columns)
@@ -278,7 +278,7 @@ class Interactions:
         made = self._kept(columns, items, True)
         return made if self._most is None else made.bounded(min(self._most, items), rng)
 
-    def picked(
+    def top_scored(
         self,
         l: int,  # noqa: E741
         scores: Num[np.ndarray, " items"],
@@ -303,7 +303,7 @@ class Interactions:
         most = l if self._most is None else min(l, self._most)
         l = min(most, _MOST)  # noqa: E741  (nobody has more)
         random = min(random, l)
-        size = np.minimum(self.per_user(), l).sum()
+        size = np.minimum(self.records_per_user(), l).sum()
         columns = self.users, self.items, self.contexts
         if size < len(self):
             ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
@@ -326,7 +326,7 @@ class Interactions:
                 f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
                 "l(l-1)/2 pairs are what one user can change; use bounded(l)"
             )
-        if most is not None and self.per_user().max(initial=0) > most:
+        if most is not None and self.records_per_user().max(initial=0) > most:
             return self.bounded(most, rng).pairs()
         (name, _), (m, _) = self.domain.attributes, self.domain.shape
         labels = self.domain.labels and self.domain.labels[:1] * 2
@@ -335,7 +335,7 @@ class Interactions:
         if isinstance(bound, Bound):
             n = most * (most - 1) // 2
             bound = Bound(n, 1) if self.distinct else Bound(n, n, n)
-        sizes = self.per_user()
+        sizes = self.records_per_user()
         keys = np.empty((sizes * (sizes - 1) // 2).sum(), np.int64)
         _pairs(self._starts, self.items, m, keys)
         keys.sort()

@@ -18,12 +18,12 @@ import numpy as np
 
 from workbench import estimates, noise
 from workbench.domain import Domain
-from workbench.hierarchy import order
+from workbench.hierarchy import argsort_keys
 from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
 from workbench.records import Records
 from workbench.table import Bound, SparseTable
-from workbench.transform import ALL as TRANSFORMS
-from workbench.transform import Dyadic, basis
+from workbench.transform import TRANSFORMS as TRANSFORMS
+from workbench.transform import Dyadic, basis_of
 from workbench.value import parameter as parameter
 from workbench.workload import Workload
 
@@ -98,7 +98,7 @@ def sensitivity(table: Any, takes: type | None = None) -> float:
     return table.bound.l1
 
 
-def refuse_larger(mechanism: Any, m: int) -> None:
+def refuse_size_above(mechanism: Any, m: int) -> None:
     """A ValueError if `mechanism.size` asks for more cells than the m that there are."""
     if mechanism.size > m:
         name = type(mechanism).__name__
@@ -107,7 +107,7 @@ def refuse_larger(mechanism: Any, m: int) -> None:
         )
 
 
-def refuse_deeper(mechanism: Any, most: int) -> None:
+def refuse_depth_above(mechanism: Any, most: int) -> None:
     """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
     if mechanism.depth > most:
         raise ValueError(
@@ -116,7 +116,7 @@ def refuse_deeper(mechanism: Any, most: int) -> None:
         )
 
 
-def refuse_shared(mechanism: Any, table: SparseTable) -> None:
+def refuse_several_tuples_per_unit(mechanism: Any, table: SparseTable) -> None:
     """A ValueError for a table of which a unit may have more than one tuple."""
     if sensitivity(table) != 1:
         raise ValueError(
@@ -125,17 +125,17 @@ def refuse_shared(mechanism: Any, table: SparseTable) -> None:
         )
 
 
-def looks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
+def noise_blocks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
     """What the mechanism puts noise on: sizes, sensitivities, and shares of ε that add up to it."""
-    parts = basis(mechanism.transform, domain).parts
-    paid = shares(mechanism.budget.epsilon, [part.share for part in parts])
+    parts = basis_of(mechanism.transform, domain).noise_blocks
+    paid = split_epsilon(mechanism.budget.epsilon, [part.share for part in parts])
     return [
-        noise.Block(part.size, Fraction(l1) * part.touched, epsilon)
+        noise.Block(part.size, Fraction(l1) * part.nodes_per_count, epsilon)
         for part, epsilon in zip(parts, paid, strict=True)
     ]
 
 
-def shares(epsilon: float, parts: Sequence[Fraction]) -> list[float]:
+def split_epsilon(epsilon: float, parts: Sequence[Fraction]) -> list[float]:
     """Parts of ε, rounded so that together they are never more; the last one is what is left."""
     found, left = [], Fraction(epsilon)
     for i, part in enumerate(parts):
@@ -144,12 +144,12 @@ def shares(epsilon: float, parts: Sequence[Fraction]) -> list[float]:
     return found
 
 
-def noise_law() -> Any:
+def noise_law_field() -> Any:
     """The field of a mechanism that adds one of two kinds of noise."""
     return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
 
 
-def refuse_endless(mechanism: Any, tree: Any, decay: float) -> float:
+def empty_split_probability(mechanism: Any, tree: Any, decay: float) -> float:
     """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
 
     A ValueError if the k children of one that can be split are expected to split at least once.
@@ -165,7 +165,7 @@ def refuse_endless(mechanism: Any, tree: Any, decay: float) -> float:
     return chance
 
 
-def measured(
+def noisy_leaves(
     records: Records, stopped: list, l1: float, epsilon: float, rng: np.random.Generator | None
 ) -> tuple[estimates.Leaves, Receipt]:
     """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
@@ -174,9 +174,11 @@ def measured(
     """
     levels = np.concatenate([np.full(keys.shape[1], level) for level, keys in stopped])
     keys = np.concatenate([keys for _, keys in stopped], axis=1)
-    by = order(keys)
+    by = argsort_keys(keys)
     levels, keys = levels[by], keys[:, by]
-    counts, receipt = noise.geometric(records.between(keys), l1=l1, epsilon=epsilon, rng=rng)
+    counts, receipt = noise.geometric(
+        records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
+    )
     decay = float(noise.decay(l1, epsilon))
     return estimates.Leaves(records.hierarchy, levels, keys, counts, decay), receipt
 
@@ -199,12 +201,12 @@ def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarr
     return table.dense().ravel()
 
 
-def transformed() -> Any:
+def transform_field() -> Any:
     """The field of a mechanism that can work in another basis."""
     return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
 
 
-def tree_only() -> Any:
+def consistent_field() -> Any:
     """The field of a mechanism that can drop nodes below absent ones."""
     return parameter(False, choices=(False, True), doc="drop nodes below absent ones (Dyadic)")
 
@@ -353,7 +355,7 @@ class Release:
         return {
             "format": 1,
             "kind": self.estimate.kind,
-            "estimate": self.estimate.about(),
+            "estimate": self.estimate.metadata(),
             "guarantee": str(self.privacy),
             "ledger": ledger,
             "bound": self.bound and asdict(self.bound),
@@ -413,7 +415,7 @@ def _printable(x: Any) -> Any:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
 
 
-def options(mechanism: Any) -> str:
+def release_options(mechanism: Any) -> str:
     """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
     words = str, int, float, type(None)
     own = [(f, getattr(mechanism, f.name)) for f in fields(mechanism) if f.name != "budget"]

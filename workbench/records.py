@@ -10,10 +10,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.compiled import njit
-from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places, siblings
-from workbench.table import PUBLIC, Bound, Public, SparseTable, whole
+from workbench.hierarchy import (
+    Attributes,
+    Hierarchy,
+    Keys,
+    argsort_keys,
+    child_digits,
+    searchsorted_keys,
+)
+from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
 from workbench.value import read_only, sealed
-from workbench.workload import Boxes, Workload, asked, spans
+from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
 _MOST = 2**53
 
@@ -40,7 +47,7 @@ class Records:
                 f"Records.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far one "
                 "unit moves the records, or PUBLIC"
             )
-        words, keys = self.hierarchy.digits.words, np.asarray(self.keys)
+        words, keys = self.hierarchy.digits.word_count, np.asarray(self.keys)
         if keys.ndim == 1:
             keys = keys[None]
         if keys.dtype != np.uint64 or keys.ndim != 2 or len(keys) != words:
@@ -51,11 +58,11 @@ class Records:
         object.__setattr__(self, "keys", read_only(keys))
         if not _ascending(self.keys):
             raise ValueError("Records.keys must be in ascending order; use Records.of")
-        if not self.hierarchy.holds(self.keys):
+        if not self.hierarchy.contains(self.keys):
             raise ValueError("Records.keys must be keys of the hierarchy; use Records.of")
         if self.counts is None:
             return
-        counts = whole(self.counts)
+        counts = whole_counts(self.counts)
         if counts.shape != keys.shape[1:]:
             raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
         if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > _MOST):
@@ -63,7 +70,7 @@ class Records:
         object.__setattr__(self, "counts", sealed(counts))
 
     @classmethod
-    def of(
+    def from_values(
         cls,
         hierarchy: Hierarchy,
         values: Any,
@@ -81,7 +88,7 @@ class Records:
         {'outside the box': 1}
         """
         keys, why = hierarchy.encode(values)
-        weight = None if counts is None else whole(counts)
+        weight = None if counts is None else whole_counts(counts)
         if weight is not None and len(weight) != len(why):
             raise ValueError(f"{len(why)} values do not fit {weight.shape} counts")
         many = np.bincount(why, weight, len(hierarchy.reasons) + 1)[1:].astype(int).tolist()
@@ -95,7 +102,7 @@ class Records:
         cls, hierarchy, keys: Keys, counts, bound, truth_public=False, left_out=None
     ) -> Records:
         """From keys in any order with counts: those of equal keys add up."""
-        keys, counts = np.asarray(keys), whole(counts)
+        keys, counts = np.asarray(keys), whole_counts(counts)
         keys = keys[None] if keys.ndim == 1 else keys
         if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
             raise ValueError("Records.keys must be whole numbers >= 0")
@@ -104,7 +111,7 @@ class Records:
         if counts.astype(float).sum() > _MOST:
             raise ValueError(f"Records.counts must sum to at most {_MOST}")
         keys = keys.astype(np.uint64, copy=False)
-        by = order(keys)
+        by = argsort_keys(keys)
         by = by[counts[by] > 0]
         keys, counts = keys[:, by], counts[by]
         first = np.flatnonzero(_changes(keys))
@@ -161,40 +168,46 @@ class Records:
         digits = self.hierarchy.digits
         most = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
         out = np.empty((4, most), np.int64)
-        word = digits.word(level)
+        word = digits.word_of_level(level)
         width, radix = np.uint64(digits.widths[level]), np.uint64(digits.radices[level])
         k = _split(self.keys[word], ends, nodes[word], start, stop, width, radix, out)
         return tuple(out[:, :k])
 
-    def below(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
+    def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie in each node; nodes in the order of keys, none in another."""
-        first = places(self.keys, nodes)
-        last = places(self.keys, self.hierarchy.digits.ends(levels, nodes), after=True)
+        first = searchsorted_keys(self.keys, nodes)
+        last = searchsorted_keys(
+            self.keys, self.hierarchy.digits.ends(levels, nodes), after=True
+        )
         first, last = self._before(np.stack([first, last]))
         return last - first
 
-    def between(self, keys: Keys) -> Int[np.ndarray, " n"]:
+    def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie from each of some sorted keys up to the next one."""
-        at = np.append(places(self.keys, keys), len(self))
+        at = np.append(searchsorted_keys(self.keys, keys), len(self))
         return np.diff(self._before(at))
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
         """The occupied nodes of a level, in the order of keys, and how many records they hold."""
-        keys = self.hierarchy.digits.lowest(level, self.keys)
+        keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._before(np.append(first, len(self))))
 
     def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """The exact answers, in records."""
-        workload = asked(workload, self.hierarchy)
+        workload = queries_on_hierarchy(workload, self.hierarchy)
         if isinstance(workload, Boxes):
             levels = np.full(len(self), self.hierarchy.digits.depth)
             counts = np.ones(len(self)) if self.counts is None else self.counts
             return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
-        which, lo, hi = spans(workload, self.hierarchy)
-        at, by_lo, by_hi = np.empty((2, len(which)), np.int64), order(lo), order(hi)
-        at[0, by_lo] = places(self.keys, lo[:, by_lo])
-        at[1, by_hi] = places(self.keys, hi[:, by_hi], after=True)
+        which, lo, hi = key_runs(workload, self.hierarchy)
+        at, by_lo, by_hi = (
+            np.empty((2, len(which)), np.int64),
+            argsort_keys(lo),
+            argsort_keys(hi),
+        )
+        at[0, by_lo] = searchsorted_keys(self.keys, lo[:, by_lo])
+        at[1, by_hi] = searchsorted_keys(self.keys, hi[:, by_hi], after=True)
         first, last = self._before(at)
         return np.bincount(which, last - first, len(workload))
 
@@ -221,13 +234,13 @@ class Frontier:
     stop: Int[np.ndarray, " n"]
     empty: Keys
     ends: Int[np.ndarray, " keys"]
-    part: Float[np.ndarray, " n"] | None = None
+    share_left: Float[np.ndarray, " n"] | None = None
 
     @classmethod
     def root(cls, records: Records) -> Frontier:
         """Everything in one node."""
         digits, none = records.hierarchy.digits, np.zeros(1, np.int64)
-        empty = np.empty((digits.words, 0), np.uint64)
+        empty = np.empty((digits.word_count, 0), np.uint64)
         return cls(records, 0, digits.root(), none, none + records.total, empty, records.ends())
 
     @property
@@ -242,10 +255,10 @@ class Frontier:
 
     def where(self, kept: np.ndarray) -> Frontier:
         """Some of the occupied nodes, and none of the empty ones."""
-        part = None if self.part is None else self.part[kept]
+        part = None if self.share_left is None else self.share_left[kept]
         nodes, start, stop = self.nodes[:, kept], self.start[kept], self.stop[kept]
         none = self.empty[:, :0]
-        return replace(self, nodes=nodes, start=start, stop=stop, empty=none, part=part)
+        return replace(self, nodes=nodes, start=start, stop=stop, empty=none, share_left=part)
 
     def children(
         self,
@@ -257,7 +270,7 @@ class Frontier:
         """Every node of it, occupied or empty: (level, keys)."""
         return [(self.level, self.nodes), (self.level, self.empty)]
 
-    def next(
+    def next_level(
         self,
         passed: Bool[np.ndarray, " n"],
         spawning: Int[np.ndarray, " k"],
@@ -293,13 +306,13 @@ class Frontier:
             ],
             axis=1,
         )
-        digits = np.concatenate([siblings(many)[~filled], siblings(fresh)])
+        digits = np.concatenate([child_digits(many)[~filled], child_digits(fresh)])
         empty = tree.digits.child(level, parents, digits)
         nodes = tree.digits.child(level, self.nodes[:, whose], digit)
         open_, bare = tree.children(level + 1, nodes) > 0, tree.children(level + 1, empty) > 0
         last = tree.digits.depth  # what cannot be split is one value
         ended = [(last, nodes[:, ~open_]), (last, empty[:, ~bare])]
-        part = None if self.part is None else self.part[whose][open_]
+        part = None if self.share_left is None else self.share_left[whose][open_]
         front = replace(
             self,
             level=level + 1,
@@ -307,7 +320,7 @@ class Frontier:
             start=start[open_],
             stop=stop[open_],
             empty=empty[:, bare],
-            part=part,
+            share_left=part,
         )
         return front, ended
 

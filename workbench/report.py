@@ -21,7 +21,7 @@ import mistune
 from jinja2 import Environment, StrictUndefined, Template
 from latex2mathml.converter import convert
 
-from workbench import claims, figures, reproduce
+from workbench import claims, figures, reproduction
 
 _LARGEST_SVG = 600_000  # bytes; a larger drawing is shown as PNG
 _ROOM = 10_000_000  # bytes of pictures; what does not fit is linked
@@ -74,10 +74,12 @@ class Entry:
 
 def write(results: str | Path, profile: str) -> Path:
     """Write `<results>/<profile>/report.html` from what lies there; returns its path."""
-    top = figures.folder(results, profile, "report").parent
+    top = figures.figure_folder(results, profile, "report").parent
     entries = collect(top)
     page = render(entries, profile)
-    figures.write(top / "report.html", lambda path: path.write_text(page, encoding="utf-8"))
+    figures.write_atomically(
+        top / "report.html", lambda path: path.write_text(page, encoding="utf-8")
+    )
     return top / "report.html"
 
 
@@ -110,7 +112,7 @@ def render(entries: list[Entry], profile: str) -> str:
 
 
 def _entry(folder: Path) -> Entry:
-    entry, status = Entry(folder.name), reproduce.status(folder)
+    entry, status = Entry(folder.name), reproduction.read_status(folder)
     entry.seconds = status.get("seconds")
     if status.get("state") == "failed":
         entry.failed = " — ".join(filter(None, (status["cell"], status["error"])))

@@ -37,13 +37,13 @@ from scipy.optimize import brentq
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
-from workbench.inference.kernel_pca import Eigenqueries, Posterior, fitting
+from workbench.inference.kernel_pca import Eigenqueries, Posterior, prior_vectors
 from workbench.mechanism import Release, sensitivity
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
-from workbench.workload import Products, Workload, linear, words
-from workbench.workload.inner import inner
+from workbench.workload import Products, Workload, linear_queries, serialise
+from workbench.workload.inner import inner_products
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ class Session:
         self.total, self.budget = found["total"], DP(found["budget"])
         self.domain, self.bound = Domain.from_dict(found["domain"]), Bound(*found["bound"])
         self._nothing = SparseTable.from_keys(self.domain, [], [], self.bound)
-        fitting(self._prior, self.domain)
+        prior_vectors(self._prior, self.domain)
         return found["id"]
 
     @contextmanager
@@ -222,7 +222,7 @@ class Session:
             question = db.execute(row, about).lastrowid
             first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
             places = range(first, first + len(asked))
-            texts, variances = words.told(asked.workload), asked.variances.tolist()
+            texts, variances = serialise.to_text(asked.workload), asked.variances.tolist()
             room = f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))"
             db.executemany(room, zip(places, texts, variances, strict=True))
         self._asked = max(self._asked, question)
@@ -252,7 +252,7 @@ class Session:
         """
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
-        asked = linear(workload, self.domain)
+        asked = linear_queries(workload, self.domain)
         target = min(max(float(error), 1e-99), 1e99) ** 2
         left = _after(self._posterior(alpha), asked)
         if left(_LARGE) <= target * (1 + 1e-9):
@@ -303,7 +303,7 @@ class Session:
             for (question,) in (held := held.fetchall()):
                 if question not in self._parts:
                     texts, *numbers = zip(*db.execute(told, (question,)), strict=True)
-                    asked = words.read(self.domain, texts)
+                    asked = serialise.from_text(self.domain, texts)
                     self._parts[question] = NoisyAnswers(self.domain, asked, *numbers)
         return [self._parts[question] for (question,) in held]
 
@@ -357,12 +357,12 @@ def _after(posterior: Posterior, asked: Any) -> Callable[[float], float]:
     """
     eigen, alpha, s = posterior.eigen, posterior.alpha, posterior.eigen.squares
     told = eigen.ask(asked)
-    rest = inner(asked, asked, eigen.domain, fitting(eigen.prior, eigen.domain))
+    rest = inner_products(asked, asked, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
     if eigen.total is not None:
         rest -= np.outer(told.means, told.means)
     least = 1e-13 * len(rest) * rest.diagonal().max(initial=0)
     rest -= (told.parts / s) @ told.parts.T
-    rest[told.biased == 0], rest[:, told.biased == 0] = 0, 0
+    rest[told.bias_share == 0], rest[:, told.bias_share == 0] = 0, 0
     covariance = (told.parts / (s * (s + alpha**-2.0))) @ told.parts.T
     reached, free = np.eye(len(rest)), np.empty((len(rest), 0))
     if isfinite(alpha):

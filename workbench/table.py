@@ -134,7 +134,7 @@ class SparseTable:
             keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
-        keys, counts = keys.astype(np.int64), whole(counts)
+        keys, counts = keys.astype(np.int64), whole_counts(counts)
         if keys.shape != counts.shape:
             raise ValueError(f"{keys.shape} keys do not fit {counts.shape} counts")
         if len(keys) and (keys[1:] <= keys[:-1]).any():
@@ -255,7 +255,7 @@ class SparseTable:
         return self.domain.frame(self.keys).assign(count=self.counts)
 
 
-def whole(counts: Num[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+def whole_counts(counts: Num[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     """Counts as int64, or a ValueError that names the first that is not a whole number >= 0."""
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":

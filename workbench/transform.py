@@ -26,25 +26,25 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.compiled import njit
-from workbench.domain import LARGEST, Domain
+from workbench.domain import MAX_CELLS, Domain
 from workbench.value import parameter, value
 from workbench.workload import Boxes, Ranges, Workload
 
 _RATIO = 2 ** (1 / 3)  # how much more each finer level gets, split="geometric"
 
 
-class Part(NamedTuple):
+class NodeBlock(NamedTuple):
     """Consecutive nodes with one noise law: one count moves `touched` of them, for `share` of ε."""
 
     size: int
-    touched: int
+    nodes_per_count: int
     share: Fraction
 
 
-class Term(NamedTuple):
+class NodeWeights(NamedTuple):
     """What some pieces of a query need: piece `which[i]` takes `factor[i]` times `nodes[i]`."""
 
-    which: Int[np.ndarray, " k"]
+    pieces: Int[np.ndarray, " k"]
     nodes: Int[np.ndarray, " k"]
     factor: Float[np.ndarray, " k"] | float
 
@@ -53,7 +53,7 @@ class Basis(Protocol):
     """A transform on a domain."""
 
     domain: Domain
-    parts: tuple[Part, ...]
+    noise_blocks: tuple[NodeBlock, ...]
 
     def forward(self, keys, counts) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
         """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
@@ -61,7 +61,7 @@ class Basis(Protocol):
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
         """The pieces that `terms` can answer, and which query each belongs to."""
 
-    def terms(self, pieces: Workload) -> Iterator[Term]:
+    def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
         """Every node that a piece needs, once a piece; a term names a piece at most once."""
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
@@ -75,9 +75,9 @@ class Cells:
     domain: Domain
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
         """All cells in one."""
-        return (Part(self.domain.size, 1, Fraction(1)),)
+        return (NodeBlock(self.domain.size, 1, Fraction(1)),)
 
     def forward(self, keys, counts):
         """The counts themselves."""
@@ -116,16 +116,16 @@ class Haar:
         return HaarBasis(domain)
 
 
-BY_NAME = {cls.__name__: cls for cls in (Dyadic, Haar)}
-ALL = (Dyadic(), Haar(), Dyadic(2), Dyadic(split="geometric"), Dyadic(2, "geometric"))
+TRANSFORMS_BY_NAME = {cls.__name__: cls for cls in (Dyadic, Haar)}
+TRANSFORMS = (Dyadic(), Haar(), Dyadic(2), Dyadic(split="geometric"), Dyadic(2, "geometric"))
 
 
-def basis(transform: Dyadic | Haar | None, domain: Domain) -> Basis:
+def basis_of(transform: Dyadic | Haar | None, domain: Domain) -> Basis:
     """The transform on the domain, or its cells where there is none."""
     return Cells(domain) if transform is None else transform.on(domain)
 
 
-def shape(leaves: int, branching: int) -> list[int]:
+def level_sizes(leaves: int, branching: int) -> list[int]:
     """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
 
     A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
@@ -145,7 +145,7 @@ class Axis:
 
     def __init__(self, m: int):
         self.m, self.height = m, (m - 1).bit_length()
-        self.nodes = shape(m, 2)
+        self.nodes = level_sizes(m, 2)
 
     def cover(self, lo, hi, last: bool) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
         """The minimal cover of ranges, leaves first: (depth, node of each range or −1).
@@ -171,10 +171,10 @@ class DyadicBasis:
     domain: Domain
 
     def __post_init__(self):
-        if self.size > LARGEST:
+        if self.size > MAX_CELLS:
             raise ValueError(
                 f"a domain of {self.domain.size} cells has {self.size} dyadic nodes: need at most "
-                f"{LARGEST}"
+                f"{MAX_CELLS}"
             )
 
     @cached_property
@@ -204,14 +204,14 @@ class DyadicBasis:
         return self.starts[-1]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
         """All nodes in one, or a part a level."""
         if self.transform.split == "uniform" or len(self.levels) == 1:
-            return (Part(self.size, len(self.levels), Fraction(1)),)
+            return (NodeBlock(self.size, len(self.levels), Fraction(1)),)
         weights = [Fraction(_RATIO ** sum(level)) for level in self.levels]
         sizes = np.diff(np.array(self.starts, object))
         return tuple(
-            Part(int(n), 1, w / sum(weights)) for n, w in zip(sizes, weights, strict=True)
+            NodeBlock(int(n), 1, w / sum(weights)) for n, w in zip(sizes, weights, strict=True)
         )
 
     def forward(self, keys, counts):
@@ -275,7 +275,7 @@ class DyadicBasis:
                 for depth, node in axis.cover(lo, hi, last):
                     if not (some := np.flatnonzero(node >= 0)).size:
                         continue
-                    yield Term(order[some], node[some] + self.starts[depth], 1.0)
+                    yield NodeWeights(order[some], node[some] + self.starts[depth], 1.0)
             return
         covers = [
             [
@@ -290,7 +290,7 @@ class DyadicBasis:
             if not (some := np.flatnonzero((row >= 0) & (column >= 0))).size:
                 continue
             node = row[some] * self.axes[1].nodes[b] + column[some]
-            yield Term(some, node + self.starts[self.levels.index((a, b))], 1.0)
+            yield NodeWeights(some, node + self.starts[self.levels.index((a, b))], 1.0)
 
     def parents(self, nodes) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
         """For each level, which of the (sorted) nodes lie in it, and their parents, one an axis."""
@@ -346,9 +346,9 @@ class HaarBasis:
         return list(accumulate((n // 2 for n in self.axis.nodes[1:]), initial=1))
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
         """All coefficients in one: a count moves the total, and a difference at each level."""
-        return (Part(self.domain.size, self.axis.height + 1, Fraction(1)),)
+        return (NodeBlock(self.domain.size, self.axis.height + 1, Fraction(1)),)
 
     def forward(self, keys, counts):
         """The total and the differences of sparse counts."""
@@ -406,9 +406,9 @@ class HaarBasis:
             for node, factor in ((b, right - both * left), (a, -left * ~both)):
                 some = np.flatnonzero(factor)
                 some = some[np.argsort(node[some])]
-                yield Term(some, node[some] + self.starts[depth], factor[some])
+                yield NodeWeights(some, node[some] + self.starts[depth], factor[some])
         share = [np.where(x < self.domain.size, g, 1.0) for x, g in ends]
-        yield Term(np.arange(len(lo)), np.zeros(len(lo), np.int64), share[1] - share[0])
+        yield NodeWeights(np.arange(len(lo)), np.zeros(len(lo), np.int64), share[1] - share[0])
 
     def places(self, nodes):
         """Level 0 for the total, 1 for the root's difference, and on; first and last + 1 cell."""

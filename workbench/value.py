@@ -30,7 +30,7 @@ def parameter(
     return field(default=default, metadata=about | {"choices": choices, "check": check})
 
 
-def some_of(names: Collection[str]) -> Callable[[Any], str | None]:
+def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
     """A check for `parameter`: a tuple of at least one of `names`, each at most once."""
 
     def wrong(chosen: Any) -> str | None:

@@ -15,7 +15,7 @@ from workbench.domain import Domain
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 
 
-def turns(*ways: Callable, repeat: int, cold: Collection = ()) -> list[list[float]]:
+def seconds_in_turns(*ways: Callable, repeat: int, cold: Collection = ()) -> list[list[float]]:
     """Processor seconds of each way, `repeat` times; they take turns.
 
     Right before each timed run the way runs once without being timed, so that nothing is compiled
@@ -33,12 +33,12 @@ def turns(*ways: Callable, repeat: int, cold: Collection = ()) -> list[list[floa
     return spent
 
 
-def medians(*ways: Callable, repeat: int, cold: Collection = ()) -> list[float]:
+def median_seconds(*ways: Callable, repeat: int, cold: Collection = ()) -> list[float]:
     """Median processor seconds of each way, out of `turns`."""
-    return [median(own) for own in turns(*ways, repeat=repeat, cold=cold)]
+    return [median(own) for own in seconds_in_turns(*ways, repeat=repeat, cold=cold)]
 
 
-def sparse(n: int, m: int, mean: int = 100) -> SparseTable:
+def sparse_table(n: int, m: int, mean: int = 100) -> SparseTable:
     """A table of about n non-empty cells among m, values around `mean`, and always the same."""
     rng = np.random.default_rng(0)
     keys = np.sort(rng.integers(0, m, n))
@@ -47,7 +47,7 @@ def sparse(n: int, m: int, mean: int = 100) -> SparseTable:
     return SparseTable(Domain(("cell",), (m,)), keys, counts, Bound(), truth_public=True)
 
 
-def seconds(x: float) -> str:
+def format_seconds(x: float) -> str:
     """A time in words."""
     for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
         if x >= size:
@@ -55,17 +55,17 @@ def seconds(x: float) -> str:
     return f"{x * 1e9:.3g} ns"
 
 
-def power(x: float) -> str:
+def power_of_ten(x: float) -> str:
     """10⁷ for 1e7: powers of ten in words."""
     return "10" + str(round(np.log10(x))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def table(rows: list[dict]) -> pd.DataFrame:
+def to_frame(rows: list[dict]) -> pd.DataFrame:
     """The rows as `workbench bench` shows them; what is not said is empty."""
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def show(main: Callable[[], pd.DataFrame]) -> None:
+def print_results(main: Callable[[], pd.DataFrame]) -> None:
     """Print the machine and the table: a benchmark run by itself."""
     from workbench.cli.bench import machine
 

@@ -28,7 +28,7 @@ def main():
     """Processor time and memory."""
     rows, four, twelve, twenty = [], Quadtree(4, 12), Prefixes(depth=12), Prefixes(depth=20)
     places = points(N)
-    each, peer = timing.medians(
+    each, peer = timing.median_seconds(
         partial(released, four, places), partial(by_level, four, places), repeat=3
     )
     slow = literal(four, places[:: N // 10**4])
@@ -39,7 +39,7 @@ def main():
              memory("4-D points, depth 12", four, places)]  # fmt: skip
     del places
     short = strings(N, 12)
-    each, peer = timing.medians(
+    each, peer = timing.median_seconds(
         partial(released, twelve, short), partial(np.sort, short), repeat=3
     )
     rows += [time("strings of up to 12", each, f"≤ {NANOSECONDS} ns", each <= NANOSECONDS * N / 1e9,
@@ -48,16 +48,18 @@ def main():
     del short
     long = strings(N, 20)
     keys = twenty.encode(long)[0]
-    each, peer = timing.medians(partial(released, twenty, long), partial(pairs, keys), repeat=3)
+    each, peer = timing.median_seconds(
+        partial(released, twenty, long), partial(pairs, keys), repeat=3
+    )
     rows += [time("strings of up to 20", each, f"≤ {TIMES}× the sort", each <= TIMES * peer,
                   f"np.lexsort of two-word keys {peer / N * 1e9:.3g} ns", peer / each)]  # fmt: skip
     del keys
-    return timing.table([*rows, memory("strings of up to 20", twenty, long)])
+    return timing.to_frame([*rows, memory("strings of up to 20", twenty, long)])
 
 
 def released(tree, values):
     """What is measured: encoding, sorting, the structure, the counts."""
-    return HISTOGRAM(Records.of(tree, values, Bound()))
+    return HISTOGRAM(Records.from_values(tree, values, Bound()))
 
 
 def points(n: int) -> np.ndarray:
@@ -86,7 +88,7 @@ def by_level(tree, values) -> None:
 def literal(tree, values) -> float:
     """Seconds a record of the recursion as printed, without the noise."""
     keys = tree.encode(values)[0][0].tolist()
-    (spent,) = timing.medians(partial(_recursion, keys, 16, tree.depth), repeat=1)
+    (spent,) = timing.median_seconds(partial(_recursion, keys, 16, tree.depth), repeat=1)
     return spent / len(keys)
 
 
@@ -127,4 +129,4 @@ def memory(what: str, tree, values) -> dict:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -16,7 +16,7 @@ LIMIT = 1.0
 
 def main():
     """Processor time of `release.answer`; random subsets are drawn anew each time."""
-    release = HighPassFilter(DP(0.1), size=N)(timing.sparse(N, M, mean=10_000))
+    release = HighPassFilter(DP(0.1), size=N)(timing.sparse_table(N, M, mean=10_000))
     rng, seeds = np.random.default_rng(0), count()
     ranges = Ranges(*np.sort(rng.integers(0, M, (2, QUERIES)), axis=0))
     members = np.sort(rng.integers(0, M, (QUERIES, 10)), axis=1)
@@ -31,18 +31,18 @@ def main():
     }
     rows = []
     for what, ask in asked.items():
-        (spent,) = timing.medians(ask, repeat=5)
+        (spent,) = timing.median_seconds(ask, repeat=5)
         judged = what == "ranges"
         rows.append(
             {
                 "what": f"10⁵ {what}, from {len(release.estimate) / 1e6:.3g}·10⁶ cells",
-                "ours": timing.seconds(spent),
+                "ours": timing.format_seconds(spent),
                 "limit": f"≤ {LIMIT:g} s" if judged else "",
                 "met": spent <= LIMIT if judged else None,
             }
         )
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -31,12 +31,12 @@ def main():
     exact = NoisyAnswers(table.domain, PAIRS, truth, 1e-6)
     ours = partial(MaximumEntropy(total=total, **EXACT), exact)
     printed = partial(MaximumEntropyAsPrinted(1.0, total), exact)
-    spent, theirs = timing.medians(ours, printed, repeat=3, cold=(printed,))
+    spent, theirs = timing.median_seconds(ours, printed, repeat=3, cold=(printed,))
     off, far = error(ours().answer(PAIRS)), error(printed().answer(PAIRS))
     rows = [
         {
             "what": f"fit to {len(truth):,} exact cells of 36 pair tables",
-            "ours": timing.seconds(spent),
+            "ours": timing.format_seconds(spent),
             "peer": f"as printed {timing.seconds(theirs)}",
             "ratio": theirs / spent,
             "limit": f"≤ {SECONDS} s",
@@ -75,7 +75,7 @@ def main():
                 "met": response > synthetic,
             }
         )
-    return timing.table([*rows, mbi()])
+    return timing.to_frame([*rows, mbi()])
 
 
 def variation(domain: Domain, truth, total: float, found) -> float:
@@ -95,4 +95,4 @@ def mbi() -> dict:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -29,7 +29,7 @@ def main():
 
         def update(row=row):
             row[:] = 0
-            hashes.add(keys, counts, words, row)
+            hashes.add_counts(keys, counts, words, row)
 
         def numpys_update(width=width):
             return np.bincount(keys % width, weights, width)
@@ -47,7 +47,7 @@ def main():
             ("update", update, numpys_update),
             ("query", query, numpys_query),
         ):
-            spent = timing.medians(ours, peer, repeat=5)
+            spent = timing.median_seconds(ours, peer, repeat=5)
             rows.append(
                 {
                     "what": f"sketch {what}, {timing.power(N)} keys, {timing.power(width)} buckets",
@@ -58,8 +58,8 @@ def main():
                     "met": ratio >= LEAST,
                 }
             )
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -16,7 +16,7 @@ from statistics import median
 
 from experiments.benchmarks import _timing as timing
 from workbench import plots, widgets
-from workbench.reproduce import root
+from workbench.reproduction import project_folder
 
 PAINT, DRAG = 1.0, 0.15  # seconds
 OPEN = """
@@ -57,7 +57,7 @@ async (root) => {
 
 def main():
     """Five panels at their default size, and the redrawing of a figure by matplotlib beside them."""
-    rows, redraw = [], timing.seconds(matplotlib_redraw())
+    rows, redraw = [], timing.format_seconds(matplotlib_redraw())
     for name in widgets.ALL:
         code = OPEN.format(name=name)
         opened = [json.loads(_told(code)) for _ in range(3)]
@@ -66,7 +66,7 @@ def main():
         rows += [_row(f"{name}: a drag of ε, drawn and told", spent, DRAG) | {"peer": redraw}]
     for name, spent in in_a_browser().items():
         rows.append(_row(f"{name}: a drag of ε, seen in a browser", spent, DRAG))
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
 def _told(code: str) -> str:
@@ -77,7 +77,7 @@ def _told(code: str) -> str:
 
 def _row(what: str, spent: list[float], most: float) -> dict:
     own = median(spent)
-    told = timing.seconds(own)
+    told = timing.format_seconds(own)
     told += f", at most {timing.seconds(max(spent))}" * (len(spent) > 1)
     limit = f"≤ {timing.seconds(most)}"
     return dict(what=what, ours=told, peer="", ratio=own / most, limit=limit, met=own <= most)
@@ -94,7 +94,7 @@ def matplotlib_redraw() -> float:
         fig.savefig(BytesIO(), format="png", dpi=100)
         plots.close(fig)
 
-    return timing.medians(redraw, repeat=5)[0]
+    return timing.median_seconds(redraw, repeat=5)[0]
 
 
 def in_a_browser() -> dict[str, list[float]]:
@@ -108,7 +108,7 @@ def in_a_browser() -> dict[str, list[float]]:
         return {}
     server = subprocess.Popen(
         [Path(sys.executable).with_name("workbench"), "explore", "--no-browser"]
-        + ["--notebooks", str(root() / "notebooks")],
+        + ["--notebooks", str(project_folder() / "notebooks")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

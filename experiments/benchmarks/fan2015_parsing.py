@@ -14,10 +14,10 @@ from workbench.datasets.netflix_prize import (
     CUSTOMERS,
     FIRST,
     LAST,
-    calendar,
-    columns,
-    marks,
-    texts,
+    customer_bits,
+    date_tables,
+    empty_columns,
+    text_pieces,
 )
 
 RATINGS, FILMS, POLARS = 10**7, 1770, 1
@@ -29,12 +29,12 @@ def main():
         path = write(Path(folder) / "combined_data_1.txt")
         check(path)
         peers = {"polars": partial(polars, path), "pandas": partial(pandas, path)}
-        ours, fast, slow = timing.medians(
+        ours, fast, slow = timing.median_seconds(
             partial(parse, path), *peers.values(), repeat=3, cold=(peers["pandas"],)
         )
     what = f"{timing.power(RATINGS)} ratings: customer, film, day of the week"
     told = f"{timing.seconds(ours)}, {ours / RATINGS * 1e9:.3g} ns a rating"
-    return timing.table(
+    return timing.to_frame(
         [
             {
                 "what": what + ", every field checked",
@@ -72,9 +72,9 @@ def write(path: Path) -> Path:
 
 def parse(path: Path) -> list:
     """Ours, as `NetflixPrize.load` does it before the records go to their users."""
-    days, seen, scratch, out, film = calendar(), marks(), columns(), [], -1
-    for _, text, size in texts(path):
-        n, film, bad, _ = kernels.ratings(
+    days, seen, scratch, out, film = date_tables(), customer_bits(), empty_columns(), [], -1
+    for _, text, size in text_pieces(path):
+        n, film, bad, _ = kernels.parse_ratings(
             text, size, film, FILMS, *days, CUSTOMERS, seen, *scratch
         )
         if bad >= 0:
@@ -131,4 +131,4 @@ def check(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

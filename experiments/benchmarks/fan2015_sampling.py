@@ -41,7 +41,7 @@ def main():
         ("HPA", HPA(DP(1.0), L, D), (polars_picked, pandas_picked), (3, None)),
     ):
         peers = [partial(f, frame if "pandas" in f.__name__ else table) for f in theirs]
-        own, *spent = timing.medians(partial(ours, data), *peers, repeat=3, cold=peers)
+        own, *spent = timing.median_seconds(partial(ours, data), *peers, repeat=3, cold=peers)
         for peer, time, limit in zip(theirs, spent, least, strict=True):
             rows.append(
                 {
@@ -52,7 +52,7 @@ def main():
                 }
                 | ({"limit": f"≥ {limit}×", "met": time / own >= limit} if limit else {})
             )
-    return timing.table([*rows, *full_size()])
+    return timing.to_frame([*rows, *full_size()])
 
 
 def full_size() -> list[dict]:
@@ -168,4 +168,4 @@ def _noisy(counts):
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -23,14 +23,14 @@ def main():
     """Processor time and memory."""
     rows = []
     for n, m, repeat in SIZES:
-        data = timing.sparse(n, m)
+        data = timing.sparse_table(n, m)
         for epsilon in (0.1, 1.0):
             where = f"n = {timing.power(n)}, m = {timing.power(m)}, ε = {epsilon:g}"
             ways = HighPassFilter(DP(epsilon), size=n), PrioritySampling(DP(epsilon), size=n)
             cells = len(data) + len(ways[0](data).estimate)
             calls = [partial(way, data) for way in ways]
-            filtered, sampled = timing.medians(*calls, repeat=repeat)
-            each, extra = filtered / cells * 1e9, memory(ways[0], data) / cells
+            filtered, sampled = timing.median_seconds(*calls, repeat=repeat)
+            each, extra = filtered / cells * 1e9, extra_bytes(ways[0], data) / cells
             rows += [
                 {
                     "what": f"filter, {where}: time a cell",
@@ -46,17 +46,17 @@ def main():
                 },
                 {
                     "what": f"priority sampling beside the filter, {where}",
-                    "ours": timing.seconds(sampled),
+                    "ours": timing.format_seconds(sampled),
                     "peer": f"filter {timing.seconds(filtered)}",
                     "ratio": sampled / filtered,
                     "limit": f"≤ {TIMES}×",
                     "met": sampled / filtered <= TIMES,
                 },
             ]
-    return timing.table([*rows, domains()])
+    return timing.to_frame([*rows, domains()])
 
 
-def memory(mechanism, data) -> int:
+def extra_bytes(mechanism, data) -> int:
     """Bytes that a call holds at its peak beyond its input and its output."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -73,10 +73,10 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
     theta = HighPassFilter(DP(epsilon), size=n).cut(Domain(("x",), (small,)), 1.0)
     calls = []
     for m, cut in ((large, theta + raised), (small, theta)):
-        data = timing.sparse(n, m, mean=10_000)
+        data = timing.sparse_table(n, m, mean=10_000)
         calls.append(partial(HighPassFilter(DP(epsilon), cut), data))
     cells = [n + len(call().estimate) for call in calls]
-    spent = timing.medians(*calls, repeat=15)
+    spent = timing.median_seconds(*calls, repeat=15)
     ours, peer = (1e9 * s / c for s, c in zip(spent, cells, strict=True))
     return {
         "what": f"filter, n = {timing.power(n)}, as many released: time a cell at m = {large:.2g}",
@@ -89,4 +89,4 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

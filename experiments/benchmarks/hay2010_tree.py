@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsmr
 
 from experiments.benchmarks import _timing as timing
-from workbench.inference import tree
-from workbench.transform import shape
+from workbench.inference import tree_least_squares
+from workbench.transform import level_sizes
 
 COPIES, MEMORY, OPENDP = 8, 3, 100
 
@@ -19,7 +19,7 @@ COPIES, MEMORY, OPENDP = 8, 3, 100
 def main():
     """Processor time and memory."""
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
-    ours, copy = timing.medians(partial(tree, noisy), noisy.copy, repeat=5)
+    ours, copy = timing.median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
     extra = memory(noisy) / noisy.nbytes
     rows = [
         {
@@ -40,22 +40,24 @@ def main():
     noisy = noisy[: 2**21 - 1]
     matrix = design(2**20)
     solve = partial(lsmr, matrix, noisy, atol=1e-10, btol=1e-10)
-    ours, peer = timing.medians(partial(tree, noisy), solve, repeat=3, cold=(solve,))
+    ours, peer = timing.median_seconds(
+        partial(tree_least_squares, noisy), solve, repeat=3, cold=(solve,)
+    )
     rows.append(
         {
             "what": "consistency over 2²⁰ leaves",
-            "ours": timing.seconds(ours),
+            "ours": timing.format_seconds(ours),
             "peer": f"scipy lsmr {timing.seconds(peer)}",
             "ratio": peer / ours,
         }
     )
-    return timing.table([*rows, *opendp(noisy[: 2**17 - 1])])
+    return timing.to_frame([*rows, *opendp(noisy[: 2**17 - 1])])
 
 
 def memory(noisy) -> int:
     """Bytes at the peak beyond the input."""
     tracemalloc.start()
-    tree(noisy)
+    tree_least_squares(noisy)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
@@ -63,8 +65,8 @@ def memory(noisy) -> int:
 
 def design(n: int) -> csr_array:
     """Which leaves each node of a binary tree sums."""
-    blocks = [np.repeat(np.arange(size), n // size) for size in shape(n, 2)]
-    starts = np.cumsum([0, *shape(n, 2)[:-1]])
+    blocks = [np.repeat(np.arange(size), n // size) for size in level_sizes(n, 2)]
+    starts = np.cumsum([0, *level_sizes(n, 2)[:-1]])
     rows = np.concatenate([start + block for start, block in zip(starts, blocks, strict=True)])
     columns = np.tile(np.arange(n), len(blocks))
     return csr_array((np.ones(len(rows)), (rows, columns)))
@@ -82,13 +84,15 @@ def opendp(noisy) -> list[dict]:
     theirs = make_consistent_b_ary_tree(2)  # of 32-bit integers, in float64
     noisy = np.rint(100 * noisy)
     listed = noisy.astype(int).tolist()
-    np.testing.assert_allclose(theirs(listed), tree(noisy)[-leaves:], atol=1e-6)
+    np.testing.assert_allclose(theirs(listed), tree_least_squares(noisy)[-leaves:], atol=1e-6)
     call = partial(theirs, listed)
-    ours, peer = timing.medians(partial(tree, noisy), call, repeat=3, cold=(call,))
+    ours, peer = timing.median_seconds(
+        partial(tree_least_squares, noisy), call, repeat=3, cold=(call,)
+    )
     return [
         {
             "what": "consistency over 2¹⁶ leaves",
-            "ours": timing.seconds(ours),
+            "ours": timing.format_seconds(ours),
             "peer": f"OpenDP {timing.seconds(peer)}",
             "ratio": peer / ours,
             "limit": f"≥ {OPENDP}×",
@@ -98,4 +102,4 @@ def opendp(noisy) -> list[dict]:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

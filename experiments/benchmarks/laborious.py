@@ -13,7 +13,7 @@ from math import exp, log
 import numpy as np
 
 from experiments.benchmarks import _timing as timing
-from experiments.benchmarks.noise import usual
+from experiments.benchmarks.noise import numpy_geometric
 from workbench import DP, noise
 from workbench.mechanisms import HighPassFilter
 from workbench.noise import bits, laws
@@ -33,20 +33,22 @@ def main():
         for density in DENSITIES:
             if (n := round(density * m)) > MOST:
                 continue
-            data, mechanism = timing.sparse(n, m), HighPassFilter(DP(EPSILON), size=n)
+            data, mechanism = timing.sparse_table(n, m), HighPassFilter(DP(EPSILON), size=n)
             theta = mechanism.cut(data.domain, 1.0)
             ways = (
                 partial(mechanism, data),
                 partial(dense, data, theta),
                 partial(chunked, data, theta),
             )
-            spent = timing.medians(*ways, repeat=repeat, cold=ways[1:] if m > MOST else ())
+            spent = timing.median_seconds(
+                *ways, repeat=repeat, cold=ways[1:] if m > MOST else ()
+            )
             ratios[density] = spent[2] / spent[0]
             for name, peer in zip(("usual", "fast"), spent[1:], strict=True):
                 rows.append(
                     {
                         "what": f"filter, m = {timing.power(m)}, density {density:g}",
-                        "ours": timing.seconds(spent[0]),
+                        "ours": timing.format_seconds(spent[0]),
                         "peer": f"{name} {timing.seconds(peer)}",
                         "ratio": peer / spent[0],
                     }
@@ -57,19 +59,19 @@ def main():
                 "ours": even(ratios),
             }
         )
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
 def dense(data, theta: float):
     """Keys and noisy values, as a first reading of the paper has it."""
-    noisy = usual(data.dense(), EPSILON)
+    noisy = numpy_geometric(data.dense(), EPSILON)
     keys = np.flatnonzero(np.abs(noisy) >= theta)
     return keys, noisy[keys]
 
 
 def chunked(data, theta: float):
     """The same from our exact sampler, a chunk of cells at a time, in the fastest way that we know."""
-    law, words = laws.two_sided(noise.decay(1, EPSILON)), bits.words(None)
+    law, words = laws.two_sided(noise.decay(1, EPSILON)), bits.word_source(None)
     m, kept, chunk = data.domain.size, [], np.empty(CHUNK, np.int64)
     starts = range(0, m, CHUNK)
     ends = np.searchsorted(data.keys, [*starts, m])
@@ -93,4 +95,4 @@ def even(ratios: dict[float, float]) -> str:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

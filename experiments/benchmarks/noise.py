@@ -27,9 +27,9 @@ def main():
             return noise.geometric(values, l1=1, epsilon=epsilon)
 
         def numpys(epsilon=epsilon):
-            return usual(values, epsilon)
+            return numpy_geometric(values, epsilon)
 
-        spent = timing.medians(ours, numpys, repeat=15)
+        spent = timing.median_seconds(ours, numpys, repeat=15)
         rows.append(_row(epsilon, "numpy", spent, 6 * judged))
         if judged:
             exact = opendp(epsilon)
@@ -41,12 +41,12 @@ def main():
                 return exact(values)
 
             exact(values[:1000])
-            spent = timing.medians(ours, opendps, repeat=3, cold=[opendps])
+            spent = timing.median_seconds(ours, opendps, repeat=3, cold=[opendps])
             rows.append(_row(epsilon, "OpenDP", spent, 500))
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
-def usual(values: np.ndarray, epsilon: float) -> np.ndarray:
+def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:
     """Two-sided geometric noise the usual way: the difference of two of numpy's geometric vectors."""
     rng, p = np.random.default_rng(), 1 - exp(-epsilon)
     return values + (rng.geometric(p, values.shape) - rng.geometric(p, values.shape))
@@ -76,4 +76,4 @@ def _row(epsilon: float, peer: str, spent: list[float], least: float) -> dict:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from experiments.benchmarks import _timing as timing
-from workbench.reproduce import find, root, status
+from workbench.reproduction import find_notebooks, project_folder, read_status
 
 LIMIT, CORES = 240, 2
 
 
 def main():
     """Seconds of every notebook that ran to its end, and all of them on two cores."""
-    quick = root() / "experiments" / "results" / "quick"
-    notebooks = find(root() / "notebooks")
-    told = {stem: status(quick / stem) for stem in notebooks}
+    quick = project_folder() / "experiments" / "results" / "quick"
+    notebooks = find_notebooks(project_folder() / "notebooks")
+    told = {stem: read_status(quick / stem) for stem in notebooks}
     done = {stem: s["seconds"] for stem, s in told.items() if s.get("state") == "done"}
-    rows = [{"what": stem, "ours": timing.seconds(done[stem])} for stem in done]
+    rows = [{"what": stem, "ours": timing.format_seconds(done[stem])} for stem in done]
     missing = ", ".join(stem for stem in notebooks if stem not in done)
     if not notebooks or missing:
         missing = f"no record of {missing or 'any notebook'}: run `workbench reproduce` first"
-        return timing.table([*rows, {"what": "all", "ours": missing, "limit": f"≤ {LIMIT} s"}])
+        return timing.to_frame(
+            [*rows, {"what": "all", "ours": missing, "limit": f"≤ {LIMIT} s"}]
+        )
     whole = together(notebooks, done)
     rows.append(
         {
             "what": f"all, on {CORES} cores",
-            "ours": timing.seconds(whole),
+            "ours": timing.format_seconds(whole),
             "limit": f"≤ {LIMIT} s",
             "met": whole <= LIMIT,
         }
     )
-    return timing.table(rows)
+    return timing.to_frame(rows)
 
 
 def together(notebooks: dict, seconds: dict[str, float]) -> float:
@@ -43,4 +45,4 @@ def together(notebooks: dict, seconds: dict[str, float]) -> float:
 
 
 if __name__ == "__main__":
-    timing.show(main)
+    timing.print_results(main)

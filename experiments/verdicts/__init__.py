@@ -35,5 +35,7 @@ def write(paper: str, results: Path | str = RESULTS, into: Path | None = None) -
     """Write `<paper>.csv`, beside this file unless told otherwise; returns its path."""
     path = (into or Path(__file__).parent) / f"{paper}.csv"
     told = collect(paper, results)
-    figures.write(path, lambda draft: told.to_csv(draft, index=False, lineterminator="\n"))
+    figures.write_atomically(
+        path, lambda draft: told.to_csv(draft, index=False, lineterminator="\n")
+    )
     return path

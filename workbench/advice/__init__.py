@@ -16,24 +16,24 @@ import numpy as np
 
 from workbench import noise
 from workbench.advice.errors import (
-    ALIKE,
-    Cover,
-    Declared,
-    Law,
-    Nodes,
-    Off,
-    best_cut,
+    NEGLIGIBLE,
+    CountModel,
+    NodeCounts,
+    NodeCover,
+    QueryError,
+    ReleaseRule,
+    best_theta,
+    expected_released,
+    haar_query_error,
+    mean_log_error,
     node_cover,
-    offs,
-    priority_law,
-    released,
-    score,
-    sketch_off,
-    wavelet_off,
+    query_errors,
+    sketch_query_error,
+    with_priority_threshold,
 )
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.mechanism import looks
+from workbench.mechanism import noise_blocks
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,
@@ -42,7 +42,7 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.mechanisms.geometric_histogram import BYTES
+from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
@@ -67,7 +67,7 @@ class Option:
     tau: float
     cells: float
     kept: float
-    off: tuple[Off, ...]
+    query_errors: tuple[QueryError, ...]
     fits: bool
 
     @property
@@ -93,11 +93,11 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
         if model and model.density and not getattr(mechanism, "transform", None):
             counts, weights = model.counts()
             kept = float(weights @ law.moments(counts).chance)
-        fits = cells <= min(_SPARE * size, noise.MOST)
+        fits = cells <= min(_SPARE * size, noise.MAX_RELEASED_CELLS)
         if isinstance(mechanism, CountSketch):  # an answer visits each cell
-            fits &= max(queries) <= hashes.MOST // 16
+            fits &= max(queries) <= hashes.MAX_LOOKUPS // 16
         elif isinstance(mechanism, GeometricHistogram):
-            fits &= cells * BYTES <= mechanism.memory
+            fits &= cells * BYTES_PER_CELL <= mechanism.memory
         elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
             off = tuple(x._replace(worst=inf) for x in off)
         options.append(Option(summary, mechanism, law.theta, law.tau, cells, kept, off, fits))
@@ -105,36 +105,42 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
     for transform in (None,) if quick else (None, Dyadic()):
         full, more = GeometricHistogram(pure, transform=transform), dict(transform=transform)
         try:
-            (block,) = looks(full, domain, bound.l1)
-            law = Law(float(noise.decay(block.l1, block.epsilon)))
+            (block,) = noise_blocks(full, domain, bound.l1)
+            law = ReleaseRule(float(noise.decay(block.l1, block.epsilon)))
         except ValueError as e:
             notes.append(f"Nothing is said of dyadic sums: {e}.")
             continue
         nodes, covers = _reached(domain, transform, model, queries)
 
         def take(summary, mechanism, law, cells=None, nodes=nodes, covers=covers):
-            cells = released(law, nodes) if cells is None else cells
-            add(summary, mechanism, law, cells, offs(law, nodes, covers))
+            cells = expected_released(law, nodes) if cells is None else cells
+            add(summary, mechanism, law, cells, query_errors(law, nodes, covers))
 
         take("full table", full, law, block.size)
         if transform:
             haar = GeometricHistogram(pure, transform=Haar())
-            add("full table", haar, law, m, tuple(wavelet_off(law, domain, q) for q in queries))
+            add(
+                "full table",
+                haar,
+                law,
+                m,
+                tuple(haar_query_error(law, domain, q) for q in queries),
+            )
         made = HighPassFilter(pure, size=size, **more)
         take("filter", made, replace(law, theta=float(made.cut(domain, bound.l1))))
         made = ThresholdSampling(pure, size=size, **more)
         tau = max(made.threshold(domain, bound.l1), 1.0)
         take("threshold sampling", made, replace(law, tau=tau))
         made = PrioritySampling(pure, size=size, **more)
-        take("priority sampling", made, priority_law(law, nodes, size))
+        take("priority sampling", made, with_priority_threshold(law, nodes, size))
         if model and not quick:
             most = HighPassFilter(pure, size=1, **more).cut(domain, bound.l1)
-            theta = best_cut(law, nodes, covers, size, most)
+            theta = best_theta(law, nodes, covers, size, most)
             made = PrioritySampling(pure, size=size, theta=theta, **more)
-            sampled = priority_law(replace(law, theta=float(theta)), nodes, size)
+            sampled = with_priority_threshold(replace(law, theta=float(theta)), nodes, size)
             take("filter-priority", made, sampled)
         if not transform:
-            off = tuple(sketch_off(q, law, size, m, model) for q in queries)
+            off = tuple(sketch_query_error(q, law, size, m, model) for q in queries)
             add("count sketch", CountSketch(pure, width=size), law, size, off)
             if budget.delta:
                 made = StabilityHistogram(budget)
@@ -148,11 +154,11 @@ def _options(domain: Domain, budget: DP, size: int, bound: Bound, model, queries
     return tuple(options), tuple(notes)
 
 
-def expected(
+def predict_errors(
     mechanism: Any,
     domain: Domain,
     bound: Bound,
-    model: Declared,
+    model: CountModel,
     queries: Sequence[int],
 ) -> Option:
     """What to expect of one mechanism at its own parameters, on a table that `model` describes.
@@ -168,11 +174,11 @@ def expected(
     queries, l1, m = tuple(queries), bound.l1, domain.size
     block = noise.Block(m, l1, mechanism.budget.epsilon)
     if kind not in (CountSketch, StabilityHistogram):
-        (block,) = looks(mechanism, domain, l1)
-    law = Law(float(noise.decay(block.l1, block.epsilon)))
+        (block,) = noise_blocks(mechanism, domain, l1)
+    law = ReleaseRule(float(noise.decay(block.l1, block.epsilon)))
     nodes, covers = _reached(domain, transform, model, queries)
     if kind is CountSketch:
-        off = tuple(sketch_off(q, law, mechanism.width, m, model) for q in queries)
+        off = tuple(sketch_query_error(q, law, mechanism.width, m, model) for q in queries)
         return Option("", mechanism, 0, 0, mechanism.width, nan, off, True)
     if kind is HighPassFilter:
         cut = float(mechanism.cut(domain, l1))
@@ -182,24 +188,26 @@ def expected(
         law = replace(law, theta=float(mechanism.theta), tau=tau, sides=mechanism.sides)
     elif kind is PrioritySampling:
         law = replace(law, theta=float(mechanism.theta), sides=mechanism.sides)
-        law = priority_law(law, nodes, mechanism.size)
+        law = with_priority_threshold(law, nodes, mechanism.size)
     elif kind is StabilityHistogram:
         cut = float(mechanism.threshold(bound))
         law = replace(law, theta=cut, sides=1, silent=True)
-    cells = float(block.size) if kind is GeometricHistogram else released(law, nodes)
-    off = offs(law, nodes, covers)
+    cells = float(block.size) if kind is GeometricHistogram else expected_released(law, nodes)
+    off = query_errors(law, nodes, covers)
     return Option("", mechanism, law.theta, law.tau, cells, nan, off, True)
 
 
-def _reached(domain: Domain, transform: Any, model, queries) -> tuple[Nodes, dict[int, Cover]]:
+def _reached(
+    domain: Domain, transform: Any, model, queries
+) -> tuple[NodeCounts, dict[int, NodeCover]]:
     """What the nodes of a domain hold, and how many of them each size of query needs."""
     if transform is None:
-        covers = {q: Cover(np.full((1, 1), float(q)), np.ones(1)) for q in queries}
-        return Nodes.of(model, [(domain.size, 1)]), covers
+        covers = {q: NodeCover(np.full((1, 1), float(q)), np.ones(1)) for q in queries}
+        return NodeCounts.of(model, [(domain.size, 1)]), covers
     tree = transform.on(domain)
     (axis,), covers = tree.axes, {q: node_cover(tree, q) for q in queries}
     levels = [(n, min(1 << axis.height - d, domain.size)) for d, n in enumerate(axis.nodes)]
-    return Nodes.of(model, levels), covers
+    return NodeCounts.of(model, levels), covers
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,7 +218,7 @@ class Advice:
     budget: DP
     size: int
     bound: Bound
-    model: Declared | None
+    model: CountModel | None
     queries: tuple[int, ...]
     options: tuple[Option, ...]
     notes: tuple[str, ...]
@@ -222,10 +230,12 @@ class Advice:
         The error is the expected one or, without a model, the worst that there can be.
         """
         fit = [o for o in self.options if o.fits]
-        scores = [round(score([self._of(off) for off in o.off]), 3) for o in fit]
+        scores = [
+            round(mean_log_error([self._of(off) for off in o.query_errors]), 3) for o in fit
+        ]
         return tuple(fit[i] for i in np.lexsort([[o.cells for o in fit], scores]))
 
-    def _of(self, off: Off) -> float:
+    def _of(self, off: QueryError) -> float:
         """The error that decides."""
         return off.error if self.model else off.worst
 
@@ -244,8 +254,8 @@ class Advice:
             empty = f"about {_say(empty)}" if empty > 0.5 else "no"
             told = f"keeps {best.kept:.0%} of the non-empty cells and {empty} empty ones"
         other = next((o for o in others if o.summary != best.summary), best)
-        errors = np.array([[self._of(off) for off in o.off] for o in (best, other)])
-        i = int(np.argmax((errors[1] + ALIKE) / (errors[0] + ALIKE)))
+        errors = np.array([[self._of(off) for off in o.query_errors] for o in (best, other)])
+        i = int(np.argmax((errors[1] + NEGLIGIBLE) / (errors[0] + NEGLIGIBLE)))
         cells = f"{self.queries[i]:,} cell{'s' * (self.queries[i] > 1)}"
         told = f"at ε = {self.budget.epsilon:g} {best} {told}; ranges of {cells} are off by "
         told += f"{'about' if self.model else 'up to'} {_say(errors[0, i])} counts"
@@ -266,7 +276,7 @@ class Advice:
             f"{self.domain.size:,} cells: by how many counts ranges of so many cells are off, {model}"
         )
 
-    def shown(self) -> pd.DataFrame:
+    def display_table(self) -> pd.DataFrame:
         """A short table in words, the best first, those that are not recommended last."""
         import pandas as pd
 
@@ -274,13 +284,15 @@ class Advice:
         for o in sorted(self.options, key=lambda o: place.get(id(o), len(place))):
             name = o.summary + f", {o.transform}" * bool(o.transform) + "*" * (not o.fits)
             limits = [_say(x) if x else "" for x in (o.theta, o.tau)]
-            off = [_say(x.error) + f" … {_say(x.worst)}" * (not self.model) for x in o.off]
+            off = [
+                _say(x.error) + f" … {_say(x.worst)}" * (not self.model) for x in o.query_errors
+            ]
             rows.append([name, *limits, _say(o.cells), *off])
         sizes = [f"{q:,}" if q < 1e6 else _say(q) for q in self.queries]
         return pd.DataFrame(rows, columns=["summary", "θ", "τ", "cells", *sizes])
 
     def __repr__(self) -> str:
-        table = self.shown().to_string(index=False, max_colwidth=None)
+        table = self.display_table().to_string(index=False, max_colwidth=None)
         return "\n".join([self.caption, table, *self.notes, repr(self.mechanism), self.reason])
 
     def _repr_html_(self) -> str:
@@ -289,7 +301,7 @@ class Advice:
 
         told = map(escape, (self.caption, *self.notes, repr(self.mechanism), self.reason))
         caption, *rest = (f"<p>{words}</p>" for words in told)
-        return "".join([caption, self.shown().to_html(index=False), *rest])
+        return "".join([caption, self.display_table().to_html(index=False), *rest])
 
     def to_frame(self) -> pd.DataFrame:
         """One row a summary and size of query; thresholds and errors in counts."""
@@ -299,7 +311,7 @@ class Advice:
         return pd.DataFrame(
             {k: getattr(o, k) for k in told} | off._asdict() | {"mechanism": repr(o.mechanism)}
             for o in self.options
-            for off in o.off
+            for off in o.query_errors
         )
 
 
@@ -333,7 +345,7 @@ def advise(
         if not isinstance(x, kind):
             raise ValueError(f"{name} = {x!r} is not allowed: need a {kind.__name__}")
     noise.decay(bound.l1, epsilon)
-    m, most = domain.size, min(domain.size, noise.MOST)
+    m, most = domain.size, min(domain.size, noise.MAX_RELEASED_CELLS)
     if not _whole(size, most):
         raise ValueError(
             f"size = {size!r} is not allowed: need a whole number from 1 to {most}, the cells there "
@@ -344,7 +356,7 @@ def advise(
         raise ValueError(
             f"density, mean, spread = {told!r} is not allowed: need all three, or none of them"
         )
-    model = None if density is None else Declared(*told)
+    model = None if density is None else CountModel(*told)
     if queries is None:
         cells = 1 / density if density else 1
         queries = [max(1, round(min(q * cells, m))) for q in (1, 100, 10_000)]

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 _PLACES = 200  # of a range, where a domain has more
 _STEPS = 6  # of the integral over t, for each factor e
-ALIKE = 0.01  # errors that differ by less than so many counts are the same
+NEGLIGIBLE = 0.01  # errors that differ by less than so many counts are the same
 
 
 @value
-class Declared:
+class CountModel:
     """A model: cells are non-empty at random places, and hold normal counts."""
 
     density: float = parameter(low=0, high=1, doc="fraction of cells that are not empty")
@@ -102,7 +102,7 @@ def _fewer(counts, weights):
     return np.rint(sums[some] / total[some]), total[some]
 
 
-class Nodes(NamedTuple):
+class NodeCounts(NamedTuple):
     """Levels of nodes: their sizes, and what the nodes of each `level` hold with which probability."""
 
     sizes: Float[np.ndarray, " levels"]
@@ -111,7 +111,7 @@ class Nodes(NamedTuple):
     weights: Float[np.ndarray, " k"]
 
     @classmethod
-    def of(cls, model: Declared | None, levels: Sequence[tuple[int, int]]) -> Nodes:
+    def of(cls, model: CountModel | None, levels: Sequence[tuple[int, int]]) -> NodeCounts:
         """Of each level: how many nodes, and how many cells each sums."""
         sizes, cells = zip(*levels, strict=True)
         found = [(np.zeros(1), np.ones(1)) if model is None else model.sums(n) for n in cells]
@@ -119,10 +119,10 @@ class Nodes(NamedTuple):
         joined = map(np.concatenate, zip(*found, strict=True))
         return cls(np.array(sizes, float), level, *joined)
 
-    def only(self, levels: Int[np.ndarray, " some"]) -> Nodes:
+    def only(self, levels: Int[np.ndarray, " some"]) -> NodeCounts:
         """Those of some levels."""
         some = np.isin(self.level, levels)
-        return Nodes(self.sizes[levels], *(x[some] for x in self[1:]))
+        return NodeCounts(self.sizes[levels], *(x[some] for x in self[1:]))
 
     def mean(self, of: Num[np.ndarray, "k ..."]) -> Num[np.ndarray, "levels ..."]:
         """The mean over each level's nodes."""
@@ -141,7 +141,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Law:
+class ReleaseRule:
     """What becomes of a node: noise ∝ exp(−decay·|x|), the cut θ, the threshold τ.
 
     Where `silent`, as in a stability histogram, empty nodes get no noise and are never released. What
@@ -197,7 +197,9 @@ class Law:
         told = kept, bias, np.maximum(square - bias**2, 0), np.maximum(sampling, 0)
         return Moments(*(heard * x for x in told))
 
-    def turn(self, t: Float[np.ndarray, " t"], nodes: Nodes) -> Complex[np.ndarray, "levels t"]:
+    def turn(
+        self, t: Float[np.ndarray, " t"], nodes: NodeCounts
+    ) -> Complex[np.ndarray, "levels t"]:
         """log φ(t) of the error of a node of each level.
 
         With e(x) = exp(ix) − 1: Σ_{i>=0} α^i·e(t·(y+i)) = ((1−α)·e(ty) + α·e(t)) / ((1−α)(1−α−α·e(t))).
@@ -240,7 +242,7 @@ def _absolute(t, size, angle, share) -> float:
     return 2 / pi * float(np.trapezoid(part / t, np.log(t)) + beyond)
 
 
-class Off(NamedTuple):
+class QueryError(NamedTuple):
     """How far off a query of `query` cells is, in counts; rmse² = noise² + bias² + sampling².
 
     `error` is the mean absolute one, `worst` the largest rmse that any table can give. NaN is unknown.
@@ -255,7 +257,7 @@ class Off(NamedTuple):
     worst: float
 
 
-class Cover(NamedTuple):
+class NodeCover(NamedTuple):
     """How many nodes of each level a query needs, and in what share of its places."""
 
     needs: Float[np.ndarray, "places levels"]
@@ -269,18 +271,20 @@ def _placed(domain: Domain, query: int) -> Ranges:
     return Ranges(np.arange(places), np.arange(places) + query)
 
 
-def node_cover(tree: Any, query: int) -> Cover:
+def node_cover(tree: Any, query: int) -> NodeCover:
     """Of its minimal cover by the tree's nodes."""
     ranges = _placed(tree.domain, query)
     needs = np.zeros((len(ranges), len(tree.levels)))
     for term in tree.terms(ranges):
         level = np.searchsorted(np.array(tree.starts), term.nodes, side="right") - 1
-        np.add.at(needs, (term.which, level), 1)
+        np.add.at(needs, (term.pieces, level), 1)
     needs, times = np.unique(needs, axis=0, return_counts=True)
-    return Cover(needs, times / times.sum())
+    return NodeCover(needs, times / times.sum())
 
 
-def _squares(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> list[list[float]]:
+def _squares(
+    law: ReleaseRule, nodes: NodeCounts, covers: dict[int, NodeCover]
+) -> list[list[float]]:
     """The noise, bias and sampling parts of each query's mean square error."""
     of = law.moments(nodes.counts)
     bias, noisy, sampling = (nodes.mean(x) for x in of[1:])
@@ -291,7 +295,7 @@ def _squares(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> list[list[floa
     return told
 
 
-def _errors(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> list[float]:
+def _errors(law: ReleaseRule, nodes: NodeCounts, covers: dict[int, NodeCover]) -> list[float]:
     """The mean absolute error of each query."""
     found, jump = [], law.ends[1] + nodes.counts.max() + 1 / law.decay
     squares = _squares(law, nodes, covers)
@@ -303,7 +307,9 @@ def _errors(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> list[float]:
     return found
 
 
-def offs(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> tuple[Off, ...]:
+def query_errors(
+    law: ReleaseRule, nodes: NodeCounts, covers: dict[int, NodeCover]
+) -> tuple[QueryError, ...]:
     """How far off queries are, by the formulas above."""
     any_ = law.moments(np.unique(np.rint(np.linspace(0, law.ends[1] + 30 / law.decay, 999))))
     errors, squares, found = _errors(law, nodes, covers), _squares(law, nodes, covers), []
@@ -311,25 +317,27 @@ def offs(law: Law, nodes: Nodes, covers: dict[int, Cover]) -> tuple[Off, ...]:
         k = cover.needs.sum(axis=1)
         worst = cover.share @ k * (any_.noise + any_.sampling)
         worst = (worst + cover.share @ k**2 * any_.bias**2).max()
-        found.append(Off(query, error, *(sqrt(x) for x in (sum(parts), *parts, worst))))
+        found.append(QueryError(query, error, *(sqrt(x) for x in (sum(parts), *parts, worst))))
     return tuple(found)
 
 
-def wavelet_off(law: Law, domain: Domain, query: int) -> Off:
+def haar_query_error(law: ReleaseRule, domain: Domain, query: int) -> QueryError:
     """Of the full table of Haar coefficients: noise, times the factors that a range needs."""
     ranges = _placed(domain, query)
     terms = list(Haar().on(domain).terms(ranges))
     factors = np.zeros((len(terms), len(ranges), 1))
     for factor, term in zip(factors, terms, strict=True):
-        factor[term.which, 0] = term.factor
+        factor[term.pieces, 0] = term.factor
     rmse = sqrt(law.variance * float(np.square(factors).sum(axis=0).mean()))
     t = _times(rmse, 1 / law.decay)
     size = -sum(np.log1p(2 * np.sin(x * t / 2) ** 2 * law.variance) for x in factors)
     error = _absolute(t, size, 0 * size, np.full(len(ranges), 1 / len(ranges)))
-    return Off(query, error, rmse, rmse, 0.0, 0.0, rmse)
+    return QueryError(query, error, rmse, rmse, 0.0, 0.0, rmse)
 
 
-def sketch_off(query: int, law: Law, width: int, m: int, model: Declared | None) -> Off:
+def sketch_query_error(
+    query: int, law: ReleaseRule, width: int, m: int, model: CountModel | None
+) -> QueryError:
     """Of a sketch: each other cell shares a cell's bucket with probability 1/width.
 
     Of r cells the variance is (r·Σ c² over the other cells + Σ (c + c')² over pairs of their own) /
@@ -346,36 +354,40 @@ def sketch_off(query: int, law: Law, width: int, m: int, model: Declared | None)
     size = -np.log1p(2 * np.sin(t / 2) ** 2 * law.variance)
     size = query * (size - 2 * hits * (weights @ np.sin(np.outer(counts, t) / 2) ** 2))
     error = _absolute(t, (size - pairs * t**2 / 2)[None], 0 * size[None], np.ones(1))
-    return Off(query, error, rmse, *map(sqrt, parts), inf)
+    return QueryError(query, error, rmse, *map(sqrt, parts), inf)
 
 
-def released(law: Law, nodes: Nodes) -> float:
+def expected_released(law: ReleaseRule, nodes: NodeCounts) -> float:
     """How many nodes are expected in the summary."""
     return float(nodes.sizes @ nodes.mean(law.moments(nodes.counts).chance))
 
 
-def priority_law(law: Law, nodes: Nodes, size: int) -> Law:
+def with_priority_threshold(law: ReleaseRule, nodes: NodeCounts, size: int) -> ReleaseRule:
     """With the τ at which `size` nodes are expected; with none where no more pass θ."""
-    if released(law, nodes) <= size:
+    if expected_released(law, nodes) <= size:
         return law
     low, high = max(law.theta, 1.0), 2 * max(law.theta, 1.0)
-    while released(replace(law, tau=high), nodes) > size:
+    while expected_released(replace(law, tau=high), nodes) > size:
         low, high = high, 2 * high
     while high > low * (1 + 1e-4):
         tau = sqrt(low * high)
-        over = released(replace(law, tau=tau), nodes) > size
+        over = expected_released(replace(law, tau=tau), nodes) > size
         low, high = (tau, high) if over else (low, tau)
     return replace(law, tau=high)
 
 
-def best_cut(law: Law, nodes: Nodes, covers: dict, size: int, most: int) -> int:
+def best_theta(law: ReleaseRule, nodes: NodeCounts, covers: dict, size: int, most: int) -> int:
     """The whole θ up to `most` whose filter-priority sample is least off, searched ever closer."""
-    covers = {q: Cover(share[None] @ needs, np.ones(1)) for q, (needs, share) in covers.items()}
+    covers = {
+        q: NodeCover(share[None] @ needs, np.ones(1)) for q, (needs, share) in covers.items()
+    }
 
     @cache
     def off(theta: float) -> float:
-        return score(
-            _errors(priority_law(replace(law, theta=theta), nodes, size), nodes, covers)
+        return mean_log_error(
+            _errors(
+                with_priority_threshold(replace(law, theta=theta), nodes, size), nodes, covers
+            )
         )
 
     thetas = np.unique(np.rint(np.linspace(1, most, 8))).tolist()
@@ -387,6 +399,6 @@ def best_cut(law: Law, nodes: Nodes, covers: dict, size: int, most: int) -> int:
         thetas = np.unique(np.rint(np.linspace(low, high, 5))).tolist()
 
 
-def score(errors: Sequence[float]) -> float:
+def mean_log_error(errors: Sequence[float]) -> float:
     """How bad errors are at different queries: the logarithm of their geometric mean."""
-    return float(np.log(np.add(errors, ALIKE)).mean())
+    return float(np.log(np.add(errors, NEGLIGIBLE)).mean())

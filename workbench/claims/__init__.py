@@ -5,16 +5,16 @@ A claim's words become numbers before the first run: *about, comparable, alike* 
 *much, far, considerably* >= 3×; *orders of magnitude* >= 10×; *uniformly* = at every point.
 """
 
-from workbench.claims.checks import agrees as agrees
-from workbench.claims.checks import alike as alike
-from workbench.claims.checks import better as better
+from workbench.claims.checks import all_of as all_of
+from workbench.claims.checks import check_decreasing as check_decreasing
+from workbench.claims.checks import check_lower as check_lower
+from workbench.claims.checks import check_printed as check_printed
+from workbench.claims.checks import check_similar as check_similar
+from workbench.claims.checks import confidence_intervals as confidence_intervals
 from workbench.claims.checks import crossing as crossing
-from workbench.claims.checks import curve as curve
-from workbench.claims.checks import every as every
-from workbench.claims.checks import falls as falls
+from workbench.claims.checks import format_number as format_number
 from workbench.claims.checks import interpolate_log_log as interpolate_log_log
-from workbench.claims.checks import intervals as intervals
-from workbench.claims.checks import number as number
+from workbench.claims.checks import mean_curve as mean_curve
 from workbench.claims.claim import ALIKE as ALIKE
 from workbench.claims.claim import DIFFERS as DIFFERS
 from workbench.claims.claim import HOLDS as HOLDS
@@ -27,7 +27,7 @@ from workbench.claims.claim import Claim as Claim
 from workbench.claims.claim import Finding as Finding
 from workbench.claims.claim import Printed as Printed
 from workbench.claims.claim import Verdict as Verdict
-from workbench.claims.claim import beside as beside
+from workbench.claims.claim import compare_with_paper as compare_with_paper
 from workbench.claims.claim import judge as judge
-from workbench.claims.claim import table as table
 from workbench.claims.claim import to_frame as to_frame
+from workbench.claims.claim import verdict_table as verdict_table

@@ -13,18 +13,20 @@ from jaxtyping import Float
 from workbench.claims.claim import ALIKE, Finding, Printed
 
 
-def every(parts: Mapping[str, Finding]) -> Finding:
+def all_of(parts: Mapping[str, Finding]) -> Finding:
     """A claim of several parts: it holds if all do, and is settled once one differs."""
     found = [part.holds for part in parts.values()]
     holds = False if False in found else None if None in found else True
     marks = {True: "yes", False: "no", None: "not settled"}
     told = (f"{words}: {marks[p.holds]} ({p.measured})" for words, p in parts.items())
     whys = (part.why for part in parts.values() if part.why)
-    leans = all(part.leans for part in parts.values() if part.holds is None)
+    leans = all(part.if_unsettled for part in parts.values() if part.holds is None)
     return Finding(holds, "; ".join(told), " ".join(whys), leans)
 
 
-def intervals(rows: pd.DataFrame, by: str | list[str], level: float = 0.95) -> pd.DataFrame:
+def confidence_intervals(
+    rows: pd.DataFrame, by: str | list[str], level: float = 0.95
+) -> pd.DataFrame:
     """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds."""
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
 
@@ -35,16 +37,16 @@ def intervals(rows: pd.DataFrame, by: str | list[str], level: float = 0.95) -> p
     return out.assign(low=out["mean"] - half, high=out["mean"] + half)
 
 
-def curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.DataFrame:
+def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.DataFrame:
     """The `intervals` over `by` of the rows whose columns equal what `where` says."""
     for column, wanted in where.items():
         rows = rows[rows[column] == wanted]
     if rows.empty:
         raise ValueError(f"no rows have {where}")
-    return intervals(rows, by, level)
+    return confidence_intervals(rows, by, level)
 
 
-def better(
+def check_lower(
     ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75, times: float = 1.0
 ) -> Finding:
     """Whether `ours` (from `intervals`) lies below `other`/`times`, at `share` of the points.
@@ -65,7 +67,7 @@ def better(
     return Finding(holds, measured)
 
 
-def alike(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Finding:
+def check_similar(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Finding:
     """Whether two curves (from `intervals`) are alike at `share` of the points.
 
     Alike is within 1.25× of each other, or with overlapping intervals where both are noisy. More
@@ -83,10 +85,10 @@ def alike(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Findi
     possible = (a.low <= ALIKE * b.high) & (b.low <= ALIKE * a.high)
     maybe = (close | possible).mean() >= share
     leans = bool((close | overlap).mean() >= share)
-    return Finding(None if maybe else False, measured, leans=leans)
+    return Finding(None if maybe else False, measured, if_unsettled=leans)
 
 
-def falls(curve: pd.DataFrame) -> Finding:
+def check_decreasing(curve: pd.DataFrame) -> Finding:
     """Whether a curve falls along its index: clearly lower at its end, and never clearly up.
 
     Clearly up is more than 1.25× the point before, intervals apart.
@@ -97,13 +99,13 @@ def falls(curve: pd.DataFrame) -> Finding:
     )
     up = ((after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)).sum()
     first, last = curve.iloc[0], curve.iloc[-1]
-    measured = f"{number(first['mean'])} → {number(last['mean'])}"
+    measured = f"{format_number(first['mean'])} → {format_number(last['mean'])}"
     measured += f", up at {up} of {len(after)} steps"
     down = True if last.high < first.low else None if last["mean"] < first["mean"] else False
     return Finding(False if up else down, measured)
 
 
-def agrees(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Finding:
+def check_printed(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Finding:
     """Whether all means of a curve lie where the paper's number says, its reading error included.
 
     None where a mean does not, but its interval still reaches in.
@@ -111,7 +113,7 @@ def agrees(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Findin
     inside = curve["mean"].map(point.covers)
     reach = (curve.low <= point.high) & (curve.high >= point.low)
     unit, factor = (" %", 100) if percent else ("", 1)
-    low, high = (number(factor * x) for x in (curve["mean"].min(), curve["mean"].max()))
+    low, high = (format_number(factor * x) for x in (curve["mean"].min(), curve["mean"].max()))
     measured = (low if low == high else f"{low} … {high}") + unit
     return Finding(True if inside.all() else None if reach.all() else False, measured)
 
@@ -154,7 +156,7 @@ def _interpolate(log_x, log_y, at):
         return np.exp(np.interp(np.log(at), log_x, log_y, np.nan, np.nan))
 
 
-def number(x: float) -> str:
+def format_number(x: float) -> str:
     """Three digits, as sentences have them.
 
     >>> number(0.01234), number(-20749.8)

@@ -43,7 +43,7 @@ class Finding:
     holds: bool | None
     measured: str
     why: str = ""
-    leans: bool = False
+    if_unsettled: bool = False
     testable: bool = True
 
 
@@ -65,7 +65,7 @@ class Printed:
     over: tuple[float, float] | None = None
 
     @classmethod
-    def about(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
+    def approximately(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
         """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
 
         >>> Printed.about("around 5 %", 0.05, 0.005)
@@ -97,7 +97,7 @@ class Claim:
         if self.check is None:
             return Verdict(self.id, self.says, UNTESTABLE, why=self.why)
         found = self.check(rows)
-        holds = found.leans if found.holds is None else found.holds
+        holds = found.if_unsettled if found.holds is None else found.holds
         if not found.testable:
             outcome = UNTESTABLE
         elif found.holds is None and profile == "quick":
@@ -119,7 +119,9 @@ def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     return pd.DataFrame([vars(v) for v in verdicts], columns=columns)
 
 
-def table(verdicts: Sequence[Verdict], caption: str = "What the paper says, judged") -> Styler:
+def verdict_table(
+    verdicts: Sequence[Verdict], caption: str = "What the paper says, judged"
+) -> Styler:
     """Verdicts for a notebook: whole sentences, nothing cut off."""
     rules = {
         "th, td": "text-align: left; vertical-align: top",
@@ -130,7 +132,7 @@ def table(verdicts: Sequence[Verdict], caption: str = "What the paper says, judg
     return to_frame(verdicts).style.hide().set_caption(caption).set_table_styles(styles)
 
 
-def beside(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
+def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
     """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
     told = [
         {"what": what, "the paper prints": point.says, "we measure": found.measured}

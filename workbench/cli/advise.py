@@ -44,7 +44,7 @@ def advise(
     """
     from workbench.advice import advise
     from workbench.domain import Domain
-    from workbench.mechanism import options
+    from workbench.mechanism import release_options
 
     sizes = queries and [release.number("--queries", x.strip()) for x in queries.split(",")]
     advice = advise(
@@ -58,9 +58,9 @@ def advise(
         spread=spread,
         queries=sizes,
     )
-    shown = advice.shown()
+    shown = advice.display_table()
     right = " ".join(shown.columns[1:])
     screen.table(advice.caption, list(shown.columns), shown.to_numpy(), right=right)
     for words in (*advice.notes, advice.reason[0].upper() + advice.reason[1:] + "."):
         screen.paragraph(words)
-    screen.say(f"\nworkbench release … {options(advice.mechanism)}")
+    screen.say(f"\nworkbench release … {release_options(advice.mechanism)}")

@@ -30,9 +30,9 @@ def bench(
     ] = None,
 ) -> None:
     """Measure: run experiments/benchmarks/<name>.py, one after another, each in its own process."""
-    from workbench.reproduce import root
+    from workbench.reproduction import project_folder
 
-    top = root() / "experiments" / "benchmarks"
+    top = project_folder() / "experiments" / "benchmarks"
     there = {path.stem: path for path in sorted(top.glob("[!_]*.py"))}
     if not there:
         raise FileNotFoundError(f"{top} holds no benchmarks")

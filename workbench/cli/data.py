@@ -9,7 +9,7 @@ import typer
 from workbench.cli import screen
 
 if TYPE_CHECKING:
-    from workbench.datasets.published import Row
+    from workbench.datasets.published import FileStatus
 
 Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
 
@@ -70,7 +70,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _table(title: str, rows: list[Row]) -> None:
+def _table(title: str, rows: list[FileStatus]) -> None:
     shown = [
         (
             r.dataset,

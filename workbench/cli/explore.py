@@ -61,5 +61,5 @@ def _page(path: Path) -> None:
             bar.total = of
             bar.update(done - bar.n)
 
-        widgets.share(widgets.everything(), path, tell=tell)
+        widgets.share(widgets.all_panels(), path, tell=tell)
     screen.say(str(path))

@@ -31,4 +31,4 @@ def export(
     """
     from workbench import widgets
 
-    screen.say(str(widgets.from_words(panel, settings or ()).save(results)))
+    screen.say(str(widgets.from_settings(panel, settings or ()).save(results)))

@@ -43,9 +43,9 @@ def lab(
 
 def folder(notebooks: Path | None) -> Path:
     """Where the notebooks are; a FileNotFoundError if there is no such folder."""
-    from workbench.reproduce import root
+    from workbench.reproduction import project_folder
 
-    top = (notebooks or root() / "notebooks").resolve()
+    top = (notebooks or project_folder() / "notebooks").resolve()
     if not top.is_dir():
         raise FileNotFoundError(f"{top}: no such folder; name one with --notebooks")
     return top

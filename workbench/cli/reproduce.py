@@ -11,7 +11,7 @@ import typer
 from workbench.cli import screen
 
 if TYPE_CHECKING:
-    from workbench.reproduce import Run
+    from workbench.reproduction import NotebookRun
 
 _MARKS = {
     "waiting": ("·", "dim"),
@@ -50,15 +50,14 @@ def reproduce(
     What has not changed since it last ran is not run again, and finished trials are never repeated,
     so a run that was stopped continues. The exit code is 1 if a notebook fails.
     """
-    from workbench import report
-    from workbench import reproduce as room
+    from workbench import report, reproduction
 
-    root = room.root()
+    root = reproduction.project_folder()
     results = results or root / "experiments" / "results"
-    runs: dict[str, Run] = {}
+    runs: dict[str, NotebookRun] = {}
     try:
         with _Progress(runs) as progress:
-            room.reproduce(
+            reproduction.reproduce(
                 figures or (),
                 notebooks=notebooks or root / "notebooks",
                 results=results,
@@ -90,7 +89,7 @@ def reproduce(
 class _Progress:
     """A line a notebook that changes in place; where nobody watches, a line a change."""
 
-    def __init__(self, runs: dict[str, Run]):
+    def __init__(self, runs: dict[str, NotebookRun]):
         self.runs = runs
         self.started: dict[str, float] = {}
         self.live = None
@@ -107,7 +106,7 @@ class _Progress:
         if self.live:
             self.live.stop()
 
-    def tell(self, run: Run) -> None:
+    def tell(self, run: NotebookRun) -> None:
         """Hear of a change, from any thread."""
         from time import monotonic
 
@@ -117,7 +116,7 @@ class _Progress:
         if not self.live and run.state not in ("waiting", "stopped"):
             screen.say(f"{run.stem}: {self.words(run)}")
 
-    def words(self, run: Run) -> str:
+    def words(self, run: NotebookRun) -> str:
         """How a run stands."""
         from time import monotonic
 

@@ -91,7 +91,7 @@ def sizes(release: Release, file: Path) -> str:
     domain, bytes_ = release.estimate.domain, file.stat().st_size
     dense = 8 * domain.size
     saved = f"{dense / bytes_:,.3g} times smaller" if bytes_ < dense else "no smaller"
-    held = f"{len(release.estimate):,} {release.estimate.holds}"
+    held = f"{len(release.estimate):,} {release.estimate.contents}"
     held = held.replace(" cells", f" of {domain.size:,} cells")
     return (
         f"{held} in {screen.size(bytes_)}, {saved} than the dense table's {screen.size(dense)}"
@@ -110,7 +110,7 @@ def _cells(release: Release, top: int) -> None:
     largest = np.argsort(-weights, kind="stable")[:top]
     frame = e.where(largest).to_frame().drop(columns="noisy")
     rows = [(*cell, f"{w:,.6g}") for *cell, w in frame.itertuples(index=False)]
-    title = f"The {len(rows)} largest {e.holds}"
+    title = f"The {len(rows)} largest {e.contents}"
     screen.table(title, list(frame.columns), rows, right="count")
 
 
@@ -135,7 +135,7 @@ def from_nothing(release: Release) -> str:
 
     from workbench import noise
     from workbench.estimates import Summary
-    from workbench.transform import basis
+    from workbench.transform import basis_of
 
     e = release.estimate
     if not isinstance(e, Summary) or e.decay is None or e.scale != 1:
@@ -143,10 +143,10 @@ def from_nothing(release: Release) -> str:
     if (e.theta == 0 and e.tau == 0 and e.sides == 2) or getattr(e, "consistent", False):
         return ""
     expected = 0.0
-    for part in basis(getattr(e, "transform", None), e.domain).parts:
-        decay = Fraction(e.decay) * part.share / part.touched
+    for part in basis_of(getattr(e, "transform", None), e.domain).noise_blocks:
+        decay = Fraction(e.decay) * part.share / part.nodes_per_count
         expected += part.size * float(
             noise.empty_cell(decay, e.theta, e.sides, e.tau).survival(192)
         )
     about = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-    return f"of an empty table, the same thresholds would keep about {about} {e.holds}"
+    return f"of an empty table, the same thresholds would keep about {about} {e.contents}"

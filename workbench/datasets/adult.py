@@ -10,7 +10,7 @@ from workbench.datasets.delimited import read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, some_of, value
+from workbench.value import parameter, subset_of, value
 
 FIELDS = (
     "Age", "Workclass", "Weight", "Education", "EducationYears", "MaritalStatus", "Occupation",
@@ -96,7 +96,7 @@ class Adult:
     cite: ClassVar[str] = "becker1996"
     truth_public: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = parameter(SEVEN, check=some_of(LABELS))
+    attributes: tuple[str, ...] = parameter(SEVEN, check=subset_of(LABELS))
     missing: str = parameter("keep", choices=("keep", "drop"), doc='what to do with "?"')
 
     @property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Gathered:
+class UserRecords:
     """Users, items and contexts of rows, and where in which file each row stands."""
 
     blocks: list[tuple[Path, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = field(

@@ -10,7 +10,7 @@ from workbench.datasets.delimited import read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, some_of, value
+from workbench.value import parameter, subset_of, value
 
 COLUMNS = {
     "Age": 0, "Sex": 12, "Education": 4, "Birthplace": 34, "Race": 10, "Workclass": 1,
@@ -87,7 +87,7 @@ class CensusIncome:
     cite: ClassVar[str] = "censusincome2000"
     truth_public: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = parameter(tuple(LABELS), check=some_of(LABELS))
+    attributes: tuple[str, ...] = parameter(tuple(LABELS), check=subset_of(LABELS))
     age_band: int = parameter(1, choices=(1, 5), unit="years")
 
     @property

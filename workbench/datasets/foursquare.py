@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.datasets.by_user import Gathered
+from workbench.datasets.by_user import UserRecords
 from workbench.datasets.delimited import read
 from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.datasets.published import File
@@ -71,7 +71,7 @@ class Foursquare:
         )
 
     @cached_property
-    def _read(self) -> tuple[Gathered, tuple[str, ...]]:
+    def _read(self) -> tuple[UserRecords, tuple[str, ...]]:
         """The rows, and the venues that occur; items are places in this list."""
         import polars as pl
 
@@ -96,7 +96,7 @@ class Foursquare:
         found = sum(len(who) for _, who, _ in blocks)
         if found != count:
             raise ValueError(f"{path} ends after {found:,} check-ins; need {count:,}")
-        out, known = Gathered(), tuple(sorted(venues))
+        out, known = UserRecords(), tuple(sorted(venues))
         for block, who, days in blocks:
             out.add(block, who, block.codes("venue", pl.Enum(known)), days)
         return out, known

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from workbench.domain import LARGEST, Domain
+from workbench.domain import MAX_CELLS, Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
@@ -36,7 +36,9 @@ class GaussianSparse:
     cite: ClassVar[str] = "cormode2012"
     truth_public: ClassVar[bool] = True
 
-    m: int = parameter(10**6, 1, LARGEST, unit="cells", doc="size of the domain", integer=True)
+    m: int = parameter(
+        10**6, 1, MAX_CELLS, unit="cells", doc="size of the domain", integer=True
+    )
     density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
     mean: float = parameter(100.0, unit="counts", doc="of the cells, before rounding")
     std: float = parameter(20.0, 0, unit="counts", doc="of the cells, before rounding")

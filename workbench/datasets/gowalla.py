@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from workbench.datasets.by_user import Gathered
+from workbench.datasets.by_user import UserRecords
 from workbench.datasets.delimited import read
 from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.datasets.published import File
@@ -118,7 +118,7 @@ class Gowalla:
         )
 
     def _lglmf(self) -> Interactions:
-        regions, out, counts = _regions(), Gathered(), [np.empty(0, np.int64)]
+        regions, out, counts = _regions(), UserRecords(), [np.empty(0, np.int64)]
         for part, need in CHECKINS.items():
             path, found = _file(part).find(), 0
             for block in read(path, _FIELDS, _FIELDS, separator="\t", strip=" \r"):
@@ -138,11 +138,11 @@ class Gowalla:
         )
 
     @cached_property
-    def _snap(self) -> tuple[Gathered, Int[np.ndarray, " places"]]:
+    def _snap(self) -> tuple[UserRecords, Int[np.ndarray, " places"]]:
         """The rows, and the places that occur, ascending; items are places in this list."""
         import polars as pl
 
-        out = Gathered()
+        out = UserRecords()
         south, north, west, east = REGIONS["Austin"]
         since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
         for block in read(self.files()[0].find(), _SNAP, _SNAP, separator="\t", strip=" \r"):

@@ -162,7 +162,7 @@ class InteractionsTwin:
             groups = rng.choice(len(shares), self.users, p=shares).astype(np.uint8)
             shape = (len(shares), self.items)
             weights = weights * np.maximum(rng.gamma(self.alike, 1 / self.alike, shape), 1e-6)
-        tables = [kernels.alias(own) for own in weights]
+        tables = [kernels.alias_tables(own) for own in weights]
         keep, other = (np.stack(part) for part in zip(*tables, strict=True))
         places = np.sort(rng.choice(self.records, self.items, replace=False, shuffle=False))
         planted = rng.permutation(self.items)
@@ -170,9 +170,9 @@ class InteractionsTwin:
         items = np.empty(self.records, wide)
         law = (starts, groups, places, planted)
         if self.once:
-            kernels.once(rng, *law, weights, keep, other, items)
+            kernels.draw_distinct_items(rng, *law, weights, keep, other, items)
         else:
-            kernels.visits(rng, *law, self.returning, keep, other, items)
+            kernels.draw_items(rng, *law, self.returning, keep, other, items)
         users = np.repeat(np.arange(self.users, dtype=np.int32), sizes)
         if self.contexts == "gender and age":
             contexts = groups[users]

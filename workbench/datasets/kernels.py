@@ -16,7 +16,9 @@ def _word(text, i):
 
 
 @njit(cache=True, nogil=True)
-def ratings(text, size, movie, end, months, days, weekdays, most, seen, users, items, contexts):
+def parse_ratings(
+    text, size, movie, end, months, days, weekdays, most, seen, users, items, contexts
+):
     """Netflix's lines, whole ones, in the first `size` bytes, parsed into the columns.
 
     A line is `movie:`, or `customer,rating,YYYY-MM-DD` of the movie above. `movie` is the number
@@ -84,14 +86,14 @@ def ratings(text, size, movie, end, months, days, weekdays, most, seen, users, i
 
 
 @njit(cache=True, nogil=True)
-def count(users, counts):
+def count_users(users, counts):
     """One more of each user."""
     for i in range(users.size):
         counts[users[i]] += 1
 
 
 @njit(cache=True, nogil=True)
-def scatter(users, items, contexts, place, sorted_items, sorted_contexts):
+def scatter_by_user(users, items, contexts, place, sorted_items, sorted_contexts):
     """Each record to the next place of its user; `place` moves on."""
     for i in range(users.size):
         at = place[users[i]]
@@ -101,7 +103,7 @@ def scatter(users, items, contexts, place, sorted_items, sorted_contexts):
 
 
 @njit(cache=True, nogil=True)
-def alias(weights):
+def alias_tables(weights):
     """Walker's tables of a law: item i is kept with chance keep[i], else it is other[i]."""
     m = weights.size
     keep = weights * (m / weights.sum())
@@ -132,7 +134,7 @@ def alias(weights):
 
 
 @njit(cache=True, nogil=True)
-def once(rng, starts, groups, planted_at, planted, weights, keep, other, items):
+def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
     """Items of every user: the planted ones, the rest by weight and none of them twice."""
     m = keep.shape[1]
     mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
@@ -164,7 +166,7 @@ def once(rng, starts, groups, planted_at, planted, weights, keep, other, items):
 
 
 @njit(cache=True, nogil=True)
-def visits(rng, starts, groups, planted_at, planted, returning, keep, other, items):
+def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
     """Items of every user: planted, or one of their own before, or by weight."""
     m, p = keep.shape[1], 0
     for u in range(starts.size - 1):

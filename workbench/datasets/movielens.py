@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from workbench.datasets.by_user import Gathered
+from workbench.datasets.by_user import UserRecords
 from workbench.datasets.delimited import Block, lines, opened, read
-from workbench.datasets.netflix_prize import WEEKDAYS, beside
+from workbench.datasets.netflix_prize import WEEKDAYS, sibling_file
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound
@@ -131,7 +131,7 @@ class MovieLens:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
         import polars as pl
 
-        form, domain, out = self._form, self.domain, Gathered()
+        form, domain, out = self._form, self.domain, UserRecords()
         path = self._file(form.ratings).find()
         groups = self._groups() if self._grouped else None
         if not form.last_film:
@@ -216,7 +216,7 @@ class MovieLens:
         )
 
     def _beside(self, name: str) -> Path:
-        return beside(self._file(self._form.ratings).find(), name)
+        return sibling_file(self._file(self._form.ratings).find(), name)
 
 
 def _rows(path: Path, version: str) -> Iterator[Block]:

@@ -82,7 +82,7 @@ class NetflixPrize:
         from workbench.datasets import kernels
         from workbench.interactions import Interactions
 
-        days, seen, scratch = calendar(), marks(), columns()
+        days, seen, scratch = date_tables(), customer_bits(), empty_columns()
         blocks, counts = [], np.zeros(CUSTOMERS + 1, np.int32)
         total = sum(need for *_, need in PARTS)
         bar = tqdm(total=total, desc="ratings", unit_scale=True, leave=False, disable=None)
@@ -91,14 +91,14 @@ class NetflixPrize:
                 start, found = first, 0
                 for path, stop in paths:
                     movie = -start
-                    for at, text, size in texts(path):
-                        n, movie, bad, what = kernels.ratings(
+                    for at, text, size in text_pieces(path):
+                        n, movie, bad, what = kernels.parse_ratings(
                             text, size, movie, stop, *days, CUSTOMERS, seen, *scratch
                         )
                         if bad >= 0:
                             _refuse(path, at, text, size, bad, what, movie, stop)
                         blocks.append(tuple(column[:n].copy() for column in scratch))
-                        kernels.count(blocks[-1][0], counts)
+                        kernels.count_users(blocks[-1][0], counts)
                         found += n
                         bar.update(n)
                     if movie != stop:
@@ -113,19 +113,19 @@ class NetflixPrize:
         items = np.empty(counts.sum(), np.uint16)
         contexts = np.empty(len(items), np.uint8)
         for block in _popped(blocks):
-            kernels.scatter(*block, place, items, contexts)
+            kernels.scatter_by_user(*block, place, items, contexts)
         users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         bound, kept = Bound(self.domain.shape[0], 1), map(sealed, (users, items, contexts))
         return Interactions(self.domain, *kept, bound, self.truth_public, distinct=True)
 
 
-def columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def empty_columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Room for customers, films and days of as many ratings as a piece of text can hold."""
     most = _SIZE // 15 + 1  # a rating takes as many bytes, or more
     return np.empty(most, np.int32), np.empty(most, np.uint16), np.empty(most, np.uint8)
 
 
-def marks() -> UInt8[np.ndarray, " bytes"]:
+def customer_bits() -> UInt8[np.ndarray, " bytes"]:
     """A bit for each customer."""
     return np.zeros(CUSTOMERS // 8 + 1, np.uint8)
 
@@ -159,10 +159,10 @@ def _sources() -> Iterator[tuple[list[tuple[Path, int]], int, int, int]]:
             yield [(path, end)], first, end, need
         else:
             films = range(first, end + 1)
-            yield [(beside(path, _film(film)), film) for film in films], first, end, need
+            yield [(sibling_file(path, _film(film)), film) for film in films], first, end, need
 
 
-def beside(path: Path, name: str) -> Path:
+def sibling_file(path: Path, name: str) -> Path:
     """The file `name`, compressed or not, in the folder of another."""
     for suffix in (path.suffix.removesuffix(".txt"), *SUFFIXES):
         if (found := path.parent / (name + suffix)).is_file():
@@ -170,7 +170,7 @@ def beside(path: Path, name: str) -> Path:
     raise FileNotFoundError(f"no {name} (plain, .gz, .xz or .zip) in {path.parent}")
 
 
-def texts(path: Path) -> Iterator[tuple[int, UInt8[np.ndarray, " bytes"], int]]:
+def text_pieces(path: Path) -> Iterator[tuple[int, UInt8[np.ndarray, " bytes"], int]]:
     """The file in pieces of whole lines: where each begins, its bytes and some more, its length.
 
     The array is the same each time, filled anew.
@@ -215,7 +215,7 @@ def _next(movie: int) -> int:
     return movie + 1 if movie > 0 else -movie
 
 
-def calendar() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def date_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How each day is written, "2005-12-" and "31", as numbers, and its weekday, Monday 0.
 
     Days stand at (last digit of the year)·372 + (month − 1)·31 + day − 1; no other text fits.

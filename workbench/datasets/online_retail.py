@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.datasets.by_user import Gathered
+from workbench.datasets.by_user import UserRecords
 from workbench.datasets.delimited import read
 from workbench.datasets.event_series import RETAIL
 from workbench.datasets.netflix_prize import WEEKDAYS
@@ -66,7 +66,7 @@ class OnlineRetail:
         )
 
     @cached_property
-    def _read(self) -> tuple[Gathered, tuple[str, ...], int]:
+    def _read(self) -> tuple[UserRecords, tuple[str, ...], int]:
         """The rows, the stock codes that occur, and how many lines name no customer."""
         import polars as pl
 
@@ -89,7 +89,7 @@ class OnlineRetail:
             kept.append((block, who, days.dt.weekday().to_numpy() - 1))
         if lines != LINES:
             raise ValueError(f"{path} ends after {lines:,} lines of invoices; need {LINES:,}")
-        out, known = Gathered(), tuple(sorted(codes))
+        out, known = UserRecords(), tuple(sorted(codes))
         for block, who, days in kept:
             out.add(block, who, block.codes("StockCode", pl.Enum(known)), days)
         return out, known, dropped

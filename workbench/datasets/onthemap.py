@@ -14,7 +14,7 @@ from workbench.datasets.delimited import Block, read
 from workbench.datasets.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, some_of, value
+from workbench.value import parameter, subset_of, value
 
 if TYPE_CHECKING:
     from workbench.datasets.commute_points import CommutePoints
@@ -71,7 +71,7 @@ class OnTheMap:
     cite: ClassVar[str] = "lodes7"
     truth_public: ClassVar[bool] = True
 
-    states: tuple[str, ...] = parameter(("ri",), check=some_of(FIPS), doc="postal codes")
+    states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
     year: int = parameter(2019, 2002, 2019, integer=True)
     part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
     level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
@@ -93,7 +93,7 @@ class OnTheMap:
             for file in (
                 _od(state, "main", self.year),
                 _od(state, "aux", self.year),
-                crosswalk(state),
+                crosswalk_file(state),
             )
         )
 
@@ -130,7 +130,7 @@ class OnTheMap:
 
     def crosswalks(self) -> tuple[File, ...]:
         """The publisher's lists of blocks, a state each."""
-        return tuple(map(crosswalk, self.states))
+        return tuple(map(crosswalk_file, self.states))
 
     def points(self, depth: int = 16) -> CommutePoints:
         """The same jobs as points: where people live and work, in degrees."""
@@ -148,7 +148,7 @@ def _od(state: str, part: str, year: int) -> File:
     return File("onthemap", name, f"{_LODES}/{state}/od/{name}.gz", _SHA256.get(name, ()))
 
 
-def crosswalk(state: str) -> File:
+def crosswalk_file(state: str) -> File:
     """The public list of a state's blocks: what they belong to, and where they lie."""
     name = f"{state}_xwalk.csv"
     return File("onthemap", name, f"{_LODES}/{state}/{name}.gz", _SHA256.get(name, ()))
@@ -157,7 +157,7 @@ def crosswalk(state: str) -> File:
 def _listed(state: str) -> list[str]:
     """The blocks that a state's crosswalk lists, sorted."""
     blocks, own = set(), FIPS[state]
-    for block in read(crosswalk(state).find(), ("tabblk2010",)):
+    for block in read(crosswalk_file(state).find(), ("tabblk2010",)):
         codes = block.frame["tabblk2010"]
         need = f"15 digits that begin with {own}"
         block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), "tabblk2010", need)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.datasets.published import File
-from workbench.datasets.ranked import of_counts
+from workbench.datasets.ranked import check_dataset
 from workbench.domain import Domain
 from workbench.table import SparseTable
 from workbench.value import parameter, value
@@ -19,7 +19,7 @@ class Projected:
     `dataset` says.
     """
 
-    dataset: Any = parameter(check=of_counts, doc="whose counts are added up")
+    dataset: Any = parameter(check=check_dataset, doc="whose counts are added up")
     attributes: tuple[str, ...] = parameter(
         check=lambda x: None if isinstance(x, tuple) and x else "need a tuple of attributes",
         doc="those that are kept",

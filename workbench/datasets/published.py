@@ -50,7 +50,7 @@ class File:
         return find(self.folder, self.name, *self.also, how=self.how)
 
 
-class Row(NamedTuple):
+class FileStatus(NamedTuple):
     """One published file: where it is (or None), its size in bytes (or None), and its `state`.
 
     "ok" has a recorded sha256; "different" has another one, or cannot be read; "unknown" can be
@@ -105,12 +105,12 @@ def path(what: Any) -> tuple[Path, ...]:
     return tuple(row.path for row in rows if row.path) or (_files(what)[0].find(),)
 
 
-def status() -> list[Row]:
+def status() -> list[FileStatus]:
     """Every published file of every dataset, as `verify` sees it."""
     return verify()
 
 
-def verify(what: Any = None) -> list[Row]:
+def verify(what: Any = None) -> list[FileStatus]:
     """Looks up and hashes the files of a dataset (its name, a value of it, a `File`), or of all."""
     wanted = _datasets() if what is None else [what]
     return [_check(_look(file), file) for one in wanted for file in _files(one)]
@@ -166,15 +166,17 @@ def _files(what: Any) -> tuple[File, ...]:
     return what.files()
 
 
-def _look(file: File) -> Row:
+def _look(file: File) -> FileStatus:
     try:
         at = file.find()
     except FileNotFoundError:
-        return Row(file.folder, file.name, None, None, "by hand" if file.how else "missing")
-    return Row(file.folder, file.name, at, at.stat().st_size, "unknown")
+        return FileStatus(
+            file.folder, file.name, None, None, "by hand" if file.how else "missing"
+        )
+    return FileStatus(file.folder, file.name, at, at.stat().st_size, "unknown")
 
 
-def _check(row: Row, file: File) -> Row:
+def _check(row: FileStatus, file: File) -> FileStatus:
     if row.path is None:
         return row
     try:

@@ -110,7 +110,7 @@ class QueryLogTwin:
 
         n = self.distinct or max(1, round(self.queries**HEAPS))
         rng = np.random.default_rng(self.seed)
-        return Records.of(
+        return Records.from_values(
             self.hierarchy,
             _texts(_queries(n, rng)),
             Bound(1),

@@ -10,7 +10,7 @@ from workbench.table import SparseTable
 from workbench.value import parameter, value
 
 
-def of_counts(x: Any) -> str | None:
+def check_dataset(x: Any) -> str | None:
     """What is wrong with the dataset that a field wraps, or None."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
@@ -23,7 +23,7 @@ class Ranked:
     as far as it moves the counts; whether the truth is public is as `dataset` says.
     """
 
-    dataset: Any = parameter(check=of_counts, doc="whose counts are sorted")
+    dataset: Any = parameter(check=check_dataset, doc="whose counts are sorted")
 
     @property
     def truth_public(self) -> bool:

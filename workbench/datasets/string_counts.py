@@ -84,7 +84,7 @@ class StringCounts:
             counts.append(block.counts("count"))
             strings.append(block.frame["string"].fill_null(""))
         text = pl.concat(strings)
-        return Records.of(
+        return Records.from_values(
             self.hierarchy,
             text.str.to_lowercase() if self.lower else text,
             self.bound,

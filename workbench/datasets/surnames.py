@@ -130,7 +130,7 @@ class SurnameStrings:
             block.refuse(block.frame["name"].is_null(), "name", "a name")
             names.append(block.frame["name"].str.to_lowercase())
             counts.append(block.counts("count"))
-        return Records.of(
+        return Records.from_values(
             self.hierarchy,
             pl.concat(names),
             Bound(1),

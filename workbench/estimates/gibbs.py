@@ -65,7 +65,7 @@ class Chains:
         self.starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
         self.flat = np.zeros(sum(sizes))
 
-    def tilt(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
+    def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
         """Draw from these potentials from now on: one table for each set, in nats."""
         for i, axis, own in self.copies:
             table = np.moveaxis(potentials[i], axis, -1)
@@ -73,7 +73,7 @@ class Chains:
         np.exp(self.logs, out=self.rows)
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
-    def aim(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
+    def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
         """Propose whole tuples from now on as a tree of attributes with these margins has them.
 
         The tree of the largest mutual information (Chow & Liu, 1968), of pairs that any set holds.

@@ -19,7 +19,7 @@ from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.workload import Ranges, Subsets, Workload
 
-MOST = 2**32  # look-ups in one answer: some twenty seconds
+MAX_LOOKUPS = 2**32  # look-ups in one answer: some twenty seconds
 _EACH = 16  # a cell counts for at least so many
 
 _HALF, _SIGN = np.uint64(32), np.uint64(63)
@@ -41,7 +41,7 @@ def _mixed(x, a, b):
 
 
 @njit(cache=True, nogil=True)
-def add(keys, counts, words, out):
+def add_counts(keys, counts, words, out):
     """Add every count, with its key's sign, to its key's bucket: one row of a sketch.
 
     Signs have a hash function of their own: the variance needs that signs of two keys are independent
@@ -57,7 +57,7 @@ def add(keys, counts, words, out):
 
 
 @njit(cache=True, nogil=True)
-def look(which, lo, hi, words, row, out):
+def sum_buckets(which, lo, hi, words, row, out):
     """out[which[i]] += Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
     a, b, c, d, e, f = words[0], words[1], words[2], words[3], words[4], words[5]
     width = np.uint64(row.size)
@@ -72,7 +72,7 @@ def look(which, lo, hi, words, row, out):
 
 
 @njit(cache=True, nogil=True)
-def mark(keys, levels, words, bits):
+def set_bits(keys, levels, words, bits):
     """Set the bits of every key's first levels; a key has one bit a level."""
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
@@ -83,7 +83,7 @@ def mark(keys, levels, words, bits):
 
 
 @njit(cache=True, nogil=True)
-def walk(which, lo, hi, words, bits, out):
+def sum_levels(which, lo, hi, words, bits, out):
     """out[which[i]] += Σ over keys in [lo[i], hi[i]) of the level that fits the key's bits best.
 
     A walk goes up with every set bit and down with every other; the level is the mean place of its
@@ -116,7 +116,7 @@ def _power(n):
     return power
 
 
-def pieces(
+def visited_ranges(
     workload: Workload, domain: Domain, steps: int
 ) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
     """The ranges that make up each query, if all cells can be visited at `steps` look-ups each."""
@@ -125,7 +125,7 @@ def pieces(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
             "query, and need Ranges or Subsets"
         )
-    cells, most = workload.cells(domain).sum(), MOST // max(steps, _EACH)
+    cells, most = workload.cells(domain).sum(), MAX_LOOKUPS // max(steps, _EACH)
     if cells > most:
         raise ValueError(
             f"the queries cover {cells:.3g} cells, each of which must be visited: need at most {most} "
@@ -134,11 +134,11 @@ def pieces(
     return workload.intervals(domain)
 
 
-def told(words: UInt64[np.ndarray, "functions words"]) -> str:
+def to_hex(words: UInt64[np.ndarray, "functions words"]) -> str:
     """Hash functions as text."""
     return words.astype("<u8").tobytes().hex()
 
 
-def read(text: str, words: int) -> UInt64[np.ndarray, "functions words"]:
+def from_hex(text: str, words: int) -> UInt64[np.ndarray, "functions words"]:
     """Hash functions, of so many words each, from their text."""
     return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, words)

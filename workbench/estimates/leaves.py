@@ -9,12 +9,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench import hierarchy as hierarchies
-from workbench.estimates.summary import accepted, geometric_variance
-from workbench.hierarchy import Hierarchy, Keys, Prefixes, Quadtree, order, places
+from workbench.estimates.summary import check_weights, geometric_variance
+from workbench.hierarchy import (
+    Hierarchy,
+    Keys,
+    Prefixes,
+    Quadtree,
+    argsort_keys,
+    searchsorted_keys,
+)
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.value import read_only
-from workbench.workload import Boxes, Workload, asked, spans
+from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +43,7 @@ class Leaves:
     values: Int[np.ndarray, " n"]
     decay: float | None = None
     kind: ClassVar[str] = "leaves"
-    holds: ClassVar[str] = "leaves"
+    contents: ClassVar[str] = "leaves"
 
     def __post_init__(self):
         for name in ("levels", "keys", "values"):
@@ -73,8 +80,8 @@ class Leaves:
         Nothing is sampled, so both kinds of `weights` mean the same. The standard error is that of the
         noise, where a query cuts no node; NaN where it does, since nobody knows what lies where.
         """
-        accepted(weights)
-        workload = asked(workload, self.hierarchy)
+        check_weights(weights)
+        workload = queries_on_hierarchy(workload, self.hierarchy)
         ones = np.ones(len(self))
         if isinstance(workload, Boxes):
             ends = workload.lo, workload.hi
@@ -82,7 +89,7 @@ class Leaves:
             answers, cut = boxes(self.levels, self.keys, self.values, *ends)
             held = boxes(self.levels, self.keys, ones, *ends)[0] if error else None
         else:
-            which, lo, hi = spans(workload, self.hierarchy)
+            which, lo, hi = key_runs(workload, self.hierarchy)
             up_to, up_to_lo = self._up_to(hi, True), self._up_to(lo, False)
             answers = self._sums(which, up_to, up_to_lo, self.values, len(workload))
             held = self._sums(which, up_to, up_to_lo, ones, len(workload)) if error else None
@@ -106,13 +113,15 @@ class Leaves:
         """
         if not len(self):
             return np.zeros(keys.shape[1], np.int64), np.zeros(keys.shape[1])
-        at, by = np.empty(keys.shape[1], np.int64), order(keys)
-        at[by] = places(self.keys, keys[:, by], after=True) - 1
+        at, by = np.empty(keys.shape[1], np.int64), argsort_keys(keys)
+        at[by] = searchsorted_keys(self.keys, keys[:, by], after=True) - 1
         node = np.maximum(at, 0)
-        share = self.hierarchy.digits.share(self.levels[node], self.keys[:, node], keys, after)
+        share = self.hierarchy.digits.fraction_below(
+            self.levels[node], self.keys[:, node], keys, after
+        )
         return node, np.where(at < 0, 0, share)
 
-    def noise(self, level: int) -> float:
+    def noise_variance(self, level: int) -> float:
         """The variance that noise gives to the answer about a node of a level, mean over all of them.
 
         In closed form: a node's answer has the noise of the leaves below it; of a leaf above it, spread
@@ -130,7 +139,7 @@ class Leaves:
         Standard errors have no closed form any more.
         """
         levels = np.minimum(self.levels, level)
-        keys = self.hierarchy.digits.lowest(levels, self.keys)
+        keys = self.hierarchy.digits.ancestors(levels, self.keys)
         new = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: len(self)]
         first = np.flatnonzero(new)
         values = np.add.reduceat(self.values, first)
@@ -147,7 +156,7 @@ class Leaves:
         if isinstance(tree, Prefixes):
             return Records.from_keys(tree, self.keys, counts, PUBLIC)
         levels, nodes = np.repeat(self.levels, counts), np.repeat(self.keys, counts, axis=1)
-        keys = tree.below(levels, nodes, np.random.default_rng(seed))
+        keys = tree.random_keys(levels, nodes, np.random.default_rng(seed))
         return Records.from_keys(tree, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
@@ -184,15 +193,15 @@ class Leaves:
             table = table.append_column(f"key{i}", pa.array(word))
         return table.replace_schema_metadata(None)
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
-        return {"hierarchy": hierarchies.told(self.hierarchy), "decay": self.decay}
+        return {"hierarchy": hierarchies.to_dict(self.hierarchy), "decay": self.decay}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """Leaves from their file's table and record."""
-        tree = hierarchies.read(about["hierarchy"])
-        words = range(tree.digits.words)
+        tree = hierarchies.from_dict(about["hierarchy"])
+        words = range(tree.digits.word_count)
         keys = np.stack([table[f"key{i}"].to_numpy() for i in words]).astype(np.uint64)
         levels, values = (table[name].to_numpy() for name in ("level", "noisy"))
         return cls(tree, levels, keys, values, about["decay"])

@@ -13,10 +13,10 @@ from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates.gibbs import Chains
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
-from workbench.workload import Workload, linear
+from workbench.workload import Workload, linear_queries
 from workbench.workload.products import Margins
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Model:
     gap: float = float("nan")
     sweeps: int = 20
     kind: ClassVar[str] = "model"
-    holds: ClassVar[str] = "potentials"
+    contents: ClassVar[str] = "potentials"
 
     def __post_init__(self):
         shape = self.domain.shape
@@ -75,9 +75,9 @@ class Model:
 
         With `error` also standard errors, all NaN: how far a model is from the truth it cannot know.
         """
-        accepted(weights)
-        queries = linear(workload, self.domain)
-        found = queries._over(_Expected(self)) * self.total
+        check_weights(weights)
+        queries = linear_queries(workload, self.domain)
+        found = queries.sums_of_margins(_Expected(self)) * self.total
         return (found, np.full(len(found), np.nan)) if error else found
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
@@ -109,7 +109,9 @@ class Model:
     @cached_property
     def joint(self) -> Float[np.ndarray, "..."]:
         """The shares of all cells of the touched axes; only where they are few."""
-        return sealed(shares(self.domain.shape, self.prior, self.sets, self.potentials)[0])
+        return sealed(
+            cell_probabilities(self.domain.shape, self.prior, self.sets, self.potentials)[0]
+        )
 
     @cached_property
     def _drawn(self) -> SparseTable:
@@ -125,8 +127,8 @@ class Model:
             raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
         shape, rng = self.domain.shape, np.random.default_rng(seed)
         chains = Chains(shape, self.prior, self.sets)
-        chains.tilt(self.potentials)
-        chains.aim(self.margins)
+        chains.set_potentials(self.potentials)
+        chains.set_proposal(self.margins)
         states = chains.propose(int(size), rng)
         for _ in range(self.sweeps if len(self.sets) else 0):
             chains.jump(states, rng)
@@ -164,7 +166,7 @@ class Model:
         ]
         return pa.table(dict(zip(("potential", "share"), flat, strict=True)))
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {
             "domain": self.domain.to_dict(),
@@ -213,11 +215,13 @@ class _Expected:
         known = self.model.margin(axes)
         return self._table.dense(axes) if known is None else known
 
-    def found(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        return self._table.found(axes)
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        return self._table.occupied_cells(axes)
 
 
-def shares(shape, prior, sets, potentials) -> tuple[Float[np.ndarray, "..."], float]:
+def cell_probabilities(
+    shape, prior, sets, potentials
+) -> tuple[Float[np.ndarray, "..."], float]:
     """The shares of all cells of the axes in `sets`, and ln Z = ln p0[exp(Σ potentials)]."""
     touched = sorted({k for axes in sets for k in axes})
     with np.errstate(divide="ignore"):
@@ -245,6 +249,6 @@ def _ranks(now: Sequence[int], wanted: Sequence[int]) -> list[int]:
     return [list(wanted).index(k) for k in now]
 
 
-def product(parts: Sequence[np.ndarray]) -> np.ndarray:
+def outer_product(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The table of independent attributes."""
     return reduce(np.multiply.outer, parts, np.ones(()))

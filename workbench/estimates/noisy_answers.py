@@ -11,9 +11,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.value import read_only, sealed
-from workbench.workload import Products, TableQueries, Together, Workload, linear, words
+from workbench.workload import (
+    Products,
+    TableQueries,
+    Together,
+    Workload,
+    linear_queries,
+    serialise,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,11 +39,11 @@ class NoisyAnswers:
     values: Float[np.ndarray, " queries"]
     variances: Float[np.ndarray, " queries"]
     kind: ClassVar[str] = "answers"
-    holds: ClassVar[str] = "queries"
+    contents: ClassVar[str] = "queries"
 
     def __post_init__(self):
         fix = object.__setattr__
-        fix(self, "workload", linear(self.workload, self.domain))
+        fix(self, "workload", linear_queries(self.workload, self.domain))
         fix(self, "values", read_only(_numbers("values", self.values)))
         variances = _numbers("variances", self.variances)
         fix(self, "variances", read_only(np.broadcast_to(variances, self.values.shape).copy()))
@@ -95,7 +102,9 @@ class NoisyAnswers:
     def _held(self) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
         """Each different query once: its place by its text, the weighted mean, and its variance."""
         known: dict[str, int] = {}
-        at = np.array([known.setdefault(t, len(known)) for t in words.told(self.workload)], int)
+        at = np.array(
+            [known.setdefault(t, len(known)) for t in serialise.to_text(self.workload)], int
+        )
         weight = np.bincount(at, 1 / self.variances, len(known))
         mean = np.bincount(at, self.values / self.variances, len(known)) / weight
         single = np.bincount(at, minlength=len(known))[at] == 1
@@ -108,7 +117,7 @@ class NoisyAnswers:
         if self.domain.size > len(self):
             return None
         codes = np.arange(self.domain.size)
-        texts = words.told(Products.boxes(self.domain, *_corners(self.domain, codes)))
+        texts = serialise.to_text(Products.boxes(self.domain, *_corners(self.domain, codes)))
         known, mean, variance = self._held
         at = np.array([known.get(t, -1) for t in texts])
         return None if (at < 0).any() else (codes, mean[at], variance[at])
@@ -120,7 +129,7 @@ class NoisyAnswers:
         the domain is held, sums of cells are answered as well. Any other query is a ValueError: it
         needs inference.
         """
-        accepted(weights)
+        check_weights(weights)
         asked = workload.on(self.domain)
         if self._cells is not None and not isinstance(
             asked, Products | TableQueries | Together
@@ -130,7 +139,7 @@ class NoisyAnswers:
             spread = asked.sums(self.domain, keys, variances) if error else None
         else:
             known, means, variances = self._held
-            texts = words.told(linear(asked, self.domain))
+            texts = serialise.to_text(linear_queries(asked, self.domain))
             at = np.array([known.get(t, -1) for t in texts], int)
             if (new := at < 0).any():
                 raise ValueError(
@@ -144,7 +153,7 @@ class NoisyAnswers:
         """One row a query: its words, the standard deviation of its noise, and its `noisy` answer."""
         import pandas as pd
 
-        texts = words.told(self.workload)
+        texts = serialise.to_text(self.workload)
         told = dict(query=texts, deviation=np.sqrt(self.variances), noisy=self.values)
         return pd.DataFrame(told)
 
@@ -152,10 +161,10 @@ class NoisyAnswers:
         """One row a query for a Parquet file: its words, variance and noisy answer."""
         import pyarrow as pa
 
-        texts = pa.array(words.told(self.workload), pa.large_string())
+        texts = pa.array(serialise.to_text(self.workload), pa.large_string())
         return pa.table({"query": texts, "variance": self.variances, "noisy": self.values})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {"domain": self.domain.to_dict()}
 
@@ -163,7 +172,7 @@ class NoisyAnswers:
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """Answers from their file's table and record."""
         domain = Domain.from_dict(about["domain"])
-        workload = words.read(domain, table["query"].to_pylist())
+        workload = serialise.from_text(domain, table["query"].to_pylist())
         return cls(domain, workload, table["noisy"].to_numpy(), table["variance"].to_numpy())
 
 

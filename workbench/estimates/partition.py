@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Int
 
 from workbench import hierarchy as hierarchies
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.hierarchy import Hierarchy
 from workbench.value import read_only
-from workbench.workload import Boxes, Workload, asked
+from workbench.workload import Boxes, Workload, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ class Partition:
     hi: Int[np.ndarray, "boxes attributes"]
     values: Int[np.ndarray, " boxes"]
     kind: ClassVar[str] = "partition"
-    holds: ClassVar[str] = "boxes"
+    contents: ClassVar[str] = "boxes"
 
     def __post_init__(self):
         for name in ("lo", "hi", "values"):
@@ -50,8 +50,8 @@ class Partition:
 
         With `error` also standard errors: NaN, since centred noise has none in closed form.
         """
-        accepted(weights)
-        workload = asked(workload, self.hierarchy)
+        check_weights(weights)
+        workload = queries_on_hierarchy(workload, self.hierarchy)
         if not isinstance(workload, Boxes):
             raise ValueError(f"{workload!r} cannot be asked of a partition: ask Boxes")
         answers = np.empty(len(workload))
@@ -63,7 +63,7 @@ class Partition:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a box: what it is of each attribute, in words, and its count, `noisy`."""
-        return self.hierarchy.boxed(self.lo, self.hi).assign(noisy=self.values)
+        return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
     def to_arrow(self) -> pyarrow.Table:
         """The boxes for a Parquet file, in words and as cells."""
@@ -75,14 +75,14 @@ class Partition:
                 table = table.append_column(f"{side}{i}", pa.array(column))
         return table.replace_schema_metadata(None)
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
-        return {"hierarchy": hierarchies.told(self.hierarchy)}
+        return {"hierarchy": hierarchies.to_dict(self.hierarchy)}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A partition from its file's table and record."""
-        tree = hierarchies.read(about["hierarchy"])
+        tree = hierarchies.from_dict(about["hierarchy"])
         lo, hi = (
             np.stack([table[f"{side}{i}"].to_numpy() for i in range(len(tree.shape))], axis=1)
             for side in ("lo", "hi")

@@ -10,7 +10,7 @@ from jaxtyping import UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -27,11 +27,11 @@ class Projection:
     """
 
     domain: Domain
-    words: UInt64[np.ndarray, "levels 3"]
+    hash_parameters: UInt64[np.ndarray, "levels 3"]
     bits: UInt64[np.ndarray, " bits/64"]
     step: float
     kind: ClassVar[str] = "projection"
-    holds: ClassVar[str] = "words of 64 bits"
+    contents: ClassVar[str] = "words of 64 bits"
 
     def __post_init__(self):
         for name in ("words", "bits"):
@@ -42,7 +42,7 @@ class Projection:
 
     def __repr__(self) -> str:
         names = " × ".join(self.domain.attributes)
-        return f"<Projection of {names}: {64 * len(self):,} bits, {len(self.words):,} levels>"
+        return f"<Projection of {names}: {64 * len(self):,} bits, {len(self.hash_parameters):,} levels>"
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated counts of Ranges or Subsets, float64[queries].
@@ -51,11 +51,11 @@ class Projection:
         another, and the mean place of the walk's maxima, in steps, is its count. With `error` also
         NaN for each, as this estimate has no standard error in closed form.
         """
-        accepted(weights)
+        check_weights(weights)
         workload = workload.on(self.domain)
-        which, ranges = hashes.pieces(workload, self.domain, len(self.words))
+        which, ranges = hashes.visited_ranges(workload, self.domain, len(self.hash_parameters))
         answers = np.zeros(len(workload))
-        hashes.walk(which, ranges.lo, ranges.hi, self.words, self.bits, answers)
+        hashes.sum_levels(which, ranges.lo, ranges.hi, self.hash_parameters, self.bits, answers)
         answers *= self.step
         return (answers, np.full(len(answers), np.nan)) if error else answers
 
@@ -69,13 +69,13 @@ class Projection:
 
         return pa.table({"word": np.arange(len(self)), "noisy": self.bits})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
-        told = {"step": self.step, "words": hashes.told(self.words)}
+        told = {"step": self.step, "words": hashes.to_hex(self.hash_parameters)}
         return told | {"domain": self.domain.to_dict()}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A projection from its file's table and record."""
-        words, domain = hashes.read(about["words"], 3), Domain.from_dict(about["domain"])
+        words, domain = hashes.from_hex(about["words"], 3), Domain.from_dict(about["domain"])
         return cls(domain, words, table["noisy"].to_numpy(), about["step"])

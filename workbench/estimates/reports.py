@@ -19,9 +19,9 @@ from jaxtyping import Float, Int, UInt64
 
 from workbench.compiled import njit
 from workbench.domain import Domain
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.value import read_only, sealed
-from workbench.workload import Products, TableQueries, Together, Workload, linear
+from workbench.workload import Products, TableQueries, Together, Workload, linear_queries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ _DENSE = 2**22  # cells of a joint that are laid out
 _ROWS = 2**13  # bit reports at a time
 
 
-def starts_of(domain: Domain) -> tuple[Int[np.ndarray, " attributes"], int]:
+def bit_offsets(domain: Domain) -> tuple[Int[np.ndarray, " attributes"], int]:
     """Where each attribute's bits start, −1 for those of one code, which have none; and words a row."""
     wide = [n if n > 1 else 0 for n in domain.shape]
     if sum(wide) > 2**16:
@@ -47,7 +47,7 @@ class _Reports:
     """What both kinds of reports have in common."""
 
     domain: Domain
-    holds: ClassVar[str] = "reports"
+    contents: ClassVar[str] = "reports"
 
     def __repr__(self) -> str:
         names = " × ".join(self.domain.attributes)
@@ -66,10 +66,10 @@ class _Reports:
         joint scaled to the number of reports: biased, closer, not consistent with each other, and of
         unknown error. Standard errors are NaN also for queries of several products.
         """
-        accepted(weights)
-        queries = linear(workload, self.domain)
+        check_weights(weights)
+        queries = linear_queries(workload, self.domain)
         if clipped:
-            answers = queries._over(_Clipped(self))
+            answers = queries.sums_of_margins(_Clipped(self))
             return (answers, np.full(len(answers), np.nan)) if error else answers
         answers = self._sums(queries)
         if not error:
@@ -92,7 +92,7 @@ class _Reports:
             raise ValueError(f"a joint of {prod(shape)} cells is too large: at most {_DENSE}")
         by = sorted(axes)
         found = self._joint(tuple(by)).transpose([by.index(k) for k in axes])
-        return cut(found, self.total) if clipped else found
+        return clip_to_total(found, self.total) if clipped else found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,7 +177,7 @@ class Reports(_Reports):
             columns[name] = pa.array(self.domain.decode(name, codes).tolist())
         return pa.table({**columns, "noisy": self._cells[1]})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {"domain": self.domain.to_dict(), "kept": list(self.kept)}
 
@@ -205,7 +205,7 @@ class BitReports(_Reports):
 
     def __post_init__(self):
         object.__setattr__(self, "bits", read_only(self.bits))
-        _, width = starts_of(self.domain)
+        _, width = bit_offsets(self.domain)
         if self.bits.dtype != np.uint64 or self.bits.shape[1:] != (width,):
             raise ValueError(
                 f"BitReports.bits {self.bits.shape} do not fit {width} words a row"
@@ -228,7 +228,7 @@ class BitReports(_Reports):
         return out
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        starts, _ = starts_of(self.domain)
+        starts, _ = bit_offsets(self.domain)
         own = [k for k in axes if starts[k] >= 0]  # a code that all have is no condition
         sizes = np.array([self.domain.shape[k] for k in own], np.int64)
         both = np.zeros(tuple(sizes + 1), np.int64)  # the last of each axis: any code
@@ -247,11 +247,11 @@ class BitReports(_Reports):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
         if isinstance(queries, TableQueries):
             if power == 1:
-                return queries._over(_Joints(self))
+                return queries.sums_of_margins(_Joints(self))
             return self._tables(queries, power)
         sets = queries.sets
         if power == 1 and all(self._fits(axes) for axes, _ in sets):
-            return queries._over(_Joints(self))
+            return queries.sums_of_margins(_Joints(self))
         out = np.zeros(len(queries.times))
         for a in range(0, self.total, _ROWS):
             said = self._said(slice(a, a + _ROWS))
@@ -283,7 +283,7 @@ class BitReports(_Reports):
 
     def _said(self, rows: slice) -> list[Float[np.ndarray, "reports codes"]]:
         """(b − f)/(1 − 2f) of each code of each attribute."""
-        starts, _ = starts_of(self.domain)
+        starts, _ = bit_offsets(self.domain)
         bits = np.unpackbits(
             np.ascontiguousarray(self.bits[rows]).view(np.uint8), axis=1, bitorder="little"
         )
@@ -298,7 +298,7 @@ class BitReports(_Reports):
         """One row a report: each attribute's bits, first code first, and `noisy`, 1."""
         import pandas as pd
 
-        starts, _ = starts_of(self.domain)
+        starts, _ = bit_offsets(self.domain)
         bits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")
         columns: dict = {}
         for name, start, n in zip(
@@ -318,7 +318,7 @@ class BitReports(_Reports):
         columns = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return pa.table({**columns, "noisy": np.ones(len(self), np.int64)})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {"domain": self.domain.to_dict(), "flipped": self.flipped}
 
@@ -326,7 +326,7 @@ class BitReports(_Reports):
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """Reports from their file's table and record."""
         domain = Domain.from_dict(about["domain"])
-        words = [table[f"word {i}"].to_numpy() for i in range(starts_of(domain)[1])]
+        words = [table[f"word {i}"].to_numpy() for i in range(bit_offsets(domain)[1])]
         bits = np.stack(words, axis=1) if words else np.zeros((len(table), 0), np.uint64)
         return cls(domain, np.ascontiguousarray(bits), about["flipped"])
 
@@ -353,10 +353,10 @@ class _Clipped(_Joints):
     """The same, without negative cells."""
 
     def _made(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        return cut(super()._made(axes), self.reports.total)
+        return clip_to_total(super()._made(axes), self.reports.total)
 
 
-def cut(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
+def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
     """Negative cells as 0, all scaled to `total`; a table without positive cells says nothing: flat."""
     joint = np.maximum(joint, 0)
     whole = joint.sum()

@@ -10,7 +10,7 @@ from jaxtyping import Int, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.summary import accepted, geometric_variance
+from workbench.estimates.summary import check_weights, geometric_variance
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -28,12 +28,12 @@ class Sketch:
     """
 
     domain: Domain
-    words: UInt64[np.ndarray, "depth 8"]
+    hash_parameters: UInt64[np.ndarray, "depth 8"]
     values: Int[np.ndarray, "depth width"]
     decay: float
     estimate: str = "mean"
     kind: ClassVar[str] = "sketch"
-    holds: ClassVar[str] = "buckets"
+    contents: ClassVar[str] = "buckets"
 
     def __post_init__(self):
         for name in ("words", "values"):
@@ -55,12 +55,12 @@ class Sketch:
         has expectation F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out,
         which is then exact. It is NaN for medians.
         """
-        accepted(weights)
+        check_weights(weights)
         workload = workload.on(self.domain)
-        which, ranges = hashes.pieces(workload, self.domain, len(self.values))
+        which, ranges = hashes.visited_ranges(workload, self.domain, len(self.values))
         rows = np.zeros((len(self.values), len(workload)))
-        for row, words, values in zip(rows, self.words, self.values, strict=True):
-            hashes.look(which, ranges.lo, ranges.hi, words, values, row)
+        for row, words, values in zip(rows, self.hash_parameters, self.values, strict=True):
+            hashes.sum_buckets(which, ranges.lo, ranges.hi, words, values, row)
         answers = (np.mean if self.estimate == "mean" else np.median)(rows, axis=0)
         if not error:
             return answers
@@ -86,15 +86,18 @@ class Sketch:
             {"row": row.ravel(), "bucket": bucket.ravel(), "noisy": self.values.ravel()}
         )
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         told = {"decay": self.decay, "estimate": self.estimate}
-        return told | {"domain": self.domain.to_dict(), "words": hashes.told(self.words)}
+        return told | {
+            "domain": self.domain.to_dict(),
+            "words": hashes.to_hex(self.hash_parameters),
+        }
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A sketch from its file's table and record."""
-        words = hashes.read(about["words"], 8)
+        words = hashes.from_hex(about["words"], 8)
         values = table["noisy"].to_numpy().reshape(len(words), -1)
         domain = Domain.from_dict(about["domain"])
         return cls(domain, words, values, about["decay"], about["estimate"])

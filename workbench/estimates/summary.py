@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def accepted(weights: str) -> None:
+def check_weights(weights: str) -> None:
     """A ValueError unless these are weights that every estimate knows; they differ in samples alone."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
@@ -49,7 +49,7 @@ class Summary:
     sides: int = 2
     scale: float = 1.0
     kind: ClassVar[str] = "summary"
-    holds: ClassVar[str] = "cells"
+    contents: ClassVar[str] = "cells"
 
     def __post_init__(self):
         for name in ("keys", "values"):
@@ -72,7 +72,7 @@ class Summary:
         "unbiased": sign(v)·max(|v|, τ), the Horvitz–Thompson weight: answers are unbiased for the
         noisy table after its filter. "raw": the noisy values, biased but closer for single cells.
         """
-        accepted(kind)
+        check_weights(kind)
         if kind == "raw":
             return self.values
         return self._unbiased
@@ -140,7 +140,7 @@ class Summary:
             )
         return pa.table({**columns, weights: self.weights(), noisy: self.values})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         told = {k: getattr(self, k) for k in ("decay", "theta", "tau", "sides", "scale")}
         return told | {"domain": self.domain.to_dict()}

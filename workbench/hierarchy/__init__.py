@@ -15,23 +15,23 @@ from workbench.hierarchy.attributes import Attributes as Attributes
 from workbench.hierarchy.digits import Digits as Digits
 from workbench.hierarchy.digits import Hierarchy as Hierarchy
 from workbench.hierarchy.digits import Keys as Keys
-from workbench.hierarchy.digits import order as order
-from workbench.hierarchy.digits import places as places
-from workbench.hierarchy.digits import siblings as siblings
+from workbench.hierarchy.digits import argsort_keys as argsort_keys
+from workbench.hierarchy.digits import child_digits as child_digits
+from workbench.hierarchy.digits import searchsorted_keys as searchsorted_keys
 from workbench.hierarchy.prefixes import SYMBOLS as SYMBOLS
 from workbench.hierarchy.prefixes import Prefixes as Prefixes
 from workbench.hierarchy.quadtree import Quadtree as Quadtree
 from workbench.hierarchy.taxonomy import Taxonomy as Taxonomy
 
 
-def told(tree: Hierarchy) -> dict:
+def to_dict(tree: Hierarchy) -> dict:
     """A hierarchy in plain words, which `read` reads."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     return {"kind": type(tree).__name__} | {f.name: getattr(tree, f.name) for f in fields(tree)}
 
 
-def read(told: dict) -> Hierarchy:
+def from_dict(told: dict) -> Hierarchy:
     """What `told` told; lists of lists, as JSON has them, are fine."""
     if told["kind"] == "Attributes":
         return Attributes(Domain.from_dict(told["domain"]))

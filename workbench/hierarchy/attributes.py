@@ -76,15 +76,15 @@ class Attributes:
         good = (codes >= 0).all(axis=1)
         return self.domain.keys(codes[good]).astype(np.uint64)[None], (~good).astype(np.uint8)
 
-    def holds(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest."""
-        return self.digits.hold(keys)
+        return self.digits.contains(keys)
 
-    def below(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A cell of each node, any with the same chance."""
-        return self.digits.anywhere(levels, nodes, rng)
+        return self.digits.random_keys(levels, nodes, rng)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
         """The codes of keys."""
@@ -106,9 +106,9 @@ class Attributes:
         """The labels, and "*" for what is not refined."""
         lo = self.corners(nodes).T
         free = np.asarray(levels)[:, None] <= np.arange(len(self.shape))
-        return self.boxed(lo, np.where(free, lo + self.shape, lo + 1))
+        return self.boxes_to_frame(lo, np.where(free, lo + self.shape, lo + 1))
 
-    def boxed(self, lo, hi) -> pd.DataFrame:
+    def boxes_to_frame(self, lo, hi) -> pd.DataFrame:
         """Boxes in words: a label, or "*" for all of an attribute."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)

@@ -33,10 +33,10 @@ class Hierarchy(Protocol):
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
 
-    def holds(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether these are keys of the hierarchy."""
 
-    def below(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A value below each node, any with the same chance; beginnings of strings are values."""
@@ -63,7 +63,7 @@ class Digits:
             raise ValueError(
                 "a hierarchy of depth 0 cannot be refined: need at least one level"
             )
-        if prod(self.radices[self.split :]) > WORD:
+        if prod(self.radices[self.first_word_levels :]) > WORD:
             raise ValueError(
                 f"a hierarchy of {self.depth} levels and {self.size:.3g} keys is too deep: its keys "
                 "need more than two words of 64 bits"
@@ -80,47 +80,54 @@ class Digits:
         return prod(self.radices)
 
     @cached_property
-    def split(self) -> int:
+    def first_word_levels(self) -> int:
         """How many levels the first word holds."""
         levels = range(1, self.depth + 1)
         return max(n for n in levels if prod(self.radices[:n]) <= WORD or n == 1)
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """1 or 2."""
-        return 1 + (self.split < self.depth)
+        return 1 + (self.first_word_levels < self.depth)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """By how much the word of a level grows when its digit does, level by level."""
-        ends = (self.split if i < self.split else self.depth for i in range(self.depth))
+        ends = (
+            self.first_word_levels if i < self.first_word_levels else self.depth
+            for i in range(self.depth)
+        )
         return tuple(prod(self.radices[i + 1 : end]) for i, end in enumerate(ends))
 
     @cached_property
     def _spans(self) -> list[list[int]]:
         """How many values each word takes below a node, by the node's level."""
-        parts = [(0, self.split), (self.split, self.depth)][: self.words]
+        parts = [(0, self.first_word_levels), (self.first_word_levels, self.depth)][
+            : self.word_count
+        ]
         levels = range(self.depth + 1)
         return [[prod(self.radices[max(i, a) : b]) for i in levels] for a, b in parts]
 
-    def word(self, level: int) -> int:
+    def word_of_level(self, level: int) -> int:
         """Which word holds the digit that a node at `level` is split by."""
-        return int(level >= self.split)
+        return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
         """The node that holds everything."""
-        return np.zeros((self.words, 1), np.uint64)
+        return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
         """The children with these digits."""
         below = nodes.copy()
-        below[self.word(level)] += digits.astype(np.uint64) * np.uint64(self.widths[level])
+        below[self.word_of_level(level)] += digits.astype(np.uint64) * np.uint64(
+            self.widths[level]
+        )
         return below
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
         """The digit that a node at `level` is split by."""
-        place = keys[self.word(level)] // np.uint64(self.widths[level])
-        first = level in (0, self.split)
+        place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
+        first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
 
     def ends(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
@@ -130,12 +137,12 @@ class Digits:
             own += np.array([n - 1 for n in spans], np.uint64)[levels]
         return ends
 
-    def hold(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest."""
         top = self.ends(np.zeros(1, np.int64), self.root())
         return all(own.max(initial=0) <= high[0] for own, high in zip(keys, top, strict=True))
 
-    def lowest(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
+    def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
         """The nodes of these levels, or of one, that the keys lie in."""
         nodes = keys.copy()
         for own, spans in zip(nodes, self._spans, strict=True):
@@ -144,14 +151,14 @@ class Digits:
             own[:] = np.where(whole, 0, own - own % width)
         return nodes
 
-    def anywhere(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A key below each node, any with the same chance."""
         room = self.ends(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
-    def share(
+    def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
         """Which part of each node's keys lies below a key, or (`after`) below the next one.
@@ -164,8 +171,8 @@ class Digits:
             for k, n in zip(keys, nodes, strict=True)
         ]
         below = inside[0]
-        if self.words == 2:
-            below = below * prod(self.radices[self.split :]) + inside[1]
+        if self.word_count == 2:
+            below = below * prod(self.radices[self.first_word_levels :]) + inside[1]
         part = ((below + after) / widths[levels]).clip(2.0**-1000, 1 - 2.0**-53)
         last = self.ends(levels, nodes)
         beyond = self._above(keys, last) | (after & (keys == last).all(axis=0))
@@ -177,24 +184,26 @@ class Digits:
         above = keys[-1] > others[-1]
         return (
             above
-            if self.words == 1
+            if self.word_count == 1
             else (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
         )
 
 
-def siblings(many: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
+def child_digits(many: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
     """0, 1, … for the children of each node, one after another, of which there are `many`."""
     return np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
 
 
-def order(keys: Keys) -> Int[np.ndarray, " n"]:
+def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
     """What sorts the keys."""
     if len(keys) == 1:
         return np.argsort(keys[0])
     return np.lexsort((keys[1], keys[0]))
 
 
-def places(keys: Keys, asked: Keys, after: bool = False) -> Int[np.ndarray, " asked"]:
+def searchsorted_keys(
+    keys: Keys, asked: Keys, after: bool = False
+) -> Int[np.ndarray, " asked"]:
     """How many of the sorted keys lie below each of the sorted `asked`, or (`after`) not above it."""
     if len(keys) == 1:
         return np.searchsorted(keys[0], asked[0], "right" if after else "left")

@@ -91,16 +91,16 @@ class Prefixes:
         for i, symbol in enumerate(self.alphabet):
             table[ord(symbol)] = i + 1
         n = len(starts) - 1 if width is None else len(codes) // max(1, width)
-        keys, why = np.empty((self.digits.words, n), np.uint64), np.zeros(n, np.uint8)
-        radix, split = len(self.alphabet) + 1, self.digits.split
+        keys, why = np.empty((self.digits.word_count, n), np.uint64), np.zeros(n, np.uint8)
+        radix, split = len(self.alphabet) + 1, self.digits.first_word_levels
         kept = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
         return keys[:, :kept], why
 
-    def holds(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest; what follows an end is not looked at."""
-        return self.digits.hold(keys)
+        return self.digits.contains(keys)
 
-    def below(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """The nodes as they stand: the beginning of a string is a string."""

@@ -111,27 +111,29 @@ class Quadtree:
         points = np.ascontiguousarray(
             points, np.float32 if points.dtype == "f4" else np.float64
         )
-        keys = np.empty((self.digits.words, len(points)), np.uint64)
+        keys = np.empty((self.digits.word_count, len(points)), np.uint64)
         low, high = (np.array(x, float) for x in self.box)
         apart = _spread(self.dims)
         why = np.zeros(len(points), np.uint8)
-        kept = _morton(points, low, high, self.depth, self.digits.split, apart, keys, why)
+        kept = _morton(
+            points, low, high, self.depth, self.digits.first_word_levels, apart, keys, why
+        )
         return keys[:, :kept], why
 
-    def holds(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest."""
-        return self.digits.hold(keys)
+        return self.digits.contains(keys)
 
-    def below(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A finest cell of each node, any with the same chance."""
-        return self.digits.anywhere(levels, nodes, rng)
+        return self.digits.random_keys(levels, nodes, rng)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
         """The lowest cell of each node along every dimension, in cells of the finest level."""
         found = np.zeros((self.dims, nodes.shape[1]), np.int64)
-        _corners(nodes, self.depth, self.digits.split, found)
+        _corners(nodes, self.depth, self.digits.first_word_levels, found)
         return found
 
     @property
@@ -142,9 +144,9 @@ class Quadtree:
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The boxes of the nodes: `<attribute>_from` and `<attribute>_to`."""
         lo, sides = self.corners(nodes).T, 2 ** (self.depth - levels.astype(np.int64))
-        return self.boxed(lo, lo + sides[:, None])
+        return self.boxes_to_frame(lo, lo + sides[:, None])
 
-    def boxed(
+    def boxes_to_frame(
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
     ) -> pd.DataFrame:
         """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""

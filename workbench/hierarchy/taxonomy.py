@@ -15,7 +15,13 @@ from workbench.value import value
 if TYPE_CHECKING:
     import pandas as pd
 
-from workbench.hierarchy.digits import Digits, Keys, order, places, refuse_names
+from workbench.hierarchy.digits import (
+    Digits,
+    Keys,
+    argsort_keys,
+    refuse_names,
+    searchsorted_keys,
+)
 
 
 @value
@@ -107,20 +113,20 @@ class Taxonomy:
             levels[len(path)].append((path, code, n))
         told = []
         for level in levels:
-            keys = np.zeros((self.digits.words, len(level)), np.uint64)
+            keys = np.zeros((self.digits.word_count, len(level)), np.uint64)
             for i, (path, _, _) in enumerate(level):
                 for depth, digit in enumerate(path):
                     step = np.uint64(digit * self.digits.widths[depth])
-                    keys[self.digits.word(depth), i] += step
+                    keys[self.digits.word_of_level(depth), i] += step
             told.append((keys, [c for _, c, _ in level], np.array([n for *_, n in level])))
         return told
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """As many as the list has."""
         keys, _, counts = self._levels[level]
-        where = order(nodes)
+        where = argsort_keys(nodes)
         found = np.empty(len(where), np.int64)
-        found[where] = counts[places(keys, nodes[:, where])]
+        found[where] = counts[searchsorted_keys(keys, nodes[:, where])]
         return found
 
     @cached_property
@@ -129,7 +135,7 @@ class Taxonomy:
         told = [(keys[:, n == 0], np.array(c, object)[n == 0]) for keys, c, n in self._levels]
         keys, codes = (np.concatenate(x, axis=-1) for x in zip(*told, strict=True))
         levels = np.repeat(np.arange(len(told)), [len(c) for _, c in told])
-        by = order(keys)
+        by = argsort_keys(keys)
         return np.ascontiguousarray(keys[:, by]), codes[by], levels[by]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
@@ -141,22 +147,22 @@ class Taxonomy:
         found = pd.Index(labels).get_indexer(codes.astype(str).where(codes.notna()))
         return keys[:, found[found >= 0]], (found < 0).astype(np.uint8)
 
-    def holds(self, keys: Keys) -> bool:
+    def contains(self, keys: Keys) -> bool:
         """Whether all are keys of leaves."""
         known = self._leaves[0]
-        by = order(keys)
-        at = np.minimum(places(known, keys[:, by]), known.shape[1] - 1)
+        by = argsort_keys(keys)
+        at = np.minimum(searchsorted_keys(known, keys[:, by]), known.shape[1] - 1)
         return bool((known[:, at] == keys[:, by]).all())
 
-    def below(
+    def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A leaf below each node, any with the same chance."""
         known, ends = self._leaves[0], self.digits.ends(levels, nodes)
         first, last = np.empty((2, len(levels)), np.int64)
         for found, keys, after in ((first, nodes, False), (last, ends, True)):
-            by = order(keys)
-            found[by] = places(known, keys[:, by], after)
+            by = argsort_keys(keys)
+            found[by] = searchsorted_keys(known, keys[:, by], after)
         return known[:, rng.integers(first, last)] if len(levels) else nodes
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
@@ -164,14 +170,14 @@ class Taxonomy:
         import pandas as pd
 
         keys, labels, deep = self._leaves
-        by = order(nodes)
+        by = argsort_keys(nodes)
         at = np.empty(len(by), np.int64)
-        at[by] = places(keys, nodes[:, by], after=True) - 1
+        at[by] = searchsorted_keys(keys, nodes[:, by], after=True) - 1
         complete, told = deep[at] <= levels, labels[at]  # else the first leaf below the node
         for level in np.unique(levels[~complete]):
             here = np.flatnonzero((levels == level) & ~complete)
-            here = here[order(nodes[:, here])]
+            here = here[argsort_keys(nodes[:, here])]
             keys, codes, _ = self._levels[level]
-            told[here] = np.array(codes, object)[places(keys, nodes[:, here])]
+            told[here] = np.array(codes, object)[searchsorted_keys(keys, nodes[:, here])]
         told[levels == 0] = "all"
         return pd.DataFrame({self.attribute: told, "complete": complete})

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.estimates import Tree
+from workbench.estimates import TransformedSummary
 from workbench.transform import Dyadic
 
 
-def consistent(tree: Tree) -> Tree:
+def consistent(tree: TransformedSummary) -> TransformedSummary:
     """The released nodes all of whose ancestors are released too.
 
     Of a filter's output only: in a sample, ancestors are absent by chance and say nothing.
     """
-    if not (isinstance(tree, Tree) and isinstance(tree.transform, Dyadic)):
+    if not (isinstance(tree, TransformedSummary) and isinstance(tree.transform, Dyadic)):
         raise ValueError(f"{tree!r} has no ancestors: need the Tree of a Dyadic() transform")
     if tree.tau > 1 or tree.theta < 1:
         raise ValueError(

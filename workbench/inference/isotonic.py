@@ -18,16 +18,16 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     >>> isotonic([14, 9, 10, 15])
     array([11., 11., 11., 15.])
     """
-    noisy = finite("noisy", noisy, 1)
+    noisy = finite_array("noisy", noisy, 1)
     return isotonic_regression(noisy).x if len(noisy) else noisy
 
 
-def rounded(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """The nearest whole numbers that are not negative."""
-    return np.maximum(np.rint(finite("values", values)), 0)
+    return np.maximum(np.rint(finite_array("values", values)), 0)
 
 
-def finite(
+def finite_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
     """The values as floats, or a ValueError that names the first that is none."""

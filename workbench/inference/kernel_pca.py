@@ -25,10 +25,10 @@ from scipy.linalg import eigh, solve_triangular
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.value import parameter, sealed, value
-from workbench.workload import Products, Workload, linear
-from workbench.workload.inner import inner, means, norms, uniform
+from workbench.workload import Products, Workload, linear_queries
+from workbench.workload.inner import inner_products, means, squared_norms, uniform_prior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +37,14 @@ _AT_ONCE = 2**24  # inner products: 128 MiB
 _NOTHING = 1e-9  # of a query's squared norm: what rounding leaves of no bias
 
 
-def positive(x: Any) -> str | None:
+def check_alpha(x: Any) -> str | None:
     """What is wrong with a trade-off α, if anything."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
 
 
-def weights(prior: Any) -> tuple[tuple[float, ...], ...] | None:
+def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
     """A vector of weights > 0 for each attribute, as probabilities; a ValueError for anything else."""
     if prior is None:
         return None
@@ -71,7 +71,7 @@ class KernelPCA:
     domain. `hard` drops the eigenqueries whose standard error exceeds α instead of shrinking all.
     """
 
-    alpha: float = parameter(check=positive, unit="tuples", doc="bias held against variance")
+    alpha: float = parameter(check=check_alpha, unit="tuples", doc="bias held against variance")
     total: float | None = parameter(
         None, 0, unit="tuples", doc="public, or bought; never counted"
     )
@@ -82,7 +82,7 @@ class KernelPCA:
     cite: ClassVar[str] = "chen2012"
 
     def __post_init__(self):
-        object.__setattr__(self, "prior", weights(self.prior))
+        object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(
         self,
@@ -122,8 +122,8 @@ class Eigenqueries:
         covariance: Float[np.ndarray, "queries queries"] | None = None,
     ) -> Eigenqueries:
         """From past answers: one eigendecomposition."""
-        p = fitting(prior, history.domain)
-        gram, mean = centred(history, p, total is not None)
+        p = prior_vectors(prior, history.domain)
+        gram, mean = centred_gram(history, p, total is not None)
         residuals = history.values - (total or 0.0) * mean
         root = None
         if covariance is None:
@@ -136,7 +136,7 @@ class Eigenqueries:
                 root, gram, lower=True, overwrite_b=True, check_finite=False
             )
             gram = solve_triangular(root, gram.T, lower=True, check_finite=False)
-        squares, vectors = decomposed(gram)
+        squares, vectors = eigendecomposition(gram)
         if root is None:
             vectors /= spread[:, None]
         else:
@@ -150,27 +150,29 @@ class Eigenqueries:
     def __repr__(self) -> str:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
-    def again(self, values: Float[np.ndarray, " queries"], times: float = 1.0) -> Eigenqueries:
+    def with_answers(
+        self, values: Float[np.ndarray, " queries"], times: float = 1.0
+    ) -> Eigenqueries:
         """The same past queries with other answers, and `times` the noise: nothing to decompose."""
         squares, basis = self.squares / times**2, self.basis / times
         answers = basis.T @ (values - (self.total or 0.0) * self.means)
         arrays = dict(squares=squares, basis=basis, answers=answers)
         return replace(self, **{name: sealed(array) for name, array in arrays.items()})
 
-    def ask(self, workload: Workload) -> Asked:
+    def ask(self, workload: Workload) -> ProjectedQueries:
         """How some queries are made of the eigenqueries: all that is needed for any α."""
-        asked, p = linear(workload, self.domain), fitting(self.prior, self.domain)
-        mean, left = means(asked, self.domain, p), norms(asked, self.domain, p)
+        asked, p = linear_queries(workload, self.domain), prior_vectors(self.prior, self.domain)
+        mean, left = means(asked, self.domain, p), squared_norms(asked, self.domain, p)
         parts = [np.empty((0, len(self)))]
         for _, kernel in self._kernel(asked, mean):
             parts.append(kernel @ self.basis)
         if self.total is not None:
             left = left - mean**2
-        return Asked(self, mean, np.maximum(left, 0), np.concatenate(parts))
+        return ProjectedQueries(self, mean, np.maximum(left, 0), np.concatenate(parts))
 
     def answer(self, workload: Workload, weights: Float[np.ndarray, " eigenqueries"]):
         """Answers with each eigenquery's answer times `weights`; memory does not grow with queries."""
-        asked, p = linear(workload, self.domain), fitting(self.prior, self.domain)
+        asked, p = linear_queries(workload, self.domain), prior_vectors(self.prior, self.domain)
         mean = means(asked, self.domain, p)
         out, each = (self.total or 0.0) * mean, self.basis @ (self.answers * weights)
         for rows, kernel in self._kernel(asked, mean):
@@ -179,19 +181,19 @@ class Eigenqueries:
 
     def _kernel(self, asked, mean):
         """Inner products with the past queries, orthogonally to the universal one, in blocks."""
-        p = fitting(self.prior, self.domain)
+        p = prior_vectors(self.prior, self.domain)
         step = max(1, _AT_ONCE // max(1, len(self.workload)))
         for start in range(0, len(asked), step):
             rows = slice(start, min(start + step, len(asked)))
             some = asked if len(asked) <= step else asked[np.arange(rows.start, rows.stop)]
-            kernel = inner(some, self.workload, self.domain, p)
+            kernel = inner_products(some, self.workload, self.domain, p)
             if self.total is not None:
                 kernel -= mean[rows, None] * self.means
             yield rows, kernel
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ProjectedQueries:
     """Queries as combinations of eigenqueries: O(m) for each query and α.
 
     `means` are ⟨q, u⟩, `squares` the squared norms ‖q‖² (of what the total does not know), and
@@ -203,18 +205,22 @@ class Asked:
     squares: Float[np.ndarray, " queries"]
     parts: Float[np.ndarray, "queries eigenqueries"]
 
-    def again(self, values: Float[np.ndarray, " queries"], times: float = 1.0) -> Asked:
+    def with_answers(
+        self, values: Float[np.ndarray, " queries"], times: float = 1.0
+    ) -> ProjectedQueries:
         """The same queries where past ones had other answers, and `times` the noise."""
-        return replace(self, eigen=self.eigen.again(values, times), parts=self.parts / times)
+        return replace(
+            self, eigen=self.eigen.with_answers(values, times), parts=self.parts / times
+        )
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """The answers."""
         known = (self.eigen.total or 0.0) * self.means
-        weights = shrunk(self.eigen.squares, alpha, hard)
+        weights = shrinkage(self.eigen.squares, alpha, hard)
         return known + self.parts @ (self.eigen.answers * weights)
 
     @property
-    def biased(self) -> Float[np.ndarray, " queries"]:
+    def bias_share(self) -> Float[np.ndarray, " queries"]:
         """The inherent bias, a share of ‖q‖²: 0 if past queries make up q, 1 if nothing is known."""
         held = (self.parts**2) @ (1 / self.eigen.squares)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -227,7 +233,7 @@ class Asked:
 
         α = ∞: the standard error of sampling, NaN for queries that past ones do not make up.
         """
-        squares, biased = self.eigen.squares, self.biased
+        squares, biased = self.eigen.squares, self.bias_share
         if not isfinite(alpha):
             spread = np.sqrt((self.parts**2) @ (1 / squares**2))
             return np.where(biased > 0, np.nan, spread)
@@ -239,7 +245,7 @@ class Asked:
 
     def sampling(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """The standard deviation that the noise of the past answers gives these answers, bias aside."""
-        return np.sqrt((self.parts**2) @ shrunk(self.eigen.squares, alpha, hard) ** 2)
+        return np.sqrt((self.parts**2) @ shrinkage(self.eigen.squares, alpha, hard) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,15 +269,15 @@ class Posterior:
 
     def at(self, alpha: float) -> Posterior:
         """The same at another α, without another decomposition."""
-        if wrong := positive(alpha):
+        if wrong := check_alpha(alpha):
             raise ValueError(f"alpha = {alpha!r} is not allowed: {wrong}")
         return replace(self, alpha=alpha)
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated answers, float64[queries]; with `error` also the error bars of `Asked.errors`."""
-        accepted(weights)
+        check_weights(weights)
         if not error:
-            shrink = shrunk(self.eigen.squares, self.alpha, self.hard)
+            shrink = shrinkage(self.eigen.squares, self.alpha, self.hard)
             return self.eigen.answer(workload, shrink)
         asked = self.eigen.ask(workload)
         return asked.values(self.alpha, self.hard), asked.errors(self.alpha, self.hard)
@@ -290,7 +296,7 @@ class Posterior:
                 "value": asked.values(self.alpha, self.hard),
                 "error": asked.errors(self.alpha, self.hard),
                 "means": means,
-                "biased": asked.biased,
+                "biased": asked.bias_share,
             }
         )
 
@@ -324,10 +330,12 @@ def product_prior(
     return tuple(out)
 
 
-def fitting(prior: Sequence | None, domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
+def prior_vectors(
+    prior: Sequence | None, domain: Domain
+) -> tuple[Float[np.ndarray, " values"], ...]:
     """The prior's vectors, uniform ones if None; a ValueError if they do not fit the domain."""
     if prior is None:
-        return uniform(domain)
+        return uniform_prior(domain)
     sizes = tuple(len(p) for p in prior)
     if sizes != domain.shape:
         raise ValueError(
@@ -336,11 +344,11 @@ def fitting(prior: Sequence | None, domain: Domain) -> tuple[Float[np.ndarray, "
     return tuple(np.asarray(p, float) for p in prior)
 
 
-def centred(
+def centred_gram(
     history: NoisyAnswers, prior, known: bool
 ) -> tuple[Float[np.ndarray, "queries queries"], Float[np.ndarray, " queries"]]:
     """Inner products of past queries, without the universal one if the total is known; means."""
-    gram = inner(history.workload, history.workload, history.domain, prior)
+    gram = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
     if known:
         step = max(1, _AT_ONCE // max(1, len(mean)))
@@ -349,7 +357,7 @@ def centred(
     return gram, mean
 
 
-def decomposed(
+def eigendecomposition(
     gram: Float[np.ndarray, "queries queries"],
 ) -> tuple[Float[np.ndarray, " eigenqueries"], Float[np.ndarray, "queries eigenqueries"]]:
     """Eigenvalues above what rounding makes of zero, descending, and their vectors; overwrites."""
@@ -359,7 +367,7 @@ def decomposed(
     return squares[::-1][:kept].copy(), vectors[:, ::-1][:, :kept]
 
 
-def shrunk(
+def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
     """What multiplies each eigenquery's answer: α²/(α² + 1/λ²), over λ²."""

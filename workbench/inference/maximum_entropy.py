@@ -29,8 +29,8 @@ from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
-from workbench.estimates.model import shares
-from workbench.inference.kernel_pca import fitting, positive, weights
+from workbench.estimates.model import cell_probabilities
+from workbench.inference.kernel_pca import check_alpha, normalised_prior, prior_vectors
 from workbench.value import parameter, sealed, value
 from workbench.workload import Products, TableQueries, Together
 
@@ -40,7 +40,7 @@ _STAGE, _AIMED, _SHOWN = 50, 10, 0.5  # steps of the first stage; between aims; 
 
 
 def _weight() -> Any:
-    return parameter(check=positive, doc="weight of the likelihood against the entropy")
+    return parameter(check=check_alpha, doc="weight of the likelihood against the entropy")
 
 
 def _total() -> Any:
@@ -78,7 +78,7 @@ class MaximumEntropy:
     cite: ClassVar[str] = "chen2012"
 
     def __post_init__(self):
-        object.__setattr__(self, "prior", weights(self.prior))
+        object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
         """The model that the history allows; its answers add up to `total`.
@@ -100,7 +100,7 @@ class MaximumEntropy:
 
         def down(w):
             potentials = problem.potentials(w)
-            p, log = shares(shape, problem.prior, sets, potentials)
+            p, log = cell_probabilities(shape, problem.prior, sets, potentials)
             residual = problem.pi - problem.means(_margins(p, problem.touched, sets))
             return log - w @ problem.pi, -residual
 
@@ -114,7 +114,7 @@ class MaximumEntropy:
         )
         w = np.clip(found.x, -problem.box, problem.box)
         potentials = problem.potentials(w)
-        p, _ = shares(shape, problem.prior, sets, potentials)
+        p, _ = cell_probabilities(shape, problem.prior, sets, potentials)
         margins = _margins(p, problem.touched, sets)
         residual = problem.pi - problem.means(margins)
         return problem.model(potentials, margins, True, problem.gap(w, residual))
@@ -131,8 +131,8 @@ class MaximumEntropy:
         states = chains.begin(self.chains, rng)
         w, done, length = np.zeros(len(problem.pi)), 0, _STAGE
         first = problem.gap(w, problem.pi - problem.means(problem.flat()))
-        chains.tilt(problem.potentials(w))
-        chains.aim(problem.flat())
+        chains.set_potentials(problem.potentials(w))
+        chains.set_proposal(problem.flat())
         with _bar(self.steps) as bar:
             while True:
                 length = min(length, self.steps - done)
@@ -145,16 +145,16 @@ class MaximumEntropy:
                     margins = chains.margins(sums)
                     w = problem.ascend(w, margins, step)
                     mean += w if 2 * i >= length or length == 1 else 0
-                    chains.tilt(problem.potentials(w))
+                    chains.set_potentials(problem.potentials(w))
                     if i % _AIMED == _AIMED - 1:
-                        chains.aim(margins)
+                        chains.set_proposal(margins)
                     bar.update()
                 done, length = done + length, 2 * length
                 w = mean / max(1, length // 2 - (length // 2 + 1) // 2)  # the second half of it
                 w = np.where(np.isnan(problem.known), w, problem.known)
                 potentials = problem.potentials(w)
-                chains.tilt(potentials)
-                chains.aim(margins)
+                chains.set_potentials(potentials)
+                chains.set_proposal(margins)
                 margins = _settled(chains, states, rng, max(8, length // 8))
                 gap = problem.gap(w, problem.pi - problem.means(margins))
                 bar.set_postfix_str(f"gap {gap:.3g} nats")
@@ -180,7 +180,7 @@ class MaximumEntropyAsPrinted:
     cite: ClassVar[str] = "chen2012"
 
     def __post_init__(self):
-        object.__setattr__(self, "prior", weights(self.prior))
+        object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
         """The model at the last weights."""
@@ -213,8 +213,8 @@ class MaximumEntropyAsPrinted:
             w[a:b].reshape([shape[k] for k in axes])
             for a, b, axes in zip(starts[:-1], starts[1:], problem.sets, strict=True)
         ]
-        chains.tilt(potentials)
-        chains.aim(problem.flat())
+        chains.set_potentials(potentials)
+        chains.set_proposal(problem.flat())
         states = chains.begin(4096, rng)
         margins = _settled(chains, states, rng, 40)
         return problem.model(potentials, margins, False, float("nan"))
@@ -262,7 +262,7 @@ class Problem:
             raise ValueError(
                 "total = None is not allowed: a model of tuples needs their number, public or bought"
             )
-        prior = fitting(prior, domain)
+        prior = prior_vectors(prior, domain)
         m = len(answers)
         offset = np.zeros(m)
         found = list(_parts(answers.workload, domain, offset))
@@ -270,7 +270,7 @@ class Problem:
         parts = tuple(_Part(sets.index(axes), q, c, r) for axes, q, c, r in found)
         pi = answers.values / total
         if consistent:
-            pi = agreed(domain, sets, parts, pi, answers.variances / total**2)
+            pi = reconciled_shares(domain, sets, parts, pi, answers.variances / total**2)
         box = np.minimum(alpha * total / answers.scales, _WIDEST)
         peak, low = np.abs(offset), offset.copy()
         for part in parts:
@@ -323,9 +323,9 @@ class Problem:
 
     def flat(self) -> list[Float[np.ndarray, "..."]]:
         """The tables that the prior expects."""
-        from workbench.estimates.model import product
+        from workbench.estimates.model import outer_product
 
-        return [product([self.prior[k] for k in axes]) for axes in self.sets]
+        return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
     def ascend(self, w, margins, step: float) -> Float[np.ndarray, " queries"]:
         """A step up the gradient, each weight's divided by its query's variance, within the box.
@@ -379,7 +379,7 @@ class Problem:
         return Model(*told, explicit, gap)
 
 
-def agreed(domain, sets, parts, pi, variances) -> Float[np.ndarray, " queries"]:
+def reconciled_shares(domain, sets, parts, pi, variances) -> Float[np.ndarray, " queries"]:
     """Shares in which all complete tables sum to 1, and agree wherever they share attributes.
 
     From few shared attributes to many, each margin becomes the mean of all tables' say, weighted
@@ -452,7 +452,7 @@ def _parts(workload, domain: Domain, offset, start: int = 0) -> Iterator[tuple]:
         if not cell.all():
             own = terms[~cell]
             _refuse_large(len(own) * prod(domain.shape[k] for k in axes))
-            rows = np.concatenate([v for _, v in workload.laid_out(own, axes)])
+            rows = np.concatenate([v for _, v in workload.dense_terms(own, axes)])
             yield axes, workload.query[own] + start, None, rows
 
 

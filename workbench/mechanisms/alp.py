@@ -72,8 +72,8 @@ class ALP:
                     f"{self!r} needs {x} {what} where one unit moves {l1} counts, and at most {most} "
                     f"are allowed: lower {cause} or epsilon, or raise alpha"
                 )
-        words = noise.public_words(3 * levels, rng=rng).reshape(levels, 3)
-        noisy, receipt = noise.unary(
+        words = noise.random_words(3 * levels, rng=rng).reshape(levels, 3)
+        noisy, receipt = noise.alp_projection(
             table.keys,
             table.counts,
             words,

@@ -19,13 +19,13 @@ from workbench import noise
 from workbench.hierarchy import Hierarchy
 from workbench.mechanism import (
     Release,
-    measured,
+    empty_split_probability,
+    noisy_leaves,
     parameter,
     pure_budget,
-    refuse_deeper,
-    refuse_endless,
+    refuse_depth_above,
     sensitivity,
-    shares,
+    split_epsilon,
 )
 from workbench.privacy import DP
 from workbench.records import Frontier, Records
@@ -43,24 +43,26 @@ class BasicAdaptiveHistogram:
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "adaptive2009"
 
-    def looks(self) -> list[float]:
+    def budgets(self) -> list[float]:
         """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
         each = (1 - Fraction(self.measure)) / self.depth
-        return shares(self.budget.epsilon, [each] * self.depth + [Fraction(self.measure)])
+        return split_epsilon(
+            self.budget.epsilon, [each] * self.depth + [Fraction(self.measure)]
+        )
 
     def empty(self, tree: Hierarchy, l1: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
-        return refuse_endless(self, tree, float(noise.decay(l1, self.looks()[0])))
+        return empty_split_probability(self, tree, float(noise.decay(l1, self.budgets()[0])))
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
-        refuse_deeper(self, records.hierarchy.digits.depth)
+        refuse_depth_above(self, records.hierarchy.digits.depth)
         self.empty(records.hierarchy, l1)
         front, stopped, ledger = Frontier.root(records), [], []
-        *paid, last = self.looks()
+        *paid, last = self.budgets()
         for epsilon in paid:
-            passed, spawning, receipt = noise.passing(
+            passed, spawning, receipt = noise.noisy_threshold(
                 front.counts,
                 front.zeros,
                 cut=ceil(self.threshold),
@@ -69,9 +71,9 @@ class BasicAdaptiveHistogram:
                 rng=rng,
             )
             ledger.append(receipt)
-            front, ended = front.next(passed, spawning)
+            front, ended = front.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = measured(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
         return Release(leaves, (*ledger, receipt), self, records.bound)
 
     @classmethod

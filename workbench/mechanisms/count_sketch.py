@@ -40,10 +40,10 @@ class CountSketch:
     converges: ClassVar[bool] = False  # what shares a bucket is never told apart, at any ε
 
     def __post_init__(self):
-        if self.width * self.depth > noise.MOST:
+        if self.width * self.depth > noise.MAX_RELEASED_CELLS:
             raise ValueError(
                 f"CountSketch.width = {self.width} times depth = {self.depth} is too large: need at "
-                f"most {noise.MOST} buckets"
+                f"most {noise.MAX_RELEASED_CELLS} buckets"
             )
 
     def variance(self, others: float, l1: float) -> float:
@@ -58,10 +58,10 @@ class CountSketch:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""
         l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
-        words = noise.public_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
+        words = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
         rows = np.zeros((self.depth, self.width), np.int64)
         for row, function in zip(rows, words, strict=True):
-            hashes.add(table.keys, table.counts, function, row)
+            hashes.add_counts(table.keys, table.counts, function, row)
         noisy, receipt = noise.geometric(
             rows.ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
         )

@@ -23,14 +23,14 @@ from jaxtyping import Int
 from workbench import noise
 from workbench.compiled import njit
 from workbench.estimates import Leaves, Partition
-from workbench.hierarchy import Hierarchy, order
+from workbench.hierarchy import Hierarchy, argsort_keys
 from workbench.mechanism import (
     Release,
     parameter,
     pure_budget,
-    refuse_deeper,
+    refuse_depth_above,
     sensitivity,
-    shares,
+    split_epsilon,
 )
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
@@ -59,18 +59,18 @@ class DirectSynthesis:
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "adaptive2009"
 
-    def looks(self) -> tuple[float | None, list[float], list[float]]:
+    def budgets(self) -> tuple[float | None, list[float], list[float]]:
         """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
         bought, each = self.records is None, 1 if self.split is None else 2
         parts = [Fraction(1, self.depth + bought)] * bought
         parts += [Fraction(1, each * (self.depth + bought))] * (each * self.depth)
-        paid = shares(self.budget.epsilon, parts)
+        paid = split_epsilon(self.budget.epsilon, parts)
         total, rest = (paid[0], paid[1:]) if bought else (None, paid)
         return total, rest[: len(rest) - self.depth], rest[-self.depth :]
 
     def _enough(self, l1: float) -> float:
         """A node with fewer records to allot than this is not refined."""
-        return 2 if self.stop is None else max(2, l1 / self.looks()[2][0])
+        return 2 if self.stop is None else max(2, l1 / self.budgets()[2][0])
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
@@ -82,8 +82,8 @@ class DirectSynthesis:
                 "need several attributes, Attributes or a Quadtree"
             )
         most = sum(map(len, tree.axes)) if self.split else tree.digits.depth
-        refuse_deeper(self, most)
-        total, choices, counts = self.looks()
+        refuse_depth_above(self, most)
+        total, choices, counts = self.budgets()
         if many is None:
             held = np.array([records.total])
             noisy, receipt = noise.geometric(held, l1=l1, epsilon=total, rng=rng)
@@ -130,7 +130,7 @@ class DirectSynthesis:
         levels = np.concatenate([np.full(len(a), level) for level, _, a in done])
         keys = np.concatenate([keys for _, keys, _ in done], axis=1)
         values = np.concatenate([a for *_, a in done])
-        by = order(keys)
+        by = argsort_keys(keys)
         by = by[values[by] > 0]
         return Leaves(tree, levels[by], keys[:, by], values[by]), ledger
 
@@ -159,7 +159,7 @@ class DirectSynthesis:
                 digits.append((places[axis] - lo[whose, axis]) // width[whose])
                 many_.append(radix)
                 scores.append(_largest(whose, digits[-1], weight, len(lo)))
-            chosen, receipt = noise.choice(
+            chosen, receipt = noise.exponential_mechanism(
                 np.stack(scores, axis=1), sensitivity=l1, epsilon=choice, monotone=True,
                 available=taken < deep, rng=rng,
             )  # fmt: skip
@@ -171,7 +171,7 @@ class DirectSynthesis:
             held = np.bincount(first[whose] + digit, weight, children.sum()).astype(np.int64)
             noisy, receipt = noise.geometric(held, l1=l1, epsilon=epsilon, rng=rng)
             ledger.append(receipt)
-            given = centred(allot, noisy, children, noise.public_words(len(lo), rng=rng))
+            given = centred(allot, noisy, children, noise.random_words(len(lo), rng=rng))
             width = ((hi - lo)[at, chosen] // children)[np.repeat(at, children)]
             above = np.repeat(at, children)
             low, high, deeper = lo[above], hi[above], taken[above]
@@ -220,7 +220,7 @@ def _level(records, level, ends, nodes, start, stop, allot, children, l1, epsilo
     held = np.zeros((2, int(children.sum())), np.int64)  # which records lie in which child
     held[:, at[whose] + digit] = first, last
     noisy, receipt = noise.geometric(held[1] - held[0], l1=l1, epsilon=epsilon, rng=rng)
-    given = centred(allot, noisy, children, noise.public_words(len(allot), rng=rng))
+    given = centred(allot, noisy, children, noise.random_words(len(allot), rng=rng))
     some = np.flatnonzero(given)
     above = np.searchsorted(at, some, side="right") - 1
     below = tree.digits.child(level, nodes[:, above], some - at[above])

@@ -118,7 +118,7 @@ class DirichletSynthesis:
                 f"DirichletSynthesis.total = {self.total} is not allowed: need the table's own total, "
                 "which must be public; the guarantee is about tables of that total only"
             )
-        keys, counts, receipt = noise.dirichlet(
+        keys, counts, receipt = noise.dirichlet_multinomial(
             table.keys,
             table.counts,
             table.domain.size,

@@ -20,7 +20,7 @@ import numpy as np
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import BitReports
-from workbench.mechanism import Release, pure_budget, refuse_shared
+from workbench.mechanism import Release, pure_budget, refuse_several_tuples_per_unit
 from workbench.privacy import DP, LOCAL
 from workbench.table import SparseTable
 from workbench.value import value
@@ -42,7 +42,7 @@ class Flipping:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
-        refuse_shared(self, table)
+        refuse_several_tuples_per_unit(self, table)
         bits, (flipped,), receipt = noise.randomised_response(
             table.keys,
             table.counts,

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from scipy import fft
 
 from workbench import noise
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import (
     Release,
@@ -29,7 +29,12 @@ from workbench.mechanism import (
     refuse_dense,
     sensitivity,
 )
-from workbench.mechanisms.sra import needed_bound, parts, refuse_unbounded, shares
+from workbench.mechanisms.sra import (
+    bound_field,
+    item_edge_budgets,
+    refuse_unbounded,
+    split_field,
+)
 from workbench.privacy import DP, Receipt
 from workbench.table import Bound
 from workbench.value import sealed, value
@@ -52,11 +57,11 @@ class FPA:
     """
 
     budget: DP = pure_budget()
-    bound: int | None = needed_bound()
+    bound: int | None = bound_field()
     k: int | None = parameter(
         None, check=_odd, unit="coefficients", doc="None: chosen privately"
     )
-    split: tuple[float, float] = shares()
+    split: tuple[float, float] = split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
     largest: int = parameter(
         2**24,
@@ -97,7 +102,9 @@ class FPA:
         """What k=None chooses from: 1, 3, 5, … and n."""
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
-    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         kept = (data.once(rng) if once else data).bounded(self.bound, rng)
@@ -107,15 +114,15 @@ class FPA:
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every item and every edge."""
         refuse_dense(self, data.domain.size, 150)
-        kept, tables, ledger = self.kept(data, rng), [], []
+        kept, tables, ledger = self.bounded_data(data, rng), [], []
         counted = kept.item_counts(), kept.edge_counts().ravel()
         domains = data.domain.project(data.domain.attributes[:1]), data.domain
-        paid = parts(self.budget.epsilon, self.split)
+        paid = item_edge_budgets(self.budget.epsilon, self.split)
         for domain, counts, epsilon in zip(domains, counted, paid, strict=True):
             values, receipts = self._smooth(counts, kept.bound, epsilon, rng)
-            tables.append(Sequence(domain, sealed(values)))
+            tables.append(Histogram(domain, sealed(values)))
             ledger += receipts
-        return Release(Tables(*tables, sampled=True), tuple(ledger), self, kept.bound)
+        return Release(ItemEdgeCounts(*tables, sampled=True), tuple(ledger), self, kept.bound)
 
     def _smooth(
         self, counts: Int[np.ndarray, " n"], bound: Bound, epsilon: float, rng
@@ -124,7 +131,7 @@ class FPA:
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
         k = self.k and min(self.k, n)
         if k is None:
-            half, epsilon = parts(epsilon, (0.5, 0.5))
+            half, epsilon = item_edge_budgets(epsilon, (0.5, 0.5))
             k, receipt = self._chosen(exact, bound, half, epsilon, rng)
             receipts.append(receipt)
         l1 = (self.l1(k, n, bound) + 2 * sqrt(k) * self.rounded(n)) * _UP
@@ -147,7 +154,7 @@ class FPA:
         last = float(known[-1] * np.finfo(_REAL).eps)  # what adding them rounds
         summed = self.rounded(n, units=n)  # a sum of n squares is right to n units
         moved = (bound.l2 + 2 * summed + 2 * last) * _UP
-        chosen, receipt = noise.choice(
+        chosen, receipt = noise.exponential_mechanism(
             scores[None], sensitivity=moved, epsilon=epsilon, rng=rng
         )
         return int(ks[chosen[0]]), receipt

@@ -14,22 +14,22 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import held
+from workbench.estimates import summary_in_basis
 from workbench.mechanism import (
     Release,
-    looks,
+    noise_blocks,
     parameter,
     pure_budget,
     sensitivity,
-    transformed,
+    transform_field,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.transform import Dyadic, Haar
-from workbench.transform import basis as on
+from workbench.transform import basis_of as on
 from workbench.value import sealed, value
 
-BYTES = 24  # a key, a count and its noisy value
+BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 @value
@@ -38,19 +38,19 @@ class GeometricHistogram:
 
     budget: DP = pure_budget()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
-    transform: Dyadic | Haar | None = transformed()
+    transform: Dyadic | Haar | None = transform_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "ghosh2009"
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""
         basis, l1 = on(self.transform, table.domain), sensitivity(table)
-        blocks = looks(self, table.domain, l1)
+        blocks = noise_blocks(self, table.domain, l1)
         size = sum(b.size for b in blocks)
-        if size * BYTES > self.memory:
+        if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
                 f"GeometricHistogram.memory = {self.memory} is too little: every one of {size} cells "
-                f"needs {BYTES} bytes; a filter or a sample costs only what it releases"
+                f"needs {BYTES_PER_CELL} bytes; a filter or a sample costs only what it releases"
             )
         nodes, values = basis.forward(table.keys, table.counts)
         dense, noisy, ledger = np.zeros(size, np.int64), [], []
@@ -61,7 +61,9 @@ class GeometricHistogram:
             noisy.append(drawn)
             ledger.append(receipt)
         values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
-        full = held(basis, sealed(np.arange(size)), values, self.budget.epsilon / l1)
+        full = summary_in_basis(
+            basis, sealed(np.arange(size)), values, self.budget.epsilon / l1
+        )
         return Release(full, tuple(ledger), self, table.bound)
 
     @classmethod

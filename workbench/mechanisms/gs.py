@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench import noise
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import (
     Release,
@@ -28,7 +28,12 @@ from workbench.mechanism import (
     refuse_dense,
     sensitivity,
 )
-from workbench.mechanisms.sra import needed_bound, parts, refuse_unbounded, shares
+from workbench.mechanisms.sra import (
+    bound_field,
+    item_edge_budgets,
+    refuse_unbounded,
+    split_field,
+)
 from workbench.privacy import DP, Receipt
 from workbench.value import sealed, value
 
@@ -48,7 +53,7 @@ class GS:
     """
 
     budget: DP = pure_budget()
-    bound: int | None = needed_bound()
+    bound: int | None = bound_field()
     width: int | None = parameter(
         None, 1, integer=True, unit="counts", doc="None: from the noisy sample"
     )
@@ -56,7 +61,7 @@ class GS:
         "onesample", choices=("onesample", "rowsample", "noisysort", "random"), doc="the order"
     )
     beta: float = parameter(0.5, 2.0**-30, 1, doc="a user's chance in rowsample")
-    split: tuple[float, float] = shares()
+    split: tuple[float, float] = split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = Interactions
@@ -71,7 +76,9 @@ class GS:
                 "since no noisy counts are there to choose it from"
             )
 
-    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
         kept = (data.once(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(kept)
@@ -121,14 +128,14 @@ class GS:
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every item and every edge."""
         refuse_dense(self, data.domain.size, 100)
-        kept, tables, ledger = self.kept(data, rng), [], []
+        kept, tables, ledger = self.bounded_data(data, rng), [], []
         domains = data.domain.project(data.domain.attributes[:1]), data.domain
-        paid = parts(self.budget.epsilon, self.split)
+        paid = item_edge_budgets(self.budget.epsilon, self.split)
         for domain, epsilon in zip(domains, paid, strict=True):
             values, receipts = self._smooth(kept, domain.size, epsilon, rng)
-            tables.append(Sequence(domain, sealed(values)))
+            tables.append(Histogram(domain, sealed(values)))
             ledger += receipts
-        return Release(Tables(*tables, sampled=True), tuple(ledger), self, kept.bound)
+        return Release(ItemEdgeCounts(*tables, sampled=True), tuple(ledger), self, kept.bound)
 
     def _smooth(
         self, kept: Interactions, n: int, epsilon: float, rng
@@ -144,9 +151,9 @@ class GS:
         """
         l1, counts, receipts = kept.bound.l1, _counts(kept, n), []
         if self.grouping == "random":
-            order, width = np.argsort(noise.public_words(n, rng=rng)), self.width
+            order, width = np.argsort(noise.random_words(n, rng=rng)), self.width
         else:
-            first, epsilon = parts(epsilon, (0.5, 0.5))
+            first, epsilon = item_edge_budgets(epsilon, (0.5, 0.5))
             noisy, variance, factor, receipts = self._sampled(kept, counts, first, rng)
             order = np.argsort(noisy, kind="stable")
             width = self.width or self.suggested(noisy, variance, factor, l1, epsilon)
@@ -169,7 +176,7 @@ class GS:
         if self.grouping == "onesample":
             sample, l1 = _counts(kept.bounded(1, rng), n), 1
             if self.width is None:
-                part, epsilon = parts(epsilon, (_TOTAL, 1 - _TOTAL))
+                part, epsilon = item_edge_budgets(epsilon, (_TOTAL, 1 - _TOTAL))
                 total, receipt = noise.geometric(
                     counts.sum(keepdims=True), l1=kept.bound.l1, epsilon=part, rng=rng
                 )
@@ -190,9 +197,9 @@ class GS:
         return noisy.astype(float), variance, factor, [*receipts, receipt]
 
     def _some_users(self, kept: Interactions, rng) -> Interactions:
-        records = kept.per_user()
+        records = kept.records_per_user()
         last = int(Fraction(self.beta) * 2**64) - 1
-        chosen = noise.public_words(len(records), rng=rng) <= np.uint64(last)
+        chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)
         own = np.repeat(chosen, records)
         columns = (sealed(c[own]) for c in (kept.users, kept.items, kept.contexts))
         return Interactions(kept.domain, *columns, kept.bound, kept.truth_public, kept.distinct)

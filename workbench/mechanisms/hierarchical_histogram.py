@@ -22,20 +22,20 @@ from jaxtyping import Float
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Intervals, Sequence
-from workbench.inference import nonnegative, tree
-from workbench.inference.tree import sums
+from workbench.estimates import HierarchicalSums, Histogram
+from workbench.inference import tree_least_squares, zero_negative_subtrees
+from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import (
     Release,
     dense_counts,
-    noise_law,
+    noise_law_field,
     parameter,
     pure_budget,
     sensitivity,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import shape
+from workbench.transform import level_sizes
 from workbench.value import sealed, value
 from workbench.workload import Ranges, Workload
 
@@ -68,7 +68,7 @@ class HierarchicalHistogram:
         choices=("nodes", "leaves"),
         doc="what answers ranges once zeroing has made them differ",
     )
-    noise: str = noise_law()
+    noise: str = noise_law_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
@@ -83,7 +83,7 @@ class HierarchicalHistogram:
             return self.branching
 
         def cost(k: int) -> float:
-            h = len(shape(m, k)) - 1
+            h = len(level_sizes(m, k)) - 1
             return (k - 1) * h**3 - 2 * (k + 1) * h**2 / 3
 
         return min(range(2, max(2, min(m, _MOST, 2 + ceil(log(max(m, 2)) ** 3))) + 1), key=cost)
@@ -100,7 +100,7 @@ class HierarchicalHistogram:
         k, ranges = self.children(domain.size), workload.on(domain)
         if not isinstance(ranges, Ranges):
             raise ValueError(f"{type(ranges).__name__} have no closed form here: need Ranges")
-        height = len(shape(domain.size, k)) - 1
+        height = len(level_sizes(domain.size, k)) - 1
         if k**height != domain.size:
             raise ValueError(f"a {k}-ary tree over {domain.size} cells is not complete")
         lo, hi = ranges.lo, ranges.hi
@@ -124,21 +124,21 @@ class HierarchicalHistogram:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell, or every node."""
         k, counts = self.children(table.domain.size), dense_counts(self, table, 80)
-        nodes = sums(counts, k).astype(np.int64)
-        l1 = Fraction(sensitivity(table)) * len(shape(table.domain.size, k))
-        noisy, variance, receipt = noise.added(
+        nodes = tree_sums(counts, k).astype(np.int64)
+        l1 = Fraction(sensitivity(table)) * len(level_sizes(table.domain.size, k))
+        noisy, variance, receipt = noise.add_noise(
             nodes, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
         )
         noisy = noisy.astype(float)
         if not self.consistent:
-            held = Intervals(table.domain, k, sealed(noisy), variance)
+            held = HierarchicalSums(table.domain, k, sealed(noisy), variance)
         else:
-            nearest = tree(noisy, k)
+            nearest = tree_least_squares(noisy, k)
             if self.nonnegative:
-                nearest = nonnegative(nearest, k)
-            held = Intervals(table.domain, k, sealed(nearest), None)
+                nearest = zero_negative_subtrees(nearest, k)
+            held = HierarchicalSums(table.domain, k, sealed(nearest), None)
             if not self.nonnegative or self.ranges == "leaves":
-                held = Sequence(table.domain, sealed(nearest[-table.domain.size :].copy()))
+                held = Histogram(table.domain, sealed(nearest[-table.domain.size :].copy()))
         return Release(held, (receipt,), self, table.bound)
 
     @classmethod

@@ -18,23 +18,23 @@ import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary, held
+from workbench.estimates import Summary, summary_in_basis
 from workbench.inference import consistent
 from workbench.mechanism import (
     Release,
-    looks,
+    consistent_field,
+    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
-    refuse_larger,
+    refuse_size_above,
     sensitivity,
-    transformed,
-    tree_only,
+    transform_field,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.transform import Dyadic, Haar
-from workbench.transform import basis as on
+from workbench.transform import basis_of as on
 from workbench.value import value
 
 
@@ -52,8 +52,8 @@ class HighPassFilter:
         unit="cells",
         doc="chooses θ: expected survivors of an empty table",
     )
-    transform: Dyadic | Haar | None = transformed()
-    consistent: bool = tree_only()
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
 
@@ -80,8 +80,8 @@ class HighPassFilter:
         """
         if self.theta is not None:
             return self.theta
-        blocks = looks(self, domain, l1)
-        refuse_larger(self, sum(b.size for b in blocks))
+        blocks = noise_blocks(self, domain, l1)
+        refuse_size_above(self, sum(b.size for b in blocks))
         alphas = [exp(-noise.decay(b.l1, b.epsilon)) for b in blocks]
 
         def passing(theta: int) -> float:
@@ -102,23 +102,27 @@ class HighPassFilter:
     ) -> Summary:
         """The second step, on noisy cells among which are all that pass."""
         theta = self.cut(noisy.domain, l1)
-        kept = noise.sample(noisy.values, theta=theta, sides=self.sides, rng=rng)
+        kept = noise.threshold_sample_public(
+            noisy.values, theta=theta, sides=self.sides, rng=rng
+        )
         passed = noisy.where(kept, theta=theta, sides=self.sides)
         return consistent(passed) if self.consistent else passed
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells, or nodes, that pass."""
         basis, l1 = on(self.transform, table.domain), sensitivity(table)
-        blocks = looks(self, table.domain, l1)
+        blocks = noise_blocks(self, table.domain, l1)
         theta = self.cut(table.domain, l1)
-        keys, values, ledger = noise.survivors(
+        keys, values, ledger = noise.threshold_sample(
             *basis.forward(table.keys, table.counts),
             blocks,
             theta=theta,
             sides=self.sides,
             rng=rng,
         )
-        passed = held(basis, keys, values, self.budget.epsilon / l1, theta, sides=self.sides)
+        passed = summary_in_basis(
+            basis, keys, values, self.budget.epsilon / l1, theta, sides=self.sides
+        )
         if self.consistent:
             passed = self.summarise(passed, l1, rng)
         return Release(passed, ledger, self, table.bound)

@@ -21,14 +21,14 @@ from workbench import noise
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, parameter, pure_budget, refuse_dense, sensitivity
 from workbench.mechanisms.sra import (
-    parts,
-    popular,
-    public_number,
+    item_edge_budgets,
+    popularity_field,
+    public_number_field,
     refuse_unstated,
-    released,
-    sampling_factor,
-    shares,
-    suggested,
+    release_item_edge_counts,
+    sampling_factor_field,
+    split_field,
+    suggested_sampling_factor,
 )
 from workbench.privacy import DP, Receipt
 from workbench.value import value
@@ -51,13 +51,13 @@ class HPA:
     """
 
     budget: DP = pure_budget()
-    l: int | str = sampling_factor()  # noqa: E741
+    l: int | str = sampling_factor_field()  # noqa: E741
     d: int | None = parameter(
         None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
     )
     popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
     random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
-    split: tuple[float, float] = shares()
+    split: tuple[float, float] = split_field()
     score: tuple | None = parameter(None, check=_scores, doc="your own, one an item")
     consistent: bool = parameter(
         False, choices=(False, True), doc="items are the sums of their edges: least squares"
@@ -65,9 +65,9 @@ class HPA:
     total: float | None = parameter(
         None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
     )
-    n: int | None = public_number("users, for the suggested l")
-    bound: int | None = public_number("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = popular()
+    n: int | None = public_number_field("users, for the suggested l")
+    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple | None = popularity_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "fan2015"
@@ -95,13 +95,17 @@ class HPA:
         """The ε of the popularity, and of the counts."""
         if self.score is not None:
             return 0.0, self.budget.epsilon
-        return parts(self.budget.epsilon, (self.popularity_share, 1 - self.popularity_share))
+        return item_edge_budgets(
+            self.budget.epsilon, (self.popularity_share, 1 - self.popularity_share)
+        )
 
     def factor(self, items: int) -> int:
         """The l that is used for so many items."""
         if self.l != "suggested":
             return self.l
-        return suggested(self, items, parts(self.budgets()[1], self.split)[0])
+        return suggested_sampling_factor(
+            self, items, item_edge_budgets(self.budgets()[1], self.split)[0]
+        )
 
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
@@ -115,13 +119,15 @@ class HPA:
         )
         return np.maximum(noisy, 0), (receipt,)
 
-    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
         """The picked records, as private as the data; with the same seed, those of the release."""
         return self._picked(data, self.scores(data, rng)[0], rng)
 
     def _picked(self, data: Interactions, scores, rng) -> Interactions:
         l = self.factor(data.domain.shape[0])  # noqa: E741
-        return data.picked(l, scores, rng, random=round(self.random_share * l))
+        return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
@@ -132,7 +138,7 @@ class HPA:
             )
         scores, paid = self.scores(data, rng)
         kept = self._picked(data, scores, rng)
-        return released(self, data, kept, self.budgets()[1], paid, rng)
+        return release_item_edge_counts(self, data, kept, self.budgets()[1], paid, rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

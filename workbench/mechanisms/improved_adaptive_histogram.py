@@ -32,12 +32,12 @@ from workbench import noise
 from workbench.hierarchy import Hierarchy
 from workbench.mechanism import (
     Release,
-    measured,
+    empty_split_probability,
+    noisy_leaves,
     parameter,
     pure_budget,
-    refuse_endless,
     sensitivity,
-    shares,
+    split_epsilon,
 )
 from workbench.privacy import DP
 from workbench.records import Frontier, Records
@@ -62,16 +62,16 @@ class ImprovedAdaptiveHistogram:
     converges: ClassVar[bool] = False  # what is discarded is not resolved, however large ε is
 
     def __post_init__(self):
-        self.discarded(1)
+        self.effective_discount(1)
 
-    def looks(self) -> tuple[float, float]:
+    def budgets(self) -> tuple[float, float]:
         """ε of the whole structure, and of the leaves' counts."""
         share = Fraction(self.measure)
-        return tuple(shares(self.budget.epsilon, [1 - share, share]))
+        return tuple(split_epsilon(self.budget.epsilon, [1 - share, share]))
 
-    def discarded(self, l1: float = 1) -> int:
+    def effective_discount(self, l1: float = 1) -> int:
         """t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉; less is a ValueError."""
-        each = self.looks()[0] / 2
+        each = self.budgets()[0] / 2
         noise.decay(l1, each)  # refuses what is too small to reckon with
         least = ceil(self.threshold + log(2) * l1 / each)
         if self.discount is not None and self.discount < least:
@@ -83,16 +83,18 @@ class ImprovedAdaptiveHistogram:
 
     def empty(self, tree: Hierarchy, l1: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
-        return refuse_endless(self, tree, float(noise.decay(l1, self.looks()[0] / 2)))
+        return empty_split_probability(
+            self, tree, float(noise.decay(l1, self.budgets()[0] / 2))
+        )
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, (structure, last) = sensitivity(records, Records), self.looks()
+        l1, (structure, last) = sensitivity(records, Records), self.budgets()
         self.empty(records.hierarchy, l1)
-        discount = Discount(self.strategy, self.discarded(l1))
+        discount = Discount(self.strategy, self.effective_discount(l1))
         front, stopped = discount.root(records, rng), []
         for _ in range(records.hierarchy.digits.depth):
-            passed, spawning, _ = noise.passing(
+            passed, spawning, _ = noise.noisy_threshold(
                 discount.counts(front),
                 front.zeros,
                 cut=self.threshold,
@@ -100,9 +102,9 @@ class ImprovedAdaptiveHistogram:
                 epsilon=structure / 2,
                 rng=rng,
             )
-            front, ended = front.next(passed, spawning, discount)
+            front, ended = front.next_level(passed, spawning, discount)
             stopped += ended
-        leaves, receipt = measured(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
         return Release(leaves, (self._price(structure, rng), receipt), self, records.bound)
 
     def _price(self, structure: float, rng: np.random.Generator | None):
@@ -118,8 +120,10 @@ class ImprovedAdaptiveHistogram:
 
     def loss(self, l1: float = 1) -> float:
         """The exact worst-case loss of the structure for one unit, at most 2ε_s; see the function."""
-        each = self.looks()[0] / 2 / l1
-        return l1 * structural_loss(each, self.threshold, self.discarded(l1), law="geometric")
+        each = self.budgets()[0] / 2 / l1
+        return l1 * structural_loss(
+            each, self.threshold, self.effective_discount(l1), law="geometric"
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:
@@ -145,15 +149,15 @@ class Discount:
                 if records.counts is not None:
                     keys = np.repeat(records.keys, records.counts, axis=1)
                     records = replace(records, keys=sealed(keys), counts=None)
-                self.arrival = noise.public_words(len(records), rng=rng)
+                self.arrival = noise.random_words(len(records), rng=rng)
             except MemoryError:  # whose own words would tell how many records there are
                 raise MemoryError("strategy = 'proportional' needs memory a record") from None
         front = Frontier.root(records)
-        return replace(front, part=np.ones(1)) if self.strategy == "fractional" else front
+        return replace(front, share_left=np.ones(1)) if self.strategy == "fractional" else front
 
     def counts(self, front: Frontier) -> Num[np.ndarray, " n"]:
         """What nodes hold, in records; a floating-point number where these are diminished."""
-        return front.counts if front.part is None else front.counts * front.part
+        return front.counts if front.share_left is None else front.counts * front.share_left
 
     def __call__(self, front: Frontier) -> tuple[Frontier, tuple]:
         """Nodes that are split, with what is left to them, and their occupied children."""
@@ -162,8 +166,10 @@ class Discount:
         if self.strategy == "proportional":
             front = self._arrived(front)
         if self.strategy == "fractional":
-            held = front.counts * front.part
-            front = replace(front, part=front.part * (1 - self.t / np.maximum(held, self.t)))
+            held = front.counts * front.share_left
+            front = replace(
+                front, share_left=front.share_left * (1 - self.t / np.maximum(held, self.t))
+            )
         whose, digit, start, stop = front.children()
         if self.strategy == "uniform":
             start = start + self.t

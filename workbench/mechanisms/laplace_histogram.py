@@ -13,11 +13,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Sequence
+from workbench.estimates import Histogram
 from workbench.mechanism import (
     Release,
     dense_counts,
-    noise_law,
+    noise_law_field,
     parameter,
     pure_budget,
     sensitivity,
@@ -32,7 +32,7 @@ class LaplaceHistogram:
     """Release every count with independent noise."""
 
     budget: DP = pure_budget()
-    noise: str = noise_law()
+    noise: str = noise_law_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
@@ -40,11 +40,11 @@ class LaplaceHistogram:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain."""
         l1, counts = sensitivity(table), dense_counts(self, table)
-        noisy, variance, receipt = noise.added(
+        noisy, variance, receipt = noise.add_noise(
             counts, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
         )
         return Release(
-            Sequence(table.domain, sealed(noisy.astype(float)), variance),
+            Histogram(table.domain, sealed(noisy.astype(float)), variance),
             (receipt,),
             self,
             table.bound,

@@ -24,11 +24,11 @@ import numpy as np
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
-from workbench.mechanism import Release, noise_law, parameter, pure_budget, sensitivity
+from workbench.mechanism import Release, noise_law_field, parameter, pure_budget, sensitivity
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
-from workbench.workload import Marginals, Together, Workload, linear
+from workbench.workload import Marginals, Together, Workload, linear_queries
 
 
 @value
@@ -43,13 +43,13 @@ class LaplaceQueries:
         check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
         doc="the queries",
     )
-    noise: str = noise_law()
+    noise: str = noise_law_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "chen2012"
 
     def moved(self, domain: Domain) -> float:
         """How far one tuple moves all answers together, in their units."""
-        return linear(self.workload, domain).sensitivity(domain)
+        return linear_queries(self.workload, domain).sensitivity(domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
         """The scale b of the noise on each answer, where a unit moves the table by l1."""
@@ -69,17 +69,17 @@ class LaplaceQueries:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
         l1, epsilon = sensitivity(table), self.budget.epsilon
-        workload = linear(self.workload, table.domain)
+        workload = linear_queries(self.workload, table.domain)
         moved = workload.sensitivity(table.domain)
         if not len(workload) or not moved > 0:
             raise ValueError(
                 f"LaplaceQueries.workload = {self.workload!r} is not allowed: need queries that a "
                 "tuple can move"
             )
-        if workload.whole:
+        if workload.integer_valued:
             step = 1.0
-            units = workload.units(table.domain, table.keys, table.counts, step)
-            noisy, variance, receipt = noise.added(
+            units = workload.grid_units(table.domain, table.keys, table.counts, step)
+            noisy, variance, receipt = noise.add_noise(
                 units,
                 l1=Fraction(moved) * Fraction(l1),
                 epsilon=epsilon,
@@ -87,8 +87,8 @@ class LaplaceQueries:
                 rng=rng,
             )
         else:
-            step = self.grid(moved * l1 / epsilon, workload.largest)
-            units = workload.units(table.domain, table.keys, table.counts, step)
+            step = self.grid(moved * l1 / epsilon, workload.max_term)
+            units = workload.grid_units(table.domain, table.keys, table.counts, step)
             steps = Fraction(moved) / Fraction(step) + Fraction(_terms(workload), 2)
             noisy, receipt = noise.laplace(
                 units, l1=steps * Fraction(l1), epsilon=epsilon, grid=1.0, rng=rng

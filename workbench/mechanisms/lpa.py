@@ -16,7 +16,12 @@ import numpy as np
 
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, parameter, pure_budget, refuse_dense
-from workbench.mechanisms.sra import needed_bound, refuse_unbounded, released, shares
+from workbench.mechanisms.sra import (
+    bound_field,
+    refuse_unbounded,
+    release_item_edge_counts,
+    split_field,
+)
 from workbench.privacy import DP
 from workbench.value import value
 
@@ -29,8 +34,8 @@ class LPA:
     """
 
     budget: DP = pure_budget()
-    bound: int | None = needed_bound()
-    split: tuple[float, float] = shares()
+    bound: int | None = bound_field()
+    split: tuple[float, float] = split_field()
     consistent: bool = parameter(
         False, choices=(False, True), doc="items are the sums of their edges: least squares"
     )
@@ -44,14 +49,18 @@ class LPA:
     def __post_init__(self):
         refuse_unbounded(self)
 
-    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
         return data.bounded(self.bound, rng)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         refuse_dense(self, data.domain.shape[0] + data.domain.size)
-        return released(self, data, self.kept(data, rng), self.budget.epsilon, rng=rng)
+        return release_item_edge_counts(
+            self, data, self.bounded_data(data, rng), self.budget.epsilon, rng=rng
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:

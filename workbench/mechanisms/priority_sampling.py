@@ -20,23 +20,23 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Summary, held
+from workbench.estimates import Summary, summary_in_basis
 from workbench.inference import consistent
 from workbench.mechanism import (
     Release,
-    looks,
+    consistent_field,
+    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
-    refuse_larger,
+    refuse_size_above,
     sensitivity,
-    transformed,
-    tree_only,
+    transform_field,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.transform import Dyadic, Haar
-from workbench.transform import basis as on
+from workbench.transform import basis_of as on
 from workbench.value import value
 
 
@@ -48,8 +48,8 @@ class PrioritySampling:
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
     theta: float = parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
     sides: int = parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
-    transform: Dyadic | Haar | None = transformed()
-    consistent: bool = tree_only()
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
 
@@ -62,23 +62,27 @@ class PrioritySampling:
         """The second step, on noisy cells among which are all that pass."""
         asked = dict(theta=self.theta, sides=self.sides)
         if self.consistent:
-            noisy = consistent(noisy.where(noise.sample(noisy.values, **asked), **asked))
-        kept, tau = noise.take(noisy.values, **asked, most=self.size, rng=rng)
+            noisy = consistent(
+                noisy.where(noise.threshold_sample_public(noisy.values, **asked), **asked)
+            )
+        kept, tau = noise.priority_sample_public(noisy.values, **asked, most=self.size, rng=rng)
         return noisy.where(kept, **asked, tau=tau)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells, or nodes, and τ_s."""
         basis, l1 = on(self.transform, table.domain), sensitivity(table)
-        decay, blocks = self.budget.epsilon / l1, looks(self, table.domain, l1)
-        refuse_larger(self, sum(b.size for b in blocks))
+        decay, blocks = self.budget.epsilon / l1, noise_blocks(self, table.domain, l1)
+        refuse_size_above(self, sum(b.size for b in blocks))
         asked = dict(theta=self.theta, sides=self.sides)
         exact = basis.forward(table.keys, table.counts)
         if self.consistent:
-            keys, values, ledger = noise.survivors(*exact, blocks, **asked, rng=rng)
-            passed = held(basis, keys, values, decay, **asked)
+            keys, values, ledger = noise.threshold_sample(*exact, blocks, **asked, rng=rng)
+            passed = summary_in_basis(basis, keys, values, decay, **asked)
             return Release(self.summarise(passed, l1, rng), ledger, self, table.bound)
-        keys, values, tau, ledger = noise.top(*exact, blocks, **asked, most=self.size, rng=rng)
-        sampled = held(basis, keys, values, decay, **asked, tau=tau)
+        keys, values, tau, ledger = noise.priority_sample(
+            *exact, blocks, **asked, most=self.size, rng=rng
+        )
+        sampled = summary_in_basis(basis, keys, values, decay, **asked, tau=tau)
         return Release(sampled, ledger, self, table.bound)
 
     @classmethod

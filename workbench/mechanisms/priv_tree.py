@@ -22,11 +22,11 @@ from workbench import noise
 from workbench.hierarchy import Hierarchy
 from workbench.mechanism import (
     Release,
-    measured,
+    noisy_leaves,
     parameter,
     pure_budget,
     sensitivity,
-    shares,
+    split_epsilon,
 )
 from workbench.privacy import DP
 from workbench.records import Frontier, Records
@@ -46,20 +46,20 @@ class PrivTree:
         False  # a node of few records is not resolved, however large ε is
     )
 
-    def looks(self) -> tuple[float, float]:
+    def budgets(self) -> tuple[float, float]:
         """ε of the tree, and of the leaves' counts."""
         share = Fraction(self.measure)
-        return tuple(shares(self.budget.epsilon, [1 - share, share]))
+        return tuple(split_epsilon(self.budget.epsilon, [1 - share, share]))
 
     def scale(self, tree: Hierarchy, l1: float) -> tuple[float, int]:
         """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, δ = ⌈λ·ln β⌉."""
         beta = max(2, max(tree.digits.radices))
-        scale = l1 * (2 * beta - 1) / ((beta - 1) * self.looks()[0])
+        scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets()[0])
         return scale, ceil(scale * log(beta) * (1 + 1e-12))
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, (structure, last) = sensitivity(records, Records), self.looks()
+        l1, (structure, last) = sensitivity(records, Records), self.budgets()
         beta = max(2, max(records.hierarchy.digits.radices))
         each = float(
             Fraction(structure) * (beta - 1) / (2 * beta - 1) * (1 - Fraction(1, 2**50))
@@ -69,12 +69,12 @@ class PrivTree:
         front, stopped, floor = Frontier.root(records), [], self.threshold - fall
         for level in range(records.hierarchy.digits.depth):
             scores = np.maximum(0, front.counts - level * fall - floor)
-            passed, spawning, _ = noise.passing(
+            passed, spawning, _ = noise.noisy_threshold(
                 scores, front.zeros, cut=fall + 1, l1=l1, epsilon=each, rng=rng
             )
-            front, ended = front.next(passed, spawning)
+            front, ended = front.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = measured(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
         theorem = noise.by_theorem(
             "tree", DP(structure), "Zhang, Xiao & Xie 2016, Theorem 3.1", rng=rng
         )

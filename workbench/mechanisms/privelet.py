@@ -16,10 +16,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Sequence
+from workbench.estimates import Histogram
 from workbench.mechanism import (
     Release,
-    noise_law,
+    noise_law_field,
     parameter,
     pure_budget,
     refuse_dense,
@@ -36,7 +36,7 @@ class Privelet:
     """Release a histogram whose ranges have errors of polylogarithmic size."""
 
     budget: DP = pure_budget()
-    noise: str = noise_law()
+    noise: str = noise_law_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "xiao2011"
@@ -47,12 +47,12 @@ class Privelet:
         basis, coefficients = Haar().on(table.domain), np.zeros(table.domain.size, np.int64)
         nodes, values = basis.forward(table.keys, table.counts)
         coefficients[nodes] = values
-        l1 = Fraction(sensitivity(table)) * basis.parts[0].touched
-        noisy, _, receipt = noise.added(
+        l1 = Fraction(sensitivity(table)) * basis.noise_blocks[0].nodes_per_count
+        noisy, _, receipt = noise.add_noise(
             coefficients, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
         )
         cells = sealed(basis.inverse(noisy))
-        return Release(Sequence(table.domain, cells), (receipt,), self, table.bound)
+        return Release(Histogram(table.domain, cells), (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

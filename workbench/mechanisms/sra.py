@@ -17,16 +17,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, parameter, pure_budget, refuse_dense, sensitivity
-from workbench.mechanism import shares as portions
+from workbench.mechanism import split_epsilon as portions
 from workbench.privacy import DP, Receipt
 from workbench.table import Bound
 from workbench.value import value
 
 
-def shares() -> Any:
+def split_field() -> Any:
     """The field that splits a budget among items and edges."""
 
     def wrong(x) -> str | None:
@@ -38,7 +38,7 @@ def shares() -> Any:
     return parameter((0.5, 0.5), check=wrong, doc="shares of the budget: items, edges")
 
 
-def sampling_factor() -> Any:
+def sampling_factor_field() -> Any:
     """The field l: a whole number, or what `suggested` finds from public facts."""
 
     def wrong(x) -> str | None:
@@ -48,12 +48,12 @@ def sampling_factor() -> Any:
     return parameter(check=wrong, unit="records", doc="at most so many records of each user")
 
 
-def public_number(doc: str) -> Any:
+def public_number_field(doc: str) -> Any:
     """A field that the caller states as public, None where it is not needed."""
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
-def popular() -> Any:
+def popularity_field() -> Any:
     """A guess of how popular items are."""
 
     def wrong(x) -> str | None:
@@ -67,7 +67,7 @@ def popular() -> Any:
     )
 
 
-def needed_bound() -> Any:
+def bound_field() -> Any:
     """The field M of a mechanism whose noise is in proportion to it."""
     return parameter(
         None, 1, 2**53, integer=True, unit="records", doc="M, of each user; public, enforced"
@@ -90,7 +90,7 @@ def _number(x) -> bool:
     return isinstance(x, float) and isfinite(x)
 
 
-def suggested(mechanism: Any, items: int, epsilon: float) -> int:
+def suggested_sampling_factor(mechanism: Any, items: int, epsilon: float) -> int:
     """The l that minimises the expected squared error of all item counts, released with `epsilon`.
 
     The model: n users with M records each, every record of item i with probability pᵢ. Of what is
@@ -130,12 +130,12 @@ def refuse_unstated(mechanism: Any) -> None:
             )
 
 
-def parts(epsilon: float, split: tuple[float, float]) -> tuple[float, float]:
+def item_edge_budgets(epsilon: float, split: tuple[float, float]) -> tuple[float, float]:
     """The ε of items and of edges, which add up to no more than ε."""
     return tuple(portions(epsilon, [Fraction(share) for share in split]))
 
 
-def released(
+def release_item_edge_counts(
     mechanism: Any,
     data: Interactions,
     kept: Interactions,
@@ -144,14 +144,14 @@ def released(
     rng: np.random.Generator | None = None,
 ) -> Release:
     """Noise on every item and every edge of what was `kept` of the data, within ε in all."""
-    l1, (first, second) = sensitivity(kept), parts(epsilon, mechanism.split)
+    l1, (first, second) = sensitivity(kept), item_edge_budgets(epsilon, mechanism.split)
     one, items = noise.geometric(kept.item_counts(), l1=l1, epsilon=first, rng=rng)
     two, edges = noise.geometric(kept.edge_counts().ravel(), l1=l1, epsilon=second, rng=rng)
     domain = data.domain
     spread = (noise.variance(l1, e, "geometric") for e in (first, second))
-    tables = Tables(
-        Sequence(domain.project(domain.attributes[:1]), one, next(spread)),
-        Sequence(domain, two, next(spread)),
+    tables = ItemEdgeCounts(
+        Histogram(domain.project(domain.attributes[:1]), one, next(spread)),
+        Histogram(domain, two, next(spread)),
         sampled=not (isinstance(data.bound, Bound) and data.bound.l1 <= l1),
     )
     if mechanism.consistent:
@@ -171,17 +171,17 @@ class SRA:
     """
 
     budget: DP = pure_budget()
-    l: int | str = sampling_factor()  # noqa: E741
-    split: tuple[float, float] = shares()
+    l: int | str = sampling_factor_field()  # noqa: E741
+    split: tuple[float, float] = split_field()
     consistent: bool = parameter(
         False, choices=(False, True), doc="items are the sums of their edges: least squares"
     )
     total: float | None = parameter(
         None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
     )
-    n: int | None = public_number("users, for the suggested l")
-    bound: int | None = public_number("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = popular()
+    n: int | None = public_number_field("users, for the suggested l")
+    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple | None = popularity_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "fan2015"
@@ -194,16 +194,22 @@ class SRA:
         """The l that is used for so many items."""
         if self.l != "suggested":
             return self.l
-        return suggested(self, items, parts(self.budget.epsilon, self.split)[0])
+        return suggested_sampling_factor(
+            self, items, item_edge_budgets(self.budget.epsilon, self.split)[0]
+        )
 
-    def kept(self, data: Interactions, rng: np.random.Generator | None = None) -> Interactions:
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
         """The sampled records, as private as the data; with the same seed, those of the release."""
         return data.bounded(self.factor(data.domain.shape[0]), rng)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         refuse_dense(self, data.domain.shape[0] + data.domain.size)
-        return released(self, data, self.kept(data, rng), self.budget.epsilon, rng=rng)
+        return release_item_edge_counts(
+            self, data, self.bounded_data(data, rng), self.budget.epsilon, rng=rng
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:

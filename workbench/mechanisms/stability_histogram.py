@@ -40,12 +40,14 @@ class StabilityHistogram:
         The product is over cells that one unit newly fills with c_j counts, at its largest within the
         bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
         """
-        return noise.stable_cut(bound, epsilon=self.budget.epsilon, delta=self.budget.delta)[0]
+        return noise.stability_threshold(
+            bound, epsilon=self.budget.epsilon, delta=self.budget.delta
+        )[0]
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""
         sensitivity(table)
-        keys, noisy, theta, receipt = noise.stable(
+        keys, noisy, theta, receipt = noise.stability_histogram(
             table.keys,
             table.counts,
             table.bound,

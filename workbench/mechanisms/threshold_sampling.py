@@ -20,23 +20,23 @@ import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary, held
+from workbench.estimates import Summary, summary_in_basis
 from workbench.inference import consistent
 from workbench.mechanism import (
     Release,
-    looks,
+    consistent_field,
+    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
-    refuse_larger,
+    refuse_size_above,
     sensitivity,
-    transformed,
-    tree_only,
+    transform_field,
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.transform import Dyadic, Haar
-from workbench.transform import basis as on
+from workbench.transform import basis_of as on
 from workbench.value import value
 
 
@@ -57,8 +57,8 @@ class ThresholdSampling:
         unit="cells",
         doc="chooses τ: expected survivors of an empty table",
     )
-    transform: Dyadic | Haar | None = transformed()
-    consistent: bool = tree_only()
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
 
@@ -81,8 +81,8 @@ class ThresholdSampling:
         """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices."""
         if self.tau is not None:
             return self.tau
-        blocks = looks(self, domain, l1)
-        refuse_larger(self, sum(b.size for b in blocks))
+        blocks = noise_blocks(self, domain, l1)
+        refuse_size_above(self, sum(b.size for b in blocks))
         decays = [noise.decay(b.l1, b.epsilon) for b in blocks]
 
         def over(tau: float) -> bool:
@@ -106,21 +106,23 @@ class ThresholdSampling:
         """The second step, on noisy cells among which are all that pass."""
         asked = dict(theta=self.theta, sides=self.sides)
         if self.consistent:
-            noisy = consistent(noisy.where(noise.sample(noisy.values, **asked), **asked))
+            noisy = consistent(
+                noisy.where(noise.threshold_sample_public(noisy.values, **asked), **asked)
+            )
         tau = max(self.threshold(noisy.domain, l1), 1.0)
-        kept = noise.sample(noisy.values, **asked, tau=tau, rng=rng)
+        kept = noise.threshold_sample_public(noisy.values, **asked, tau=tau, rng=rng)
         return noisy.where(kept, **asked, tau=tau)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells, or nodes."""
         basis, l1 = on(self.transform, table.domain), sensitivity(table)
-        blocks = looks(self, table.domain, l1)
+        blocks = noise_blocks(self, table.domain, l1)
         tau = 0.0 if self.consistent else max(self.threshold(table.domain, l1), 1.0)
         asked = dict(theta=self.theta, sides=self.sides, tau=tau)
-        keys, values, ledger = noise.survivors(
+        keys, values, ledger = noise.threshold_sample(
             *basis.forward(table.keys, table.counts), blocks, **asked, rng=rng
         )
-        sampled = held(basis, keys, values, self.budget.epsilon / l1, **asked)
+        sampled = summary_in_basis(basis, keys, values, self.budget.epsilon / l1, **asked)
         if self.consistent:
             sampled = self.summarise(sampled, l1, rng)
         return Release(sampled, ledger, self, table.bound)

@@ -14,12 +14,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Sequence
-from workbench.inference import isotonic, rounded
+from workbench.estimates import Histogram
+from workbench.inference import isotonic, round_to_counts
 from workbench.mechanism import (
     Release,
     dense_counts,
-    noise_law,
+    noise_law_field,
     parameter,
     pure_budget,
     sensitivity,
@@ -37,7 +37,7 @@ class UnattributedHistogram:
     estimator: str = parameter(
         "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
     )
-    noise: str = noise_law()
+    noise: str = noise_law_field()
     memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
@@ -46,7 +46,7 @@ class UnattributedHistogram:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every rank."""
         l1, ranks = sensitivity(table), table.ranked()
-        noisy, variance, receipt = noise.added(
+        noisy, variance, receipt = noise.add_noise(
             dense_counts(self, ranks),
             l1=l1,
             epsilon=self.budget.epsilon,
@@ -57,10 +57,10 @@ class UnattributedHistogram:
         if self.estimator == "isotonic":
             values = isotonic(values)
         elif self.estimator == "sorted":
-            values = rounded(np.sort(values))
+            values = round_to_counts(np.sort(values))
         known = variance if self.estimator == "noisy" else None
         return Release(
-            Sequence(ranks.domain, sealed(values), known), (receipt,), self, table.bound
+            Histogram(ranks.domain, sealed(values), known), (receipt,), self, table.bound
         )
 
     @classmethod

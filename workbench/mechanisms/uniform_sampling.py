@@ -17,7 +17,7 @@ from workbench.mechanism import (
     Release,
     parameter,
     pure_budget,
-    refuse_larger,
+    refuse_size_above,
     sensitivity,
 )
 from workbench.privacy import DP
@@ -38,8 +38,8 @@ class UniformSampling:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells."""
         m, l1, epsilon = table.domain.size, sensitivity(table), self.budget.epsilon
-        refuse_larger(self, m)
-        keys = noise.places(self.size, m, rng=rng)
+        refuse_size_above(self, m)
+        keys = noise.uniform_keys(self.size, m, rng=rng)
         counts = np.zeros(self.size, np.int64)
         at = np.searchsorted(keys, table.keys)
         hit = keys[np.minimum(at, self.size - 1)] == table.keys

@@ -24,5 +24,5 @@ from workbench.metrics.points import great_circle as great_circle
 from workbench.metrics.sampling import sampling_error as sampling_error
 from workbench.metrics.sampling import weighted_counts as weighted_counts
 from workbench.metrics.strings import RecoveredFraction as RecoveredFraction
-from workbench.metrics.strings import found_strings as found_strings
+from workbench.metrics.strings import match_strings as match_strings
 from workbench.metrics.strings import recovered_by_frequency as recovered_by_frequency

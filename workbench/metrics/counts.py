@@ -131,7 +131,7 @@ class ContextShare:
 
 @value
 class SampledSize:
-    """The fraction of the records that are kept; the estimate is what a mechanism's `kept` returns."""
+    """The fraction of the records that are kept; the estimate is what a mechanism's `bounded_data` returns."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> float:
         """A fraction in [0, 1]; NaN where there are no records."""
@@ -139,7 +139,7 @@ class SampledSize:
         if not isinstance(estimate, Interactions):
             raise ValueError(
                 f"{estimate!r} does not tell how many records it stands for: SampledSize needs the "
-                "Interactions that the mechanism's `kept` returns"
+                "Interactions that the mechanism's `bounded_data` returns"
             )
         return len(estimate) / len(truth) if len(truth) else float("nan")
 
@@ -161,14 +161,16 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
     import pandas as pd
 
     refuse_private(data)
-    if not hasattr(mechanism, "kept"):
-        raise ValueError(f"{mechanism!r} does not say which records it keeps: need `kept`")
+    if not hasattr(mechanism, "bounded_data"):
+        raise ValueError(
+            f"{mechanism!r} does not say which records it keeps: need `bounded_data`"
+        )
     n, rows = data.domain.shape[0], []
     rank = np.empty(n, np.int64)
     rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(n)
     decile = 10 * rank // n
     for seed in seeds:
-        kept = mechanism.kept(data, np.random.default_rng(seed))
+        kept = mechanism.bounded_data(data, np.random.default_rng(seed))
         released = mechanism(data, np.random.default_rng(seed)).estimate
         for of in ("items", "edges"):
             exact, before = _counts(data, kept, of)

@@ -100,7 +100,7 @@ def _public(data: Any, seed: int = 0) -> Records:
     return records
 
 
-EARTH = 6371.0088  # mean radius, km
+EARTH_RADIUS = 6371.0088  # mean radius, km
 
 
 def great_circle(lat1, lon1, lat2, lon2) -> Float[np.ndarray, " n"]:
@@ -108,7 +108,7 @@ def great_circle(lat1, lon1, lat2, lon2) -> Float[np.ndarray, " n"]:
     lat1, lon1, lat2, lon2 = map(np.radians, (lat1, lon1, lat2, lon2))
     half = np.sin((lat2 - lat1) / 2) ** 2
     half += np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
-    return 2 * EARTH * np.arcsin(np.sqrt(np.minimum(half, 1)))
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1)))
 
 
 @value
@@ -156,7 +156,7 @@ class CommuteDistances:
         return distances[by], counts[by]
 
 
-_KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # asked about many places
+_COMMUTES: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # asked about many places
 
 
 def _commutes(data: Any, seed: int) -> tuple[Float[np.ndarray, "n 4"], Int[np.ndarray, " n"]]:
@@ -167,9 +167,9 @@ def _commutes(data: Any, seed: int) -> tuple[Float[np.ndarray, "n 4"], Int[np.nd
         )
     if isinstance(data, Records):
         refuse_private(data)
-    if data not in _KNOWN or _KNOWN[data][0] != seed:
-        _KNOWN[data] = seed, *_points(data, tree, seed)
-    return _KNOWN[data][1:]
+    if data not in _COMMUTES or _COMMUTES[data][0] != seed:
+        _COMMUTES[data] = seed, *_points(data, tree, seed)
+    return _COMMUTES[data][1:]
 
 
 def _points(

@@ -19,7 +19,7 @@ def weighted_counts(
     """Σ over records of what each of its user weighs, by item or by edge; weights as `per_user`."""
     refuse_private(truth)
     h, n = truth.domain.shape[1], truth.domain.shape[0] if of == "items" else truth.domain.size
-    ends = np.cumsum(truth.per_user())
+    ends = np.cumsum(truth.records_per_user())
     of_code, out = np.zeros(truth.users.max(initial=0) + 1), np.zeros(n)
     of_code[truth.users[ends - 1]] = weights
     for at in range(0, len(truth), _BLOCK):  # columns of a hundred million rows stay narrow
@@ -41,7 +41,7 @@ def sampling_error(
     l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. Bias adds up over users, then squared;
     users are independent, so that variances do.
     """
-    t, same = truth.per_user().astype(float), _concentration(truth, of)
+    t, same = truth.records_per_user().astype(float), _concentration(truth, of)
     found = []
     for l in ls:  # noqa: E741
         lost = np.maximum(t - l, 0)
@@ -53,7 +53,7 @@ def sampling_error(
 
 def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
     """Of each user, Σ over items (edges) of the squared share of their records that it has."""
-    sizes = truth.per_user()
+    sizes = truth.records_per_user()
     if getattr(truth.bound, "linf", None) == 1:
         return 1 / sizes
     user = np.repeat(np.arange(len(sizes)), sizes)

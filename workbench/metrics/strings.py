@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from workbench.estimates import Leaves
-from workbench.hierarchy import Keys, Prefixes, places
+from workbench.hierarchy import Keys, Prefixes, searchsorted_keys
 from workbench.metrics.refusal import refuse_private
 from workbench.records import Records
 from workbench.value import parameter, value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def found_strings(
+def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
 ) -> tuple[Keys, Int[np.ndarray, " strings"], Int[np.ndarray, " strings"]]:
     """The different synthetic strings: their keys, how often each appears, and in the corpus.
@@ -40,7 +40,7 @@ def found_strings(
     else:
         keys, counts = estimate.level(tree.depth)
     corpus, exact = truth.level(tree.depth)
-    at = places(corpus, keys)
+    at = searchsorted_keys(corpus, keys)
     there = at < len(exact)
     there[there] = (corpus[:, at[there]] == keys[:, there]).all(axis=0)
     held = np.zeros(len(counts), np.int64)
@@ -74,7 +74,7 @@ class RecoveredFraction:
 
     def __call__(self, truth: Records, estimate: Leaves | Records) -> float:
         """A fraction in [0, 1]; NaN where the corpus has no such string."""
-        _, counts, held = found_strings(truth, estimate, self.prefixes)
+        _, counts, held = match_strings(truth, estimate, self.prefixes)
         exact = truth.level(truth.hierarchy.depth)[1]
         total = exact[self._asked(exact)].sum()
         found = np.minimum(counts, held)[self._asked(held)].sum()
@@ -99,7 +99,7 @@ def recovered_by_frequency(
     """
     import pandas as pd
 
-    _, counts, held = found_strings(truth, estimate, prefixes)
+    _, counts, held = match_strings(truth, estimate, prefixes)
     exact = truth.level(truth.hierarchy.depth)[1]
     frequency, many = np.unique(exact, return_counts=True)
     there = held > 0

@@ -36,13 +36,13 @@ from jaxtyping import Bool, Int, Num, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.reports import starts_of
+from workbench.estimates.reports import bit_offsets
 from workbench.estimates.summary import geometric_variance
-from workbench.noise import choices, kernels, levels, priorities, response, stability
+from workbench.noise import exponential, kernels, priorities, response, stability, unary
 from workbench.noise.bits import Aligned as Aligned
 from workbench.noise.bits import generator as _generator
-from workbench.noise.bits import words as _words
-from workbench.noise.empty_cells import EmptyCell, ranks
+from workbench.noise.bits import word_source as _words
+from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, accept
 from workbench.noise.laws import two_sided as _two_sided
 from workbench.privacy import DP, LOCAL, REPLACE, Receipt
@@ -50,7 +50,7 @@ from workbench.table import Bound
 from workbench.value import sealed
 
 WITHDRAWN = "(as printed, guarantee withdrawn)"  # how looks end that a paper prices wrongly
-MOST = 2**28  # cells that a summary may be expected to hold: some 4 GiB
+MAX_RELEASED_CELLS = 2**28  # cells that a summary may be expected to hold: some 4 GiB
 
 _LARGEST = Fraction(2**60)
 _SMALLEST = Fraction(1, 2**36)  # ε/Δ below this would need more than 64-bit counts
@@ -126,7 +126,7 @@ def laplace(
     return units * grid, _receipt("laplace", epsilon, rng)
 
 
-def added(
+def add_noise(
     values: Int[np.ndarray, " n"],
     *,
     l1: float,
@@ -161,7 +161,7 @@ def _grid(l1: float, epsilon: float) -> float:
     return 2.0 ** max(-9, min(0, scale - 10))
 
 
-def survivors(
+def threshold_sample(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
     blocks: Sequence[Block],
@@ -193,14 +193,14 @@ def survivors(
     for block, law, (start, own) in zip(blocks, laws, _apart(keys, blocks), strict=True):
         _two_sided(decay(block.l1, block.epsilon)).add(noisy[own], words)
         kept = _sample(noisy[own], theta, sides, tau, words)
-        new = ranks(block.size - kept.size, law.survival, words)
+        new = survivor_ranks(block.size - kept.size, law.survival, words)
         values = law.values(len(new), words)
         found.append(_merged(keys[own], noisy[own], kept, new, values, start))
     keys, values = map(_joined, zip(*found, strict=True))
     return keys, values, tuple(_receipt("survivors", b.epsilon, rng) for b in blocks)
 
 
-def top(
+def priority_sample(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
     blocks: Sequence[Block],
@@ -230,7 +230,7 @@ def top(
         for block, law, (_, own) in zip(blocks, laws, apart, strict=True)
     ]
     new = priorities.empty_cells(occupied, empty, theta, sides, most, words)
-    taken, tau = priorities.largest([occupied, *(pool for _, _, pool in new)], most)
+    taken, tau = priorities.largest_priorities([occupied, *(pool for _, _, pool in new)], most)
     parts = np.split(
         taken, np.cumsum([len(occupied.drawn), *(len(where) for _, where, _ in new)])
     )
@@ -251,7 +251,7 @@ def top(
     return keys, values, tau, tuple(_receipt("survivors", b.epsilon, rng) for b in blocks)
 
 
-def passing(
+def noisy_threshold(
     counts: Num[np.ndarray, " n"],
     zeros: int,
     *,
@@ -278,13 +278,17 @@ def passing(
     _two_sided(ratio).add(noisy, words)
     receipt = _receipt("passing", epsilon, rng)
     if cut > 0:
-        return noisy >= cut, ranks(zeros, empty_cell(ratio, cut, 1).survival, words), receipt
+        return (
+            noisy >= cut,
+            survivor_ranks(zeros, empty_cell(ratio, cut, 1).survival, words),
+            receipt,
+        )
     drawn = np.zeros(zeros, np.int64)
     _two_sided(ratio).add(drawn, words)
     return noisy >= cut, np.flatnonzero(drawn >= cut), receipt
 
 
-def stable(
+def stability_histogram(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
     bound: Bound,
@@ -300,7 +304,7 @@ def stable(
     presence is hidden by noise at ε/l1: together (ε, δ).
     """
     _check(counts, 0, 2, 0)
-    cut, spent = stable_cut(bound, epsilon=epsilon, delta=delta)
+    cut, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
     noisy = np.array(counts, np.int64)
     _two_sided(decay(bound.l1, epsilon)).add(noisy, _words(rng))
     kept = noisy >= cut
@@ -308,14 +312,14 @@ def stable(
     return sealed(keys[kept]), sealed(noisy[kept]), cut, receipt
 
 
-def stable_cut(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:
+def stability_threshold(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:
     """The smallest cut T of `stable` that fails with probability at most δ, and that probability."""
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
-    return stability.threshold(decay(bound.l1, epsilon), float(delta), bound)
+    return stability.smallest_threshold(decay(bound.l1, epsilon), float(delta), bound)
 
 
-def unary(
+def alp_projection(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
     words: UInt64[np.ndarray, "levels 3"],
@@ -339,14 +343,14 @@ def unary(
     if size < 64 or size.bit_count() > 1:
         raise ValueError(f"size = {size!r} is not allowed: need a power of two >= 64")
     rate, source = decay(l1, epsilon) / Fraction(alpha), _words(rng)
-    worth = np.minimum(levels.rounded(counts, rate, source), len(words))
+    worth = np.minimum(unary.randomised_rounding(counts, rate, source), len(words))
     bits = np.zeros(size // 64, np.uint64)
-    hashes.mark(keys, worth, words, bits)
-    levels.flip(bits, Fraction(alpha), source)
+    hashes.set_bits(keys, worth, words, bits)
+    unary.flip_bits(bits, Fraction(alpha), source)
     return sealed(bits), _receipt("unary", epsilon, rng)
 
 
-def choice(
+def exponential_mechanism(
     scores: Num[np.ndarray, "rows candidates"],
     *,
     sensitivity: float,
@@ -397,11 +401,11 @@ def choice(
     if not there.any(axis=1).all():
         raise ValueError("a row has no candidate available: need at least one in each")
     rate = _positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
-    chosen = choices.choose(scores, there, min(rate, _LARGEST), _words(rng))
+    chosen = exponential.sample_candidates(scores, there, min(rate, _LARGEST), _words(rng))
     return sealed(chosen), _receipt("choice", epsilon, rng)
 
 
-def dirichlet(
+def dirichlet_multinomial(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
     size: int,
@@ -470,16 +474,16 @@ def randomised_response(
         kept = []
         for k, n in enumerate(domain.shape):
             if n > 1:
-                keep = response.retention(share, n)
-                codes[:, k] = response.replaced(codes[:, k], n, keep, words)
+                keep = response.retention_probability(share, n)
+                codes[:, k] = response.retain_or_replace(codes[:, k], n, keep, words)
                 kept.append(float(keep(192)))
             else:
                 kept.append(1.0)
         return sealed(np.sort(domain.keys(codes))), tuple(kept), receipt
-    starts, width = starts_of(domain)
-    chance = response.flip(share)
-    bits = response.coins(len(codes) * width, chance, words).reshape(len(codes), width)
-    response.mark(bits, codes, starts)
+    starts, width = bit_offsets(domain)
+    chance = response.flip_probability(share)
+    bits = response.biased_bits(len(codes) * width, chance, words).reshape(len(codes), width)
+    response.flip_code_bits(bits, codes, starts)
     if width:
         spare = 64 * width - sum(n for n in domain.shape if n > 1)
         bits[:, -1] &= np.uint64(2**64 - 1 >> spare)
@@ -487,7 +491,7 @@ def randomised_response(
     return sealed(bits), (float(chance(192)),), receipt
 
 
-def sample(
+def threshold_sample_public(
     noisy: Int[np.ndarray, " n"],
     *,
     theta: float,
@@ -499,7 +503,7 @@ def sample(
     return _sample(noisy, theta, sides, tau, _words(rng))
 
 
-def take(
+def priority_sample_public(
     noisy: Int[np.ndarray, " n"],
     *,
     theta: float,
@@ -509,18 +513,20 @@ def take(
 ) -> tuple[Bool[np.ndarray, " n"], float]:
     """Which of some public noisy values have the `most` largest priorities, and τ_s."""
     kept = _passes(noisy, max(ceil(theta), 1), sides)
-    taken, tau = priorities.largest([priorities.Candidates(noisy[kept], _words(rng))], most)
+    taken, tau = priorities.largest_priorities(
+        [priorities.Candidates(noisy[kept], _words(rng))], most
+    )
     kept[kept] = taken
     return kept, tau
 
 
-def places(
+def uniform_keys(
     count: int, size: int, *, rng: np.random.Generator | None = None
 ) -> Int[np.ndarray, " count"]:
     """`count` distinct keys of a public domain, sorted: a uniform sample that looks at no data."""
     public, chosen = _words(rng), np.empty(0, np.int64)
     if 2 * count > size:
-        left_out = places(size - count, size, rng=rng) if count < size else chosen
+        left_out = uniform_keys(size - count, size, rng=rng) if count < size else chosen
         return np.delete(np.arange(size), left_out)
     while len(chosen) < count:
         more = public(2 * count)
@@ -531,7 +537,7 @@ def places(
     return np.sort(chosen[:count])
 
 
-def public_words(
+def random_words(
     count: int, *, rng: np.random.Generator | None = None
 ) -> UInt64[np.ndarray, " count"]:
     """`count` random words for a release to tell, as of its hash functions: they look at no data."""
@@ -564,10 +570,10 @@ def unprotected(name: str, *, rng: np.random.Generator | None = None) -> Receipt
 
 def check_size(size: int, released: float) -> None:
     """Refuse, from public quantities alone, a summary too large to hold."""
-    if released > MOST:
+    if released > MAX_RELEASED_CELLS:
         raise ValueError(
             f"an empty table of {size} cells would already release {released:.3g} of them: "
-            f"need at most {MOST}; raise theta or tau, or lower size"
+            f"need at most {MAX_RELEASED_CELLS}; raise theta or tau, or lower size"
         )
 
 

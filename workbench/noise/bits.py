@@ -14,14 +14,14 @@ import numpy as np
 Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
-def words(rng: np.random.Generator | None) -> Words:
+def word_source(rng: np.random.Generator | None) -> Words:
     """A source of uniform 64-bit words: fit to publish if and only if `rng` is None.
 
     The system's source is the AES-256-CTR keystream under a key drawn afresh by the operating system
     at every call, so that forked or copied processes never share noise.
     """
     if isinstance(rng, Aligned):
-        return rng.look()
+        return rng.measurement()
     if rng is not None:
         rng = generator(rng)
         return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
@@ -51,7 +51,7 @@ class Aligned(np.random.Generator):
         super().__init__(_stream((self._place,)).bit_generator)
         self._looks = count()
 
-    def look(self) -> Stream:
+    def measurement(self) -> Stream:
         """The words of the next look."""
         return Stream((self._place, next(self._looks)))
 
@@ -83,14 +83,14 @@ class Stream:
         """n independent uniform uint64."""
         return self._drawn.integers(0, 2**64, n, dtype=np.uint64)
 
-    def part(self) -> Stream:
+    def substream(self) -> Stream:
         """The words of the next place below this one; no two places are the same."""
         return Stream((*self._place, next(self._parts)))
 
 
-def part(words: Words) -> Words:
+def substream(words: Words) -> Words:
     """The words of the next part of a look: a `Stream` of its own, or else just `words`."""
-    return words.part() if isinstance(words, Stream) else words
+    return words.substream() if isinstance(words, Stream) else words
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
@@ -102,7 +102,7 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
     return rng
 
 
-def below(n: int, words: Words) -> int:
+def uniform_below(n: int, words: Words) -> int:
     """One uniform whole number in [0, n), for n of any size."""
     need = (n - 1).bit_length()
     while True:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from workbench.noise import kernels
-from workbench.noise.bits import Words, below
+from workbench.noise.bits import Words, uniform_below
 from workbench.noise.exact import Interval, Real, accept, is_below
 from workbench.noise.laws import Geometric, Inversion
 
@@ -124,7 +124,7 @@ class EmptyCell:
         return out
 
 
-class Rising:
+class WeightedGeometric:
     """Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …: what sampling at a large τ keeps of the noise."""
 
     def __init__(self, alpha: Real, theta: int):
@@ -178,7 +178,7 @@ def _geometric(ratio: Real) -> Geometric:
     return Geometric(ratio)
 
 
-_rising = lru_cache(256)(Rising)
+_rising = lru_cache(256)(WeightedGeometric)
 
 
 @lru_cache(256)
@@ -187,7 +187,7 @@ def _gaps(p: Real) -> Geometric:
     return Geometric(cache(lambda bits: Interval.of(1, bits) - p(bits)))
 
 
-def ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
+def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
     """Which of `empty` cells survive, each independently with probability exactly p: sorted ranks."""
     chance = float(p(192))
     if p(192).lo >= 1 << 192:
@@ -220,9 +220,9 @@ def _rare(empty: int, p: Real, words: Words) -> list[int]:
     while start < empty:
         if is_below(int(words(1)[0]), stays_empty(empty - start), words):
             break
-        place = below(empty - start, words)
+        place = uniform_below(empty - start, words)
         while not is_below(int(words(1)[0]), stays_empty(place), words):
-            place = below(empty - start, words)
+            place = uniform_below(empty - start, words)
         found.append(start + place)
         start += place + 1
     return found

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Int
 
 from workbench.noise import kernels
-from workbench.noise.bits import Words, part
+from workbench.noise.bits import Words, substream
 from workbench.noise.exact import Interval, Real, accept, exp_neg
 
 _UNSURE = np.int16(-(2**15))
@@ -117,11 +117,11 @@ class Geometric:
         """n draws as uint64; a draw of 2^63 or more says no more than that."""
         out = np.zeros(n, np.int64)
         for start in range(0, n, _CHUNK):
-            self._fill(out[start : start + _CHUNK], part(words))
+            self._fill(out[start : start + _CHUNK], substream(words))
         return out.view(np.uint64)
 
     def _fill(self, out: np.ndarray, words: Words) -> None:
-        where, x = self.blocks.add(out, part(words))
+        where, x = self.blocks.add(out, substream(words))
         far = where[x == self.tail]
         while far.size:  # memoryless: what lies beyond the table is drawn again from its start
             more = np.zeros(far.size, np.int64)
@@ -132,7 +132,7 @@ class Geometric:
             np.minimum(out, 2 ** (63 - self.shift), out=out)
             blocks = out.view(np.uint64)
             blocks <<= np.uint64(self.shift)
-            blocks += self._places(out.size, part(words))
+            blocks += self._places(out.size, substream(words))
 
     def _places(self, n: int, words: Words) -> np.ndarray:
         """Pr[L = l] ∝ ratio^l below 2^shift: a uniform place kept with probability ratio^l.
@@ -179,7 +179,7 @@ class TwoSidedGeometric:
     def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
         """Add an independent draw to every element of `out`, in place."""
         for start in range(0, out.size, _CHUNK):
-            some, own = out[start : start + _CHUNK], part(words)
+            some, own = out[start : start + _CHUNK], substream(words)
             if self.inverse is None:
                 some += self._wide(some.size, own)
                 continue
@@ -202,8 +202,8 @@ class TwoSidedGeometric:
         x = np.zeros(n, np.int64)
         todo = np.arange(n)
         while todo.size:
-            magnitude = self.magnitude.sample(todo.size, part(words)).view(np.int64)
-            negative = part(words)(todo.size) >> np.uint64(63) == 1
+            magnitude = self.magnitude.sample(todo.size, substream(words)).view(np.int64)
+            negative = substream(words)(todo.size) >> np.uint64(63) == 1
             x[todo] = np.where(negative, -magnitude, magnitude)
             todo = todo[negative & (magnitude == 0)]
         return x

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Int
 
 from workbench.noise import kernels
 from workbench.noise.bits import Words
-from workbench.noise.empty_cells import EmptyCell, ranks
+from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, Real
 
 _CHUNK = 2**14
@@ -58,7 +58,9 @@ class Candidates:
         return low + u * step, low + (u + 1) * step
 
 
-def largest(pools: list[Candidates], size: int) -> tuple[Bool[np.ndarray, " n"], float]:
+def largest_priorities(
+    pools: list[Candidates], size: int
+) -> tuple[Bool[np.ndarray, " n"], float]:
     """Which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
 
     With at most `size` candidates all are taken and τ_s = 0.
@@ -115,7 +117,7 @@ def _on_grid(i: int, bounds) -> float:
         extra += 64
 
 
-def guess(
+def guess_threshold(
     values: Int[np.ndarray, " n"],
     empty: Sequence[tuple[int, Real]],
     theta: float,
@@ -172,14 +174,14 @@ def empty_cells(
     it, or every cell that passes θ is here.
     """
     least = float(max(np.ceil(theta), 1))
-    tau = guess(noisy.values, empty, theta, sides, size + 6 * sqrt(size) + 6)
+    tau = guess_threshold(noisy.values, empty, theta, sides, size + 6 * sqrt(size) + 6)
     found: list[tuple[int, Int[np.ndarray, " k"], Candidates]] = []
     free, above = [_Free(n) for n, _ in empty], None
     while True:
         tau = max(tau, least)
         for block, (_, alpha) in enumerate(empty):
             law = _empty_cell(alpha, theta, sides, tau, above)
-            new = ranks(free[block].left, law.survival, words)
+            new = survivor_ranks(free[block].left, law.survival, words)
             v = law.values(len(new), words)
             pool = Candidates(v, words, tau, np.inf if above is None else above)
             found.append((block, free[block].take(new), pool))

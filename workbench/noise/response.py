@@ -20,7 +20,7 @@ from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, Real, accept, exp_neg
 
 
-def retention(decay: Fraction, size: int) -> Real:
+def retention_probability(decay: Fraction, size: int) -> Real:
     """p = (γ − 1)/(γ − 1 + size), γ = exp(decay): the chance to keep a value out of `size`.
 
     Else it is drawn uniformly, itself among them: then γ = 1 + p·size/(1 − p).
@@ -34,7 +34,7 @@ def retention(decay: Fraction, size: int) -> Real:
     return cache(chance)
 
 
-def flip(decay: Fraction) -> Real:
+def flip_probability(decay: Fraction) -> Real:
     """f = 1/(1 + √γ), γ = exp(decay): two one-hot codes differ in two bits, ((1 − f)/f)² = γ."""
 
     def chance(bits: int) -> Interval:
@@ -44,18 +44,18 @@ def flip(decay: Fraction) -> Real:
     return cache(chance)
 
 
-def replaced(
+def retain_or_replace(
     codes: Int[np.ndarray, " tuples"], size: int, keep: Real, words: Words
 ) -> Int[np.ndarray, " tuples"]:
     """Each code, kept with probability `keep`, or else uniform below `size`."""
     chance = np.full(len(codes), float(keep(192)))
     lost = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
     out = np.array(codes)
-    out[lost] = uniform(size, len(lost), words)
+    out[lost] = uniform_codes(size, len(lost), words)
     return out
 
 
-def uniform(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
+def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
     """Independent codes below `size`, each equally likely."""
     out, missing = np.empty(count, np.int64), np.arange(count)
     most = 2**64 // size * size
@@ -67,7 +67,7 @@ def uniform(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
     return out
 
 
-def coins(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
+def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
     """64·count independent bits, each 1 with probability exactly `chance`.
 
     A uniform number's digits are drawn until one differs from the chance's: it is below where that
@@ -110,7 +110,7 @@ def _decide(heads, undecided, where, left, drawn, digit):
 
 
 @njit(cache=True, nogil=True)
-def mark(bits, codes, starts):
+def flip_code_bits(bits, codes, starts):
     """Change the bit of each tuple's code of each attribute, 64 in a word; starts < 0: none."""
     for k in range(len(starts)):
         if starts[k] < 0:

@@ -19,7 +19,7 @@ from workbench.noise.laws import two_sided
 from workbench.table import Bound
 
 
-def fillings(bound: Bound) -> list[dict[int, int]]:
+def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     """The ways to fill new cells among which the worst is: how many cells get which count.
 
     g(c) = −log(1 − q(c)) is convex on c >= 1, since geometric noise is log-concave. So with exactly k
@@ -42,7 +42,7 @@ def fillings(bound: Bound) -> list[dict[int, int]]:
     return ways
 
 
-def passes(x: int, alpha: Real, bits: int) -> Interval:
+def upper_tail(x: int, alpha: Real, bits: int) -> Interval:
     """Pr[X >= x] for two-sided geometric X."""
     a, one = alpha(bits), Interval.of(1, bits)
     if x > 0:
@@ -50,20 +50,20 @@ def passes(x: int, alpha: Real, bits: int) -> Interval:
     return one - a ** (1 - x) / (one + a)
 
 
-def failure(cut: int, bound: Bound, alpha: Real, bits: int) -> Interval:
+def failure_probability(cut: int, bound: Bound, alpha: Real, bits: int) -> Interval:
     """The chance that a cell which only one unit fills is released, for the worst such unit."""
     one, worst = Interval.of(1, bits), Interval(0, 0, bits)
-    for cells in fillings(bound):
+    for cells in worst_fillings(bound):
         hidden = one
         for count, k in cells.items():
-            hidden = hidden * (one - passes(cut - count, alpha, bits)) ** k
+            hidden = hidden * (one - upper_tail(cut - count, alpha, bits)) ** k
         shown = one - hidden
         worst = Interval(max(worst.lo, shown.lo), max(worst.hi, shown.hi), bits)
     return worst
 
 
 @lru_cache(256)
-def threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int, float]:
+def smallest_threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int, float]:
     """The smallest cut T >= 1 whose failure is at most δ, and that failure rounded up.
 
     A comparison asks for further precision until it is certain: α is transcendental, so the failure
@@ -74,7 +74,7 @@ def threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int, float]:
     def spent(cut: int) -> Fraction | None:
         bits = 192
         while True:
-            chance = failure(cut, bound, alpha, bits)
+            chance = failure_probability(cut, bound, alpha, bits)
             if chance.hi <= exact * 2**bits:
                 return Fraction(chance.hi, 2**bits)
             if chance.lo > exact * 2**bits:

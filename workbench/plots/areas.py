@@ -13,11 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workbench.plots.axes import number, panels
-from workbench.plots.looks import LABELS, SHADES, measured, styled
+from workbench.plots.axes import format_tick, panels
+from workbench.plots.style import AXIS_LABELS, COLORMAP, metric_name, with_style
 
 
-@styled
+@with_style
 def cells(
     rows: pd.DataFrame,
     ax: Axes,
@@ -33,12 +33,12 @@ def cells(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    limits = limits or shades(rows)
-    shade_ = shade(rows.value.to_numpy(float), limits)
+    limits = limits or color_limits(rows)
+    shade_ = color_position(rows.value.to_numpy(float), limits)
     corners = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
     x0, y0, x1, y1 = corners.T
     boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    colors = mpl.colormaps[SHADES](np.nan_to_num(shade_))
+    colors = mpl.colormaps[COLORMAP](np.nan_to_num(shade_))
     colors[np.isnan(shade_)] = 1
     edges = "#bbbbbb" if outlines else "face"
     drawn = mpl.collections.PolyCollection(
@@ -49,15 +49,15 @@ def cells(
     ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
-    scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), SHADES)
+    scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
     bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
-    bar.set_label(LABELS.get(measured(rows, "value"), measured(rows, "value")))
+    bar.set_label(AXIS_LABELS.get(metric_name(rows, "value"), metric_name(rows, "value")))
     bar.ax.xaxis.set_minor_formatter(NullFormatter())
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(number))
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
     return ax
 
 
-def shades(rows: pd.DataFrame) -> tuple[float, float]:
+def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """The ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
     above = rows.value[rows.value > 0].astype(float)
     high = float(above.max()) if len(above) else 1.0
@@ -65,7 +65,7 @@ def shades(rows: pd.DataFrame) -> tuple[float, float]:
     return (low, high) if low < high else (high / 10, high)
 
 
-def shade(
+def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
     """Where values lie on the scale, 0 … 1; NaN at or below 0."""
@@ -74,7 +74,7 @@ def shade(
     return np.where(values > 0, np.clip(at, 0, 1), np.nan)
 
 
-@styled
+@with_style
 def maps(
     rows: pd.DataFrame,
     columns: int,
@@ -132,7 +132,7 @@ def maps(
     )
     colours.set_label(label)
     colours.ax.xaxis.set_minor_formatter(NullFormatter())
-    colours.ax.xaxis.set_major_formatter(FuncFormatter(number))
+    colours.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
     return fig
 
 

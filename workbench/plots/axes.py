@@ -12,10 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from workbench.plots.looks import COLUMN, FRACTIONS, FROM_0_TO_1, LABELS, PAGE, styled
+from workbench.plots.style import (
+    AXIS_LABELS,
+    COLUMN_WIDTH,
+    FROM_0_TO_1,
+    PAGE_WIDTH,
+    PERCENT_COLUMNS,
+    with_style,
+)
 
 
-@styled
+@with_style
 def panels(
     rows: int = 1,
     columns: int = 1,
@@ -29,7 +36,7 @@ def panels(
 
     One column of panels is as wide as a paper's column, more are as wide as its page.
     """
-    size = (width or (COLUMN if columns == 1 else PAGE), height * rows + 0.3)
+    size = (width or (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH), height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
     for ax in axes.flat:
         ax.tick_params(which="both", width=0.6, labelsize=7, labelfontfamily="DejaVu Sans")
@@ -45,7 +52,7 @@ def close(fig: Figure) -> None:
     plt.close(fig)
 
 
-@styled
+@with_style
 def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
     grid = {}
@@ -86,14 +93,16 @@ def _columns(labels: list[str], inches: float) -> int:
 
 def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> None:
     """Name an axis, choose its scale, and give it ticks that can be read."""
-    ax.set(**{f"{which}label": LABELS.get(what, what) if label is None else label})
+    ax.set(**{f"{which}label": AXIS_LABELS.get(what, what) if label is None else label})
     axis = getattr(ax, f"{which}axis")
     if log:
         ax.set(**{f"{which}scale": "log"})
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,)))
         axis.set_minor_formatter(NullFormatter())
-        axis.set_major_formatter(FuncFormatter(_percent if what in FRACTIONS else number))
-    elif what in FRACTIONS:
+        axis.set_major_formatter(
+            FuncFormatter(_percent if what in PERCENT_COLUMNS else format_tick)
+        )
+    elif what in PERCENT_COLUMNS:
         axis.set_major_formatter(FuncFormatter(_percent))
 
 
@@ -111,7 +120,7 @@ def _percent(x: float, _=None) -> str:
     return f"{100 * x:.3g} %".replace("-", "−")
 
 
-def number(x: float, _=None) -> str:
+def format_tick(x: float, _=None) -> str:
     """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
     if isnan(x) or x <= 0 or 0.01 <= x < 10_000:
         return f"{x:g}"

@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workbench.claims import Printed
-from workbench.plots.areas import cells, shades
+from workbench.plots.areas import cells, color_limits
 from workbench.plots.axes import legend, panels
-from workbench.plots.lines import curves, groups, printed, theory
-from workbench.plots.looks import LAWFUL, styled
+from workbench.plots.lines import curves, grouped_bars, printed, theory
+from workbench.plots.style import THEORY_DASHES, with_style
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,26 @@ class Panel:
     whole: bool = False  # the view holds the theory too
 
 
-def chosen(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """The rows of one panel."""
     return rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
 
 
-def laws(panel: Panel) -> Sequence[tuple[str, Callable]]:
+def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable]]:
     """The theory of a panel: pairs of words and a law, however many were given."""
     return [panel.theory] if panel.theory and callable(panel.theory[-1]) else panel.theory
 
 
-def lawful(panel: Panel) -> list[tuple]:
+def theory_dashes(panel: Panel) -> list[tuple]:
     """The dashes of a panel's theory: a kind for each of its words."""
-    words = list(dict.fromkeys(name for name, _ in laws(panel)))
-    return [LAWFUL[words.index(name) % len(LAWFUL)] for name, _ in laws(panel)]
+    words = list(dict.fromkeys(name for name, _ in theory_curves(panel)))
+    return [
+        THEORY_DASHES[words.index(name) % len(THEORY_DASHES)]
+        for name, _ in theory_curves(panel)
+    ]
 
 
-@styled
+@with_style
 def grid(
     rows: pd.DataFrame,
     wanted: Sequence[Panel],
@@ -67,20 +70,24 @@ def grid(
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
-    boxed = [chosen(rows, panel) for panel in wanted if panel.cells]
-    limits = shades(boxed[0]) if boxed else None  # the truth's: what stands beside it may move
+    boxed = [panel_rows(rows, panel) for panel in wanted if panel.cells]
+    limits = (
+        color_limits(boxed[0]) if boxed else None
+    )  # the truth's: what stands beside it may move
     for panel, ax in zip(wanted, axes, strict=False):
-        some = chosen(rows, panel)
+        some = panel_rows(rows, panel)
         if panel.cells:
             cells(some, ax, limits, outlines=panel.outlines, equal=panel.equal)
             continue
         if panel.bars:
-            groups(some, panel.x, panel.series, ax, log="y" in panel.log)
+            grouped_bars(some, panel.x, panel.series, ax, log="y" in panel.log)
         else:
             look = dict(at=panel.at, log=panel.log, every=panel.every)
             curves(some, panel.x, panel.series, ax, **look)
         printed(panel.printed, ax)
-        for (words, law), dashes in zip(laws(panel), lawful(panel), strict=True):
+        for (words, law), dashes in zip(
+            theory_curves(panel), theory_dashes(panel), strict=True
+        ):
             theory(law, ax, words, dashes, whole=panel.whole)
         if panel.mark is not None:
             ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)

@@ -8,14 +8,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from workbench.claims import Printed, intervals
+from workbench.claims import Printed, confidence_intervals
 from workbench.plots.axes import crop, name_axis, view
-from workbench.plots.looks import CROWDED, LABELS, LOOKS, look, measured, styled
+from workbench.plots.style import (
+    AXIS_LABELS,
+    MAX_MARKERS,
+    SERIES_STYLES,
+    metric_name,
+    series_style,
+    with_style,
+)
 
 _HATCHES = ("", "///", "...", "xxx")
 
 
-@styled
+@with_style
 def curves(
     rows: pd.DataFrame,
     x: str,
@@ -37,7 +44,7 @@ def curves(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what = measured(rows, value)
+    what = metric_name(rows, value)
     for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
         _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
     name_axis(ax, "x", x, "x" in log, xlabel)
@@ -58,7 +65,7 @@ def _curve(
     log: bool,
     marks=(0, 1),
 ) -> None:
-    points = intervals(group.assign(value=group[value].astype(float)), at)
+    points = confidence_intervals(group.assign(value=group[value].astype(float)), at)
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
     color, marker, dashes = _look(name, ax)
     approximate = "delta" in group and group.delta.max() > 0
@@ -67,7 +74,7 @@ def _curve(
         points.x,
         points["mean"].where(above) if log and above.any() else points["mean"],  # with gaps
         color=color,
-        marker=marker if len(points) < CROWDED else "",
+        marker=marker if len(points) < MAX_MARKERS else "",
         markevery=marks,
         linestyle=dashes,
         markerfacecolor="white" if approximate else color,
@@ -85,10 +92,10 @@ def _curve(
 
 
 def _look(name: str, ax: Axes):
-    return look(name, [str(line.get_label()) for line in ax.lines])
+    return series_style(name, [str(line.get_label()) for line in ax.lines])
 
 
-def groups(
+def grouped_bars(
     rows: pd.DataFrame,
     x: str,
     series: str,
@@ -104,14 +111,14 @@ def groups(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what, places = measured(rows, value), list(rows[x].unique())
+    what, places = metric_name(rows, value), list(rows[x].unique())
     named = isinstance(places[0], str)
     places = places if named else sorted(places, reverse=True)
     found = list(rows.groupby(series, sort=False))
     floor = rows.groupby([series, x])[value].mean().min() / 3 if log else 0.0
     width = 0.8 / len(found)
     for i, (name, group) in enumerate(found):
-        points = intervals(group.assign(value=group[value].astype(float)), x)
+        points = confidence_intervals(group.assign(value=group[value].astype(float)), x)
         beside = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         low, mean, high = (points[c].to_numpy() for c in ("low", "mean", "high"))
         ax.bar(
@@ -130,13 +137,13 @@ def groups(
     words = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
     ax.set_xticks(range(len(places)), words)
     name_axis(ax, "y", what, log, None)
-    ax.set(xlabel="" if named else LABELS.get(x, x), ylim=(floor, None))
+    ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
     crop(ax, what)
     ax.grid(False, axis="x")
     return ax
 
 
-@styled
+@with_style
 def bars(
     rows: pd.DataFrame,
     names: str,
@@ -152,7 +159,7 @@ def bars(
     On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
     """
     places = {name: i for i, name in enumerate(rows[names])}
-    color = LOOKS["one-sided filter"][0]
+    color = SERIES_STYLES["one-sided filter"][0]
     if log:
         ax.plot(rows[value], [*places.values()], "o", color=color, markersize=7, label="ours")
     else:
@@ -163,11 +170,11 @@ def bars(
     for point in printed:
         if point.at in places:
             bracket(ax, point, places[point.at], "x")
-    name_axis(ax, "x", measured(rows, value), log, label)
+    name_axis(ax, "x", metric_name(rows, value), log, label)
     return ax
 
 
-@styled
+@with_style
 def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
     """The paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
     for point in [points] if isinstance(points, Printed) else points:
@@ -205,7 +212,7 @@ def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
     )
 
 
-@styled
+@with_style
 def theory(
     law: Callable,
     ax: Axes,

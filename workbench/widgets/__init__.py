@@ -13,7 +13,7 @@ from typing import Any
 from workbench.table import Bound
 from workbench.widgets.panels import Panel as Panel
 from workbench.widgets.scenes import Scene, typed
-from workbench.widgets.shared import keep as keep
+from workbench.widgets.shared import save_panels as save_panels
 from workbench.widgets.shared import share as share
 
 
@@ -69,9 +69,9 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
     `data` is a table, private or not, or just a domain; of a table nothing else is read.
     """
-    from workbench.widgets.scenes.advice import advised
+    from workbench.widgets.scenes.advice import advice_scene
 
-    return Panel(advised(data, bound), **values)
+    return Panel(advice_scene(data, bound), **values)
 
 
 def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
@@ -88,20 +88,20 @@ def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
 
 def _instead(data: Any) -> Scene | None:
     """What is shown of private data; None of public."""
-    from workbench.widgets.scenes.advice import opened
+    from workbench.widgets.scenes.advice import advice_instead
 
-    return opened(data)
+    return advice_instead(data)
 
 
 ALL = ("summaries", "consistency", "adaptive", "contributions", "history")
 
 
-def everything() -> list[Panel]:
+def all_panels() -> list[Panel]:
     """The explorer's panels, as they open."""
     return [globals()[name]() for name in ALL]
 
 
-def from_words(name: str, words: Sequence[str]) -> Panel:
+def from_settings(name: str, words: Sequence[str]) -> Panel:
     """A panel by its name, at settings as they are typed: `name=value` each, `seed` and `seeds` too."""
     from workbench import mechanisms
 

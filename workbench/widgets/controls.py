@@ -35,7 +35,7 @@ class Control:
 
     def told(self) -> dict[str, Any]:
         """What a page needs to draw it; settings that are no plain values are told as their text."""
-        stops, value = list(map(as_told, self.stops)), as_told(self.value)
+        stops, value = list(map(page_value, self.stops)), page_value(self.value)
         when = [{name: list(some) for name, some in each.items()} for each in self.when]
         about = dict(kind=self.kind, unit=self.unit, doc=self.doc, when=when)
         return (
@@ -62,7 +62,7 @@ class Control:
         raise ValueError(f"{self.name} = {told!r} is not allowed: need one of {need}")
 
 
-def as_told(x: Any) -> Any:
+def page_value(x: Any) -> Any:
     """A setting as pages are told it: a plain value, or the text of another."""
     return x if x is None or isinstance(x, str | int | float) else repr(x)
 
@@ -80,7 +80,9 @@ def decades(low: float, high: float, *, zero: bool = False, whole: bool = False)
     return tuple(dict.fromkeys(int(x) for x in found if x == int(x))) if whole else tuple(found)
 
 
-def of(cls: type, name: str, value: Any, stops: Sequence = (), **told: Any) -> Control:
+def field_control(
+    cls: type, name: str, value: Any, stops: Sequence = (), **told: Any
+) -> Control:
     """A control of the field `name` of a class, in the words and the unit of its declaration."""
     f = next(f for f in fields(cls) if f.name == name)
     label = told.pop("label", SYMBOLS.get(name, name.replace("_", " ")))
@@ -92,7 +94,7 @@ def of(cls: type, name: str, value: Any, stops: Sequence = (), **told: Any) -> C
     return Control(name, value, stops, **about)
 
 
-def guessed(f: Field, value: Any) -> tuple[Control, ...]:
+def controls_of_field(f: Field, value: Any) -> tuple[Control, ...]:
     """What sets a field, made of its declaration alone; nothing where it holds no plain setting.
 
     A number gets round settings around `value`, inside its bounds. One that may be left out (None)
@@ -116,7 +118,7 @@ def guessed(f: Field, value: Any) -> tuple[Control, ...]:
     high = inf if told.get("high") is None else told["high"]
     whole = told.get("integer") or (isinstance(value, int) and "float" not in str(f.type))
     at = value if plain else min(max(low, 0.5 if high <= 1 else SOME), high)
-    stops = around(at, low, high, strict=strict, whole=whole)
+    stops = stops_around(at, low, high, strict=strict, whole=whole)
     slider = Control(f.name, at if whole else float(at), stops, label=label, **words)
     if not free:
         return (slider,)
@@ -126,7 +128,7 @@ def guessed(f: Field, value: Any) -> tuple[Control, ...]:
     return Control(switch, plain, kind="switch", label=f"set {label}", doc=doc), used
 
 
-def around(at: float, low: float, high: float, *, strict: bool, whole: bool) -> tuple:
+def stops_around(at: float, low: float, high: float, *, strict: bool, whole: bool) -> tuple:
     """Round settings around a number: shares by twentieths, else a hundredth to a hundredfold.
 
     >>> around(0.5, 0, 1, strict=True, whole=False)[:3], around(3, 1, 9, strict=False, whole=True)

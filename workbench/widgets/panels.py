@@ -27,12 +27,12 @@ import traitlets
 
 from workbench import figures, plots
 from workbench.mechanism import Release
-from workbench.mechanism import options as release_options
+from workbench.mechanism import release_options as release_options
 from workbench.privacy import compose
 from workbench.widgets import scenes
 from workbench.widgets.chart import charts
-from workbench.widgets.controls import as_told
-from workbench.widgets.scenes import Scene, Seen
+from workbench.widgets.controls import page_value
+from workbench.widgets.scenes import Picture, Scene
 
 SEEDS = 20  # releases behind a band
 SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
@@ -188,13 +188,13 @@ class Panel(anywidget.AnyWidget):
         Its name is `stem`, or else follows from the settings: another setting is another figure.
         What was drawn roughly is drawn exactly first, so that the manifest's command makes it again.
         """
-        from workbench.reproduce import root
+        from workbench.reproduction import project_folder
 
         with self._lock:
             if not self.view["exact"]:
                 self.set()
             return self._write(
-                results or root() / "experiments" / "results", stem, title, profile
+                results or project_folder() / "experiments" / "results", stem, title, profile
             )
 
     def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
@@ -228,12 +228,12 @@ def about(scene: Scene) -> dict[str, Any]:
     return told | dict(controls=[c.told() for c in scene.controls], seeds=SEEDS)
 
 
-def joined(done: list[tuple[Seen, Release]]) -> pd.DataFrame:
+def joined(done: list[tuple[Picture, Release]]) -> pd.DataFrame:
     """The rows of some draws."""
     return pd.concat([one.rows for one, _ in done], ignore_index=True)
 
 
-def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]]) -> dict:
+def seen(scene: Scene, values, seed: int, done: list[tuple[Picture, Release | None]]) -> dict:
     """What a page shows of some draws of one setting; facts and guarantee are the first's."""
     (first, release), rows, seeds = done[0], joined(done), len(done)
     commands, facts = [scenes.command(scene, values, seed, seeds), *first.commands], []
@@ -255,7 +255,7 @@ def seen(scene: Scene, values, seed: int, done: list[tuple[Seen, Release | None]
         if told := release_options(release.mechanism):
             commands.append(f"workbench release YOUR.csv … {told}")
     return paid | dict(
-        values={c.name: as_told(values[c.name]) for c in scene.controls},
+        values={c.name: page_value(values[c.name]) for c in scene.controls},
         seed=seed,
         bands=seeds > 1,
         charts=charts(rows, scene.panels(values, rows)),
@@ -301,7 +301,7 @@ class _Worker:
         if pool is not None:
             pool.shutdown(wait=False, kill_workers=True)
 
-    def draw(self, of: Any, stopped: threading.Event, *task: Any) -> tuple[Seen, Release]:
+    def draw(self, of: Any, stopped: threading.Event, *task: Any) -> tuple[Picture, Release]:
         """`scenes.draw` for a panel, over there."""
         return self._run(of, stopped, scenes.draw, *task)
 

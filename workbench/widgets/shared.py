@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.figures import write
+from workbench.figures import write_atomically
 from workbench.widgets import panels, scenes
-from workbench.widgets.controls import as_told
+from workbench.widgets.controls import page_value
 from workbench.widgets.scenes import Scene
 
 _PAGE = """<!doctype html>
@@ -106,11 +106,11 @@ def share(
         places="\n".join(places),
         script=script,
     )
-    write(path, lambda draft: draft.write_text(page, encoding="utf-8"))
+    write_atomically(path, lambda draft: draft.write_text(page, encoding="utf-8"))
     return path
 
 
-def keep(
+def save_panels(
     shown: Sequence[panels.Panel], stem: str, title: str, *, profile: str, results: str | Path
 ) -> None:
     """Write the first panel as the figure `stem`, and all of them beside it as one page.
@@ -156,9 +156,9 @@ def _place(panel: panels.Panel, stops: dict[str, list], views: list) -> str:
     spec = panels.about(panel.scene)
     for told in spec["controls"]:
         told["stops"] = list(
-            map(as_told, stops.get(told["name"], [panel.values[told["name"]]]))
+            map(page_value, stops.get(told["name"], [panel.values[told["name"]]]))
         )
-    keys = [dict(name=name, stops=list(map(as_told, some))) for name, some in stops.items()]
+    keys = [dict(name=name, stops=list(map(page_value, some))) for name, some in stops.items()]
     names = [
         ",".join(map(str, place)) for place in product(*(range(len(s)) for s in stops.values()))
     ]

@@ -12,7 +12,7 @@ from workbench.workload.products import RandomMarginalRanges as RandomMarginalRa
 from workbench.workload.products import RandomTables as RandomTables
 from workbench.workload.products import TableQueries as TableQueries
 from workbench.workload.products import Together as Together
-from workbench.workload.products import linear as linear
+from workbench.workload.products import linear_queries as linear_queries
 from workbench.workload.queries import Boxes as Boxes
 from workbench.workload.queries import Level as Level
 from workbench.workload.queries import Nodes as Nodes
@@ -23,5 +23,5 @@ from workbench.workload.queries import Ranges as Ranges
 from workbench.workload.queries import Shuffle as Shuffle
 from workbench.workload.queries import Subsets as Subsets
 from workbench.workload.queries import Workload as Workload
-from workbench.workload.queries import asked as asked
-from workbench.workload.queries import spans as spans
+from workbench.workload.queries import key_runs as key_runs
+from workbench.workload.queries import queries_on_hierarchy as queries_on_hierarchy

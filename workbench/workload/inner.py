@@ -22,7 +22,7 @@ Linear = Products | TableQueries | Together
 Prior = Sequence[Float[np.ndarray, " values"]]
 
 
-def inner(
+def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
     """⟨q, q'⟩ of each query of `a` with each of `b`."""
@@ -50,13 +50,15 @@ def means(
     return np.bincount(a.query, terms, len(a))
 
 
-def norms(
+def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
     """⟨q, q⟩ of each query."""
     p, a = _weights(domain, prior), a.on(domain)
     if isinstance(a, Together):
-        return np.concatenate([np.empty(0), *(norms(part, domain, p) for part in a.parts)])
+        return np.concatenate(
+            [np.empty(0), *(squared_norms(part, domain, p) for part in a.parts)]
+        )
     out = np.zeros(len(a))
     if isinstance(a, TableQueries):
         for names, tables, own in a.parts():
@@ -74,14 +76,14 @@ def norms(
     return out
 
 
-def uniform(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
+def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
     """The prior that says nothing."""
     return tuple(np.full(n, 1 / n) for n in domain.shape)
 
 
 def _weights(domain: Domain, prior: Prior | None) -> Prior:
     if prior is None:
-        return uniform(domain)
+        return uniform_prior(domain)
     return tuple(np.asarray(p, float) for p in prior)
 
 

@@ -45,29 +45,29 @@ class _Linear:
 
     def sensitivity(self, domain: Domain, relation: str = "add-remove-one-unit") -> float:
         """How far one tuple moves all answers together; see `workload.sensitivity.sensitivity`."""
-        from workbench.workload.sensitivity import sensitivity
+        from workbench.workload.sensitivity import workload_sensitivity
 
-        return sensitivity(self, domain, relation)
+        return workload_sensitivity(self, domain, relation)
 
     def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
         """Σ f · `values`, in time of keys and queries; exact where all of it is whole."""
-        return self.on(domain)._over(Margins(domain, keys, values))
+        return self.on(domain).sums_of_margins(Margins(domain, keys, values))
 
-    def units(self, domain, keys, counts, grid: float) -> Int[np.ndarray, " queries"]:
+    def grid_units(self, domain, keys, counts, grid: float) -> Int[np.ndarray, " queries"]:
         """Σ of round(f/grid)·counts over the keys, in exact arithmetic, cut at ±2⁶².
 
         Every term of a query is rounded by itself, at each tuple: what a tuple adds is a function of
         the tuple alone. A term may be of 2²⁷ grid steps at most.
         """
         own = self.on(domain)
-        if own.largest > grid * 2**27:
+        if own.max_term > grid * 2**27:
             raise ValueError(
-                f"grid = {grid!r} is not allowed: need at least {own.largest}/2^27"
+                f"grid = {grid!r} is not allowed: need at least {own.max_term}/2^27"
             )
-        most = float(np.abs(counts).sum(dtype=float)) * own.most
-        if grid == 1 and own.whole and most < _EXACT:
+        most = float(np.abs(counts).sum(dtype=float)) * own.max_query
+        if grid == 1 and own.integer_valued and most < _EXACT:
             return own.sums(domain, keys, counts).astype(np.int64)  # exact, and faster
-        found = own._units(Margins(domain, keys, counts), grid)
+        found = own.grid_units_of_margins(Margins(domain, keys, counts), grid)
         return np.clip(found, -(2**62), 2**62).astype(np.int64)
 
 
@@ -277,19 +277,19 @@ class Products(_Linear):
         return out
 
     @cached_property
-    def largest(self) -> float:
+    def max_term(self) -> float:
         """No term is larger at any tuple."""
         return float(_peaks(self).max(initial=0.0))
 
     @cached_property
-    def whole(self) -> bool:
+    def integer_valued(self) -> bool:
         """Whether all answers on whole counts are whole numbers, of terms up to 2²⁷ a tuple."""
         whole = all((f == np.rint(f)).all() for f in self.factors)
         whole = whole and bool((self.times == np.rint(self.times)).all())
         return whole and bool((self._reach <= _WHOLE).all())
 
     @cached_property
-    def most(self) -> float:
+    def max_query(self) -> float:
         """No query is larger at any tuple."""
         return float(np.bincount(self.query, _peaks(self), len(self)).max(initial=0.0))
 
@@ -303,7 +303,9 @@ class Products(_Linear):
             np.array([f.shape[1] for f in arrays], np.int64),
         )
 
-    def laid_out(self, terms, axes: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def dense_terms(
+        self, terms, axes: tuple[int, ...]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The terms' values (coefficients included) on all cells of `axes`, some terms at a time."""
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, _DENSE // cells)
@@ -315,14 +317,14 @@ class Products(_Linear):
                 out = (out[:, :, None] * own[:, None, :]).reshape(len(some), -1)
             yield some, out
 
-    def _over(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         out = np.zeros(len(self.times))
         for axes, terms in self.sets:
             w = self.which[np.ix_(terms, axes)]
             factors = [self.factors[k] for k in axes]
             dense = margins.dense(axes)
             if dense is None:
-                codes, values = margins.found(axes)
+                codes, values = margins.occupied_cells(axes)
                 out[terms] = _scattered(factors, w, codes, values.astype(float))
             else:
                 out[terms] = _contracted(factors, w, dense)
@@ -331,12 +333,12 @@ class Products(_Linear):
             return out
         return np.bincount(self.query, out, len(self))
 
-    def _units(self, margins: Margins, grid: float) -> np.ndarray:
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         from workbench.workload import kernels
 
         found = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:
-            codes, counts = margins.found(axes)
+            codes, counts = margins.occupied_cells(axes)
             own = np.zeros((len(terms), 3), np.int64)
             w = np.ascontiguousarray(self.which[np.ix_(terms, axes)])
             flat, starts, widths = _flat([self.factors[k] for k in axes])
@@ -446,37 +448,37 @@ class TableQueries(_Linear):
             start += len(tables)
 
     @cached_property
-    def largest(self) -> float:
+    def max_term(self) -> float:
         """No query is larger at any tuple."""
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @cached_property
-    def whole(self) -> bool:
+    def integer_valued(self) -> bool:
         """Whether all answers on whole counts are whole numbers."""
-        return self.largest <= _WHOLE and all((t == np.rint(t)).all() for _, t in self.groups)
+        return self.max_term <= _WHOLE and all((t == np.rint(t)).all() for _, t in self.groups)
 
     @property
-    def most(self) -> float:
+    def max_query(self) -> float:
         """No query is larger at any tuple."""
-        return self.largest
+        return self.max_term
 
-    def _over(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         out = np.zeros(len(self))
         for names, tables, own in self.parts():
             axes = tuple(margins.domain.axis(a) for a in names)
             flat = tables.reshape(len(tables), -1)
             dense = margins.dense(axes)
             if dense is None:
-                codes, values = margins.found(axes)
+                codes, values = margins.occupied_cells(axes)
                 out[own] = flat[:, np.ravel_multi_index(codes, tables.shape[1:])] @ values
             else:
                 out[own] = flat @ dense.ravel()
         return out
 
-    def _units(self, margins: Margins, grid: float) -> np.ndarray:
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         out = np.zeros(len(self), object)
         for names, tables, own in self.parts():
-            codes, counts = margins.found(tuple(margins.domain.axis(a) for a in names))
+            codes, counts = margins.occupied_cells(tuple(margins.domain.axis(a) for a in names))
             at = np.ravel_multi_index(codes, tables.shape[1:]) if len(names) else slice(None)
             for i, table in zip(own, tables.reshape(len(tables), -1), strict=True):
                 units = np.rint(table / grid).astype(np.int64)[at]
@@ -499,7 +501,7 @@ class Together(_Linear):
 
     def on(self, domain: Domain) -> Together:
         """All of them as linear queries on the domain."""
-        parts = tuple(linear(part, domain) for part in self.parts)
+        parts = tuple(linear_queries(part, domain) for part in self.parts)
         same = all(a is b for a, b in zip(parts, self.parts, strict=True))
         return self if same else Together(parts)
 
@@ -524,30 +526,30 @@ class Together(_Linear):
         )
 
     @property
-    def largest(self) -> float:
+    def max_term(self) -> float:
         """No term is larger at any tuple."""
-        return max((p.largest for p in self.parts), default=0.0)
+        return max((p.max_term for p in self.parts), default=0.0)
 
     @property
-    def whole(self) -> bool:
+    def integer_valued(self) -> bool:
         """Whether all answers on whole counts are whole numbers."""
-        return all(p.whole for p in self.parts)
+        return all(p.integer_valued for p in self.parts)
 
     @property
-    def most(self) -> float:
+    def max_query(self) -> float:
         """No query is larger at any tuple."""
-        return max((p.most for p in self.parts), default=0.0)
+        return max((p.max_query for p in self.parts), default=0.0)
 
-    def _over(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        return np.concatenate([np.empty(0), *(p._over(margins) for p in self.parts)])
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+        return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
-    def _units(self, margins: Margins, grid: float) -> np.ndarray:
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         return np.concatenate(
-            [np.empty(0, object), *(p._units(margins, grid) for p in self.parts)]
+            [np.empty(0, object), *(p.grid_units_of_margins(margins, grid) for p in self.parts)]
         )
 
 
-def linear(workload: Any, domain: Domain) -> Products | TableQueries | Together:
+def linear_queries(workload: Any, domain: Domain) -> Products | TableQueries | Together:
     """Any workload over the domain, or recipe of one, as linear queries over its attributes.
 
     A range of keys becomes at most 2d − 1 boxes over d attributes; what is scattered over the domain is
@@ -682,7 +684,7 @@ class First:
 
     def on(self, domain: Domain) -> Products | TableQueries | Together:
         """Those queries on `domain`."""
-        every = linear(self.workload, domain)
+        every = linear_queries(self.workload, domain)
         if self.count > len(every):
             raise ValueError(
                 f"First.count = {self.count} is not allowed: need at most {len(every)}, all that "
@@ -722,7 +724,7 @@ class Margins:
             return np.asarray(self.values.sum(dtype=float))
         return np.bincount(self._place(axes), self.values, prod(shape)).reshape(shape)
 
-    def found(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Codes (attributes, cells) of those that are there, and their sums, whole if values are."""
         cells, at = np.unique(self._place(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)

@@ -292,10 +292,10 @@ class Nodes:
         digits = getattr(domain, "digits", None)
         if (
             digits is None
-            or len(self.keys) != digits.words
+            or len(self.keys) != digits.word_count
             or not ((0 <= self.levels) & (self.levels <= digits.depth)).all()
-            or not digits.hold(self.keys)
-            or (digits.lowest(self.levels, self.keys) != self.keys).any()
+            or not digits.contains(self.keys)
+            or (digits.ancestors(self.levels, self.keys) != self.keys).any()
         ):
             raise ValueError(f"these nodes are not of {domain!r}")
         return self
@@ -320,7 +320,7 @@ class Level:
 
     def on(self, domain: Hierarchy) -> Nodes:
         """The nodes of the level."""
-        from workbench.hierarchy import siblings  # which compiles loops: not at start-up
+        from workbench.hierarchy import child_digits  # which compiles loops: not at start-up
 
         nodes = domain.digits.root()
         if self.level > domain.digits.depth:
@@ -330,18 +330,20 @@ class Level:
             if many.sum() > 2**22:
                 raise ValueError(f"{domain!r} has more than {2**22} nodes at {self!r}")
             nodes = np.repeat(nodes, many, axis=1)
-            nodes = domain.digits.child(level, nodes, siblings(many))
+            nodes = domain.digits.child(level, nodes, child_digits(many))
         return Nodes(np.full(nodes.shape[1], self.level), nodes)
 
 
-def asked(workload: Workload, tree: Hierarchy) -> Workload:
+def queries_on_hierarchy(workload: Workload, tree: Hierarchy) -> Workload:
     """The concrete queries over a hierarchy; a ValueError where it has no boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
     return workload.on(tree)
 
 
-def spans(workload: Workload, tree: Hierarchy) -> tuple[Int[np.ndarray, " pieces"], Keys, Keys]:
+def key_runs(
+    workload: Workload, tree: Hierarchy
+) -> tuple[Int[np.ndarray, " pieces"], Keys, Keys]:
     """Runs of keys that make up concrete queries, lowest and highest, and whose they are."""
     if isinstance(workload, Nodes):
         return (

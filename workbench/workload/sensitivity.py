@@ -16,14 +16,16 @@ from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload.products import Products, TableQueries, Together, _peaks, linear
+from workbench.workload.products import Products, TableQueries, Together, _peaks, linear_queries
 from workbench.workload.queries import Workload
 
 _LAID_OUT = 2**21  # cells
 _PAIRS = 2**27  # of tuples, times queries, that are compared one by one
 
 
-def sensitivity(workload: Workload, domain: Domain, relation: str = ADD_REMOVE) -> float:
+def workload_sensitivity(
+    workload: Workload, domain: Domain, relation: str = ADD_REMOVE
+) -> float:
     """How far one tuple, added or replaced, moves all answers together; exact or proven from above.
 
     Replaced: the smaller of twice that and Σ (max f_i − min f_i), or exactly where tuples are few.
@@ -32,13 +34,13 @@ def sensitivity(workload: Workload, domain: Domain, relation: str = ADD_REMOVE) 
         raise ValueError(
             f"relation = {relation!r} is not allowed: need {ADD_REMOVE!r} or {REPLACE!r}"
         )
-    workload = linear(workload, domain)
+    workload = linear_queries(workload, domain)
     loads, spreads, left = _loads(workload, domain)
     found = left + _largest(loads, domain)
     if relation == REPLACE:
         exact = _replaced(workload, domain)
         found = min(2 * found, spreads) if exact is None else exact
-    if workload.whole and found < 2**53:
+    if workload.integer_valued and found < 2**53:
         return float(found)
     return float(found * (1 + (len(workload) + 1000) * 2.0**-48))  # above what sums can lose
 
@@ -70,7 +72,7 @@ def _loads(workload, domain: Domain):
             if cells > _LAID_OUT:
                 left += float(_peaks(part)[own].sum())
                 continue
-            load = sum((np.abs(v).sum(axis=0) for _, v in part.laid_out(own, axes)), 0.0)
+            load = sum((np.abs(v).sum(axis=0) for _, v in part.dense_terms(own, axes)), 0.0)
             if len(own):
                 add(axes, np.reshape(load, [domain.shape[k] for k in axes]))
         for i in np.flatnonzero(signed):
@@ -79,7 +81,7 @@ def _loads(workload, domain: Domain):
             if prod(domain.shape[k] for k in axes) * len(terms) > _LAID_OUT:
                 left += float(_peaks(part)[terms].sum())
                 continue
-            f = sum(v.sum(axis=0) for _, v in part.laid_out(terms, axes))
+            f = sum(v.sum(axis=0) for _, v in part.dense_terms(terms, axes))
             add(axes, np.abs(f).reshape([domain.shape[k] for k in axes]))
         spreads += float((high - low).sum())
     return loads, spreads, left

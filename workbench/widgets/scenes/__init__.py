@@ -31,7 +31,7 @@ class Setup(NamedTuple):
     mechanism: Any
 
 
-class Seen(NamedTuple):
+class Picture(NamedTuple):
     """One draw: tidy rows with the columns that the panels know, and facts in words.
 
     `ledger` holds receipts of looks beside the release's. Where nothing is released, also the code
@@ -66,7 +66,9 @@ class Scene(Protocol):
         None where there is nothing to release: `look` then gets neither data nor release.
         """
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Measure one release, roughly while somebody drags and else exactly."""
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
@@ -93,7 +95,9 @@ def public(data: Any) -> bool:
     )
 
 
-def draw(scene: Scene, values: Values, seed: int, exact: bool) -> tuple[Seen, Release | None]:
+def draw(
+    scene: Scene, values: Values, seed: int, exact: bool
+) -> tuple[Picture, Release | None]:
     """One draw of what `values` set up, by noise that `seed` replays: simulated, never published."""
     if (setup := scene.setup(values)) is None:
         return scene.look(values, None, None, seed, exact), None

@@ -20,18 +20,18 @@ from workbench.mechanisms import (
     PrivTree,
 )
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount
-from workbench.metrics import EarthMover, MeanSquaredError, RecoveredFraction, found_strings
-from workbench.plots import WORDS, Panel
+from workbench.metrics import EarthMover, MeanSquaredError, RecoveredFraction, match_strings
+from workbench.plots import MECHANISM_NAMES, Panel
 from workbench.privacy import DP
 from workbench.records import Records
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Setup, Values, loaded
-from workbench.widgets.scenes.summaries import few
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import refuse_many
 from workbench.workload import Level
 
 IMPROVED, BASIC, DIRECT = (
-    WORDS[m.__name__]
+    MECHANISM_NAMES[m.__name__]
     for m in (ImprovedAdaptiveHistogram, BasicAdaptiveHistogram, DirectSynthesis)
 )
 TREE, MAP, STRINGS = "PrivTree", "map", "strings"
@@ -65,7 +65,7 @@ class Adaptive:
     controls: ClassVar[tuple[Control, ...]] = (
         Control("mechanism", IMPROVED, (IMPROVED, BASIC, DIRECT, TREE), "choice"),
         Control("epsilon", 1.0, decades(0.02, 10), label="ε", doc="privacy loss"),
-        of(
+        field_control(
             ImprovedAdaptiveHistogram,
             "threshold",
             100,
@@ -81,7 +81,7 @@ class Adaptive:
             doc="else the least that Theorem 3 allows",
             when=({"mechanism": (IMPROVED,)},),
         ),
-        of(
+        field_control(
             ImprovedAdaptiveHistogram,
             "discount",
             200,
@@ -90,7 +90,7 @@ class Adaptive:
             doc="records discarded at every split",
             when=({"mechanism": (IMPROVED,), "own_discount": (True,)},),
         ),
-        of(
+        field_control(
             BasicAdaptiveHistogram,
             "depth",
             8,
@@ -98,8 +98,10 @@ class Adaptive:
             doc="at most; it divides ε",
             when=({"mechanism": (BASIC, DIRECT)},),
         ),
-        of(DirectSynthesis, "stop", None, label="stop early", when=({"mechanism": (DIRECT,)},)),
-        of(
+        field_control(
+            DirectSynthesis, "stop", None, label="stop early", when=({"mechanism": (DIRECT,)},)
+        ),
+        field_control(
             ImprovedAdaptiveHistogram,
             "measure",
             0.5,
@@ -108,8 +110,8 @@ class Adaptive:
             when=({"mechanism": (IMPROVED, BASIC, TREE)},),
         ),
         Control("data", MAP, (MAP, STRINGS), "choice", doc="homes in towns; searches"),
-        of(Towns, "records", 100_000, decades(1000, 10**6, whole=True), unit=""),
-        of(
+        field_control(Towns, "records", 100_000, decades(1000, 10**6, whole=True), unit=""),
+        field_control(
             Towns,
             "spread",
             2.0,
@@ -127,7 +129,7 @@ class Adaptive:
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on points or strings."""
         v, some = values, values["mechanism"]
-        few("records", v["records"])
+        refuse_many("records", v["records"])
         data = Towns(v["records"], spread=v["spread"])
         if v["data"] == STRINGS:
             data = QueryLogTwin(v["records"])
@@ -143,11 +145,11 @@ class Adaptive:
 
     def look(
         self, values: Values, data: Records, release: Release, seed: int, exact: bool
-    ) -> Seen:
+    ) -> Picture:
         """The truth's cells and the release's leaves; errors of boxes, or counts of strings."""
         dataset, view = self.setup(values).dataset, _strings if _of_strings(values) else _map
         rows, facts = view(dataset, data, release, values["mechanism"])
-        return Seen(pd.concat(rows, ignore_index=True), [*facts, *_priced(release, data)])
+        return Picture(pd.concat(rows, ignore_index=True), [*facts, *_priced(release, data)])
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Truth and release; errors by the size of boxes, or the most frequent strings."""
@@ -201,9 +203,9 @@ def expected(mechanism: Any, leaves: Leaves, l1: float, level: int) -> dict[str,
     """What noise adds to the squared error of a box of a level: here, and in a grid of such boxes."""
     found = {}
     if not isinstance(mechanism, DirectSynthesis):
-        found["noise of the leaves, expected"] = leaves.noise(level)
+        found["noise of the leaves, expected"] = leaves.noise_variance(level)
     elif level <= mechanism.depth:
-        each = mechanism.looks()[2][level - 1]
+        each = mechanism.budgets()[2][level - 1]
         found["noise of a count"] = noise.variance(l1, each, "geometric")
     alone = noise.variance(l1, mechanism.budget.epsilon, "geometric")
     return found | {"a grid of such boxes, expected": alone}
@@ -247,7 +249,7 @@ def _strings(
     tree, leaves = data.hierarchy, release.estimate
     view, reached = _prefixes(leaves, RELEASE, name)
     true, texts, counts = _true_strings(dataset)
-    keys, copies, held = found_strings(data, leaves)
+    keys, copies, held = match_strings(data, leaves)
     often = held >= min(counts, default=1)
     found = dict(zip(tree.texts(keys[:, often]), copies[often].tolist(), strict=True))
     ours = [found.get(text, np.nan) for text in texts]  # what is not found has no count
@@ -306,15 +308,15 @@ def _priced(release: Release, data: Records) -> list[tuple[str, str]]:
     """What its closed forms say of its decisions."""
     made, tree, l1, found = release.mechanism, data.hierarchy, data.bound.l1, []
     if isinstance(made, DirectSynthesis):
-        found.append(("noise of a level", f"ε = {made.looks()[2][0]:.3g}"))
+        found.append(("noise of a level", f"ε = {made.budgets()[2][0]:.3g}"))
     if isinstance(made, BasicAdaptiveHistogram):
-        found.append(("noise of a level", f"ε = {made.looks()[0]:.3g}"))
+        found.append(("noise of a level", f"ε = {made.budgets()[0]:.3g}"))
     if isinstance(made, PrivTree):
         scale, fall = made.scale(tree, l1)
         found.append(("λ, δ", f"{scale:.3g}, {fall:,} records"))
     if isinstance(made, ImprovedAdaptiveHistogram):
-        least, paid = replace(made, discount=None), made.looks()[0]
-        told = f"{made.discarded(l1):,} records a split; Theorem 3 asks for {least.discarded(l1):,}"
+        least, paid = replace(made, discount=None), made.budgets()[0]
+        told = f"{made.effective_discount(l1):,} records a split; Theorem 3 asks for {least.effective_discount(l1):,}"
         if made.threshold <= CERTIFIED:
             loss, enough = _certified(least)
             told += f", and {enough:,} are certified to do"
@@ -328,5 +330,5 @@ def _priced(release: Release, data: Records) -> list[tuple[str, str]]:
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
     """The exact loss of its structure, and the least discount that would keep it within 2ε."""
-    each = mechanism.looks()[0] / 2
+    each = mechanism.budgets()[0] / 2
     return mechanism.loss(), certified_discount(each, mechanism.threshold, "geometric")

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from workbench.advice import Advice, Declared, advise
+from workbench.advice import Advice, CountModel, advise
 from workbench.domain import Domain
 from workbench.interactions import Interactions
-from workbench.mechanism import options
+from workbench.mechanism import release_options
 from workbench.mechanisms import GeometricHistogram
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Values, public
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Values, public
 from workbench.widgets.scenes.fields import called
 from workbench.widgets.scenes.summaries import sizes
 
@@ -78,9 +78,11 @@ class Advised:
                 label="something is believed",
                 doc="of the table, from elsewhere; else the worst case decides",
             ),
-            of(Declared, "density", 0.1, decades(1e-6, 1.0), when=on),
-            of(Declared, "mean", 100.0, decades(1, 10_000), label="mean count", when=on),
-            of(Declared, "spread", 20.0, decades(0.5, 10_000, zero=True), when=on),
+            field_control(CountModel, "density", 0.1, decades(1e-6, 1.0), when=on),
+            field_control(
+                CountModel, "mean", 100.0, decades(1, 10_000), label="mean count", when=on
+            ),
+            field_control(CountModel, "spread", 20.0, decades(0.5, 10_000, zero=True), when=on),
         )
 
     @property
@@ -95,7 +97,7 @@ class Advised:
         """Nothing is set up: there is no release."""
         return None
 
-    def look(self, values: Values, data: Any, release: Any, seed: int, exact: bool) -> Seen:
+    def look(self, values: Values, data: Any, release: Any, seed: int, exact: bool) -> Picture:
         """Expected errors of the best summaries, and the price of looking."""
         advice = self.advice(values, quick=not exact)
         metric = "ExpectedError" if values["believed"] else "WorstRMSE"
@@ -103,7 +105,7 @@ class Advised:
         best, rows = advice.ranked[:BEST], []
         for option in (*best, *([dense] if dense not in best else [])):
             row = dict(panel=ERRORS, series=called(option.mechanism), metric=metric)
-            for off in option.off:
+            for off in option.query_errors:
                 error = off.error if values["believed"] else off.worst
                 rows.append(row | dict(query_size=off.query, value=error))
         totals = [DP(0.0)]
@@ -126,9 +128,9 @@ class Advised:
         told = [f"--{name} {_typed(x)}" for name, x in asked.items()]
         commands = [
             f"workbench advise --domain domain.json {' '.join(told)}",
-            f"workbench release YOUR.csv … {options(advice.mechanism)}",
+            f"workbench release YOUR.csv … {release_options(advice.mechanism)}",
         ]
-        return Seen(rows[np.isfinite(rows.value)], found, code, commands)
+        return Picture(rows[np.isfinite(rows.value)], found, code, commands)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Error over size; ε over looks."""
@@ -151,7 +153,7 @@ class Advised:
         return told | dict(queries=tuple(every[i] for i in at))
 
 
-def advised(data: Any, bound: Bound | None = None, why: str = "") -> Advised:
+def advice_scene(data: Any, bound: Bound | None = None, why: str = "") -> Advised:
     """The scene of a table, of a dataset of one, or of a domain: nothing else of it is read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     known = getattr(data, "bound", Bound() if data is domain else None)
@@ -168,7 +170,7 @@ def advised(data: Any, bound: Bound | None = None, why: str = "") -> Advised:
     return Advised(Domain(domain.attributes, domain.shape), bound, why)
 
 
-def opened(data: Any) -> Advised | None:
+def advice_instead(data: Any) -> Advised | None:
     """None where a panel may compare with the truth of `data`; else the scene to show instead.
 
     A ValueError for private records and interactions, of which nothing is known without a look.
@@ -176,7 +178,7 @@ def opened(data: Any) -> Advised | None:
     if public(data):
         return None
     try:
-        return advised(data, why=WHY)
+        return advice_scene(data, why=WHY)
     except ValueError:
         raise ValueError(
             f"{type(data).__name__} does not say truth_public: a panel compares with the truth, and "

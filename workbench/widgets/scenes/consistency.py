@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from workbench.claims import number
+from workbench.claims import format_number
 from workbench.datasets import (
     KeywordFrequenciesTwin,
     NetTraceTwin,
@@ -24,10 +24,10 @@ from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import shape
+from workbench.transform import level_sizes
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Setup, Values
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values
 from workbench.workload import RandomRanges, Ranges
 
 RANGES, SORTED = "ranges", "sorted counts"
@@ -71,7 +71,7 @@ class Consistency:
         ),
         Control("data", "NetTrace twin", tuple(DATA), "choice"),
         Control("epsilon", 0.1, decades(0.01, 10), label="ε", doc="privacy loss"),
-        of(
+        field_control(
             HierarchicalHistogram,
             "branching",
             2,
@@ -88,14 +88,14 @@ class Consistency:
             doc="the branching that suits ranges best",
             when=(_RANGES,),
         ),
-        of(HierarchicalHistogram, "consistent", True, when=(_RANGES,)),
-        of(
+        field_control(HierarchicalHistogram, "consistent", True, when=(_RANGES,)),
+        field_control(
             HierarchicalHistogram,
             "nonnegative",
             True,
             when=(_RANGES | {"consistent": (True,)},),
         ),
-        of(
+        field_control(
             RandomRanges,
             "size",
             64,
@@ -103,8 +103,8 @@ class Consistency:
             label="range size",
             when=(_RANGES,),
         ),
-        of(UnattributedHistogram, "estimator", "isotonic", when=(_SORTED,)),
-        of(HierarchicalHistogram, "noise", "laplace"),
+        field_control(UnattributedHistogram, "estimator", "isotonic", when=(_SORTED,)),
+        field_control(HierarchicalHistogram, "noise", "laplace"),
     )
     grid: ClassVar[dict[str, tuple]] = {
         "task": (RANGES, SORTED),
@@ -124,7 +124,9 @@ class Consistency:
         made = HierarchicalHistogram(budget, k, v["consistent"], zeroed, noise=v["noise"])
         return Setup(data, made)
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Errors of the release and its rivals, measured and expected; truth beside release."""
         ranges = values["task"] == RANGES
         asked = of_ranges(data, values["size"], QUERIES[exact]) if ranges else of_ranks(data)
@@ -148,7 +150,7 @@ class Consistency:
                 line = {"panel": panel, "series": name, "metric": "Count", x: at}
                 frames.append(pd.DataFrame(line | {"value": source.answer(queries)}))
         facts = [*_levels(release, data), *_errors(known, data, asked)]
-        return Seen(pd.concat(frames, ignore_index=True), facts)
+        return Picture(pd.concat(frames, ignore_index=True), facts)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Errors with what closed forms expect; the whole domain or sequence; some of it."""
@@ -257,11 +259,11 @@ def _errors(
     """Errors measured and expected, in words."""
     facts, law = [], expected(known, data, asked.noted)
     for name, error in measured(known, asked.truth, asked.noted).items():
-        words = f"squared error {number(error)}"
+        words = f"squared error {format_number(error)}"
         if name in law:
-            words += f"; {number(law[name])} expected"
+            words += f"; {format_number(law[name])} expected"
         elif PLAIN in law:
-            words += f"; {number(law[PLAIN])} expected if not zeroed"
+            words += f"; {format_number(law[PLAIN])} expected if not zeroed"
         facts.append((f"{name}, {asked.words}", words))
     return facts
 
@@ -271,7 +273,7 @@ def _levels(release: Release, data: SparseTable) -> list[tuple[str, str]]:
     if not isinstance(made := release.mechanism, HierarchicalHistogram):
         return []
     k = made.children(data.domain.size)
-    sizes = shape(data.domain.size, k)
+    sizes = level_sizes(data.domain.size, k)
     whole = "complete" if k ** (len(sizes) - 1) == sizes[-1] else "not complete"
     return [("tree", f"k = {k}, {len(sizes)} levels with ε/{len(sizes)} each, {whole}")]
 

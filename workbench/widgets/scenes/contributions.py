@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from workbench.claims import number
+from workbench.claims import format_number
 from workbench.datasets import InteractionsTwin
 from workbench.domain import Domain
-from workbench.estimates import Sequence, Tables
+from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanism import Release
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
-from workbench.mechanisms.sra import parts
+from workbench.mechanisms.sra import item_edge_budgets
 from workbench.metrics import (
     KLDivergence,
     MeanSquaredCountError,
@@ -28,9 +28,9 @@ from workbench.noise import Aligned, variance
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Setup, Values, loaded
-from workbench.widgets.scenes.summaries import few
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import refuse_many
 from workbench.workload import Ranges
 
 MADE, FOURSQUARE, GOWALLA = "made up", "Foursquare twin", "Gowalla twin"
@@ -60,16 +60,20 @@ class Contributions:
     controls: ClassVar[tuple[Control, ...]] = (
         Control("mechanism", "SRA", SAMPLING + BOUNDED, "choice"),
         Control("epsilon", 1.0, decades(0.01, 100), label="ε", doc="privacy loss"),
-        of(SRA, "l", 10, decades(1, 5000, whole=True), when=({"mechanism": SAMPLING},)),
-        of(HPA, "d", 1, decades(1, 100, whole=True), when=({"mechanism": ("HPA",)},)),
-        of(
+        field_control(
+            SRA, "l", 10, decades(1, 5000, whole=True), when=({"mechanism": SAMPLING},)
+        ),
+        field_control(
+            HPA, "d", 1, decades(1, 100, whole=True), when=({"mechanism": ("HPA",)},)
+        ),
+        field_control(
             HPA,
             "popularity_share",
             0.1,
             (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
             when=({"mechanism": ("HPA",)},),
         ),
-        of(
+        field_control(
             LPA,
             "bound",
             1000,
@@ -77,13 +81,13 @@ class Contributions:
             label="bound, M",
             when=({"mechanism": BOUNDED},),
         ),
-        of(SRA, "consistent", False, when=({"mechanism": ("SRA", "HPA", "LPA")},)),
+        field_control(SRA, "consistent", False, when=({"mechanism": ("SRA", "HPA", "LPA")},)),
         Control(
             "of", "items", ("items", "edges"), "choice", "counts of", doc="edge: item and day"
         ),
         Control("data", MADE, (MADE, *TWINS), "choice", doc="twins of Fan and Jin's Table 4"),
         *(
-            of(InteractionsTwin, name, now, stops, when=({"data": (MADE,)},), **told)
+            field_control(InteractionsTwin, name, now, stops, when=({"data": (MADE,)},), **told)
             for name, now, stops, told in (
                 ("users", 10_000, decades(100, 10**5, whole=True), {}),
                 ("items", 2000, decades(10, 20_000, whole=True), {}),
@@ -115,7 +119,7 @@ class Contributions:
         """The settings as a mechanism on the records of users."""
         v, budget, told = values, DP(values["epsilon"]), dict(consistent=values["consistent"])
         if v["data"] == MADE:
-            few("records", v["records"])
+            refuse_many("records", v["records"])
         names = "users", "items", "records", "max_per_user", "exponent", "popularity"
         data = TWINS.get(v["data"]) or InteractionsTwin(**{name: v[name] for name in names})
         if v["mechanism"] == "SRA":
@@ -127,11 +131,13 @@ class Contributions:
             return Setup(data, LPA(budget, v["bound"], **told))
         return Setup(data, {"DFT": FPA, "GS": GS}[v["mechanism"]](budget, v["bound"]))
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Errors over l; counts and precision by popularity; records of users before and after."""
         dataset, mechanism = self.setup(values)
         name, of_, now = values["mechanism"], values["of"], values[_cut(values)]
-        kept = mechanism.kept(data, Aligned(seed))
+        kept = mechanism.bounded_data(data, Aligned(seed))
         squared, rows = MeanSquaredCountError(of_), []
         most = dataset.max_per_user
         for l in sorted({*spaced(most, STEPS[exact]), most, now}):  # noqa: E741
@@ -154,15 +160,15 @@ class Contributions:
             told = dict(panel="counts", series=series, metric="Count", place=at)
             frames.append(pd.DataFrame(told | dict(value=one.answer(asked, of=of_))))
         for series, one in (("truth", data), (name, kept)):
-            sizes = -np.sort(-one.per_user())
+            sizes = -np.sort(-one.records_per_user())
             told = dict(
                 panel="users", series=series, metric="Records", rank=_places(len(sizes))
             )
             frames.append(pd.DataFrame(told | dict(value=sizes[told["rank"] - 1])))
         rows = pd.concat(frames, ignore_index=True)
-        return Seen(rows, self._facts(values, data, kept, release.estimate))
+        return Picture(rows, self._facts(values, data, kept, release.estimate))
 
-    def _facts(self, values: Values, data: Any, kept: Any, estimate: Tables) -> list:
+    def _facts(self, values: Values, data: Any, kept: Any, estimate: ItemEdgeCounts) -> list:
         dataset, mechanism = self.setup(values)
         of_, items = values["of"], dataset.items
         before, after = (MeanSquaredCountError(of_)(data, x) for x in (kept, estimate))
@@ -172,13 +178,18 @@ class Contributions:
                 "counted",
                 f"{len(kept):,} of {len(data):,} records, {SampledSize()(data, kept):.1%}",
             ),
-            ("squared error", f"{number(after)} records², {number(before)} of it before noise"),
+            (
+                "squared error",
+                f"{format_number(after)} records², {format_number(before)} of it before noise",
+            ),
             ("KL divergence", f"{KLDivergence(of_)(data, estimate):.3g} nats"),
             ("top ten found", f"{top:.0%}" + ", mean over contexts" * (of_ == "edges")),
         ]
         if estimate.items.variance is not None:
             item, edge = np.sqrt([estimate.items.variance, estimate.edges.variance])
-            words = f"{number(item)} records on an item, {number(edge)} on an edge"
+            words = (
+                f"{format_number(item)} records on an item, {format_number(edge)} on an edge"
+            )
             found.append(("noise", words + " (standard deviation)"))
         ls, _ = sampled(dataset, of_)
         errors = expected(dataset, mechanism, of_)(ls)
@@ -228,7 +239,7 @@ def zeros(dataset: InteractionsTwin, of: str) -> float:
     """The error of saying 0 of everything."""
     data = loaded(dataset)
     own = data.domain.project(data.domain.attributes[:1]), data.domain
-    nothing = Tables(*(Sequence(domain, np.zeros(domain.size)) for domain in own))
+    nothing = ItemEdgeCounts(*(Histogram(domain, np.zeros(domain.size)) for domain in own))
     return MeanSquaredCountError(of)(data, nothing)
 
 
@@ -252,9 +263,11 @@ def expected(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
 def _variance(made: SRA, l: float, width: int, of: str) -> float:  # noqa: E741
     """Of the noise on the count of an item in so many contexts, or on each of its edges."""
     one = Domain(("item", "context"), (1, width))
-    v, w = (variance(l, e, "geometric") for e in parts(made.budget.epsilon, made.split))
-    tables = Tables(
-        Sequence(one.project(("item",)), np.zeros(1), v), Sequence(one, np.zeros(width), w)
+    v, w = (
+        variance(l, e, "geometric") for e in item_edge_budgets(made.budget.epsilon, made.split)
+    )
+    tables = ItemEdgeCounts(
+        Histogram(one.project(("item",)), np.zeros(1), v), Histogram(one, np.zeros(width), w)
     )
     return getattr(tables.consistent() if made.consistent else tables, of).variance
 

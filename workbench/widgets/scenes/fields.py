@@ -23,18 +23,18 @@ from workbench.datasets import (
     Towns,
 )
 from workbench.domain import Domain
-from workbench.experiment import described
+from workbench.experiment import mechanism_columns
 from workbench.interactions import Interactions
 from workbench.mechanism import Release
 from workbench.metrics import MeanAbsoluteError, TopPrecision
-from workbench.plots import Panel, named
+from workbench.plots import Panel, name_series
 from workbench.privacy import DP, LOCAL
 from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, guessed
-from workbench.widgets.scenes import RENAMED, Seen, Setup, Values, loaded
-from workbench.widgets.scenes.summaries import ASKED, Between, foreseen, sizes
+from workbench.widgets.controls import Control, controls_of_field, decades
+from workbench.widgets.scenes import RENAMED, Picture, Setup, Values, loaded
+from workbench.widgets.scenes.summaries import ASKED, Between, closed_form, sizes
 from workbench.workload import (
     Boxes,
     Level,
@@ -137,7 +137,7 @@ class Fields:
             found.append(Control("delta", float(budget.delta), tuple(sorted(at)), **about))
         for f, x in flat(self.mechanism):
             if moves(f):
-                found += guessed(f, x)
+                found += controls_of_field(f, x)
         return tuple(found)
 
     @cached_property
@@ -161,7 +161,9 @@ class Fields:
         """The mechanism with its fields as they are set; all others stay."""
         return Setup(self.dataset, built(self.mechanism, values))
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Whatever the estimate can be asked and measured by."""
         estimate, name, rows = release.estimate, called(release.mechanism), []
         truth, domain = data, getattr(estimate, "domain", data.domain)
@@ -181,7 +183,7 @@ class Fields:
             found.append(("size expected", f"{law.cells:,.0f}, by closed form"))
         known = {c.name for c in self.controls} | {"budget"}
         told = [f"{f.name} = {x!r}" for f, x in flat(self.mechanism) if f.name not in known]
-        return Seen(pd.concat(rows), found + [("as they are", ", ".join(told))] * bool(told))
+        return Picture(pd.concat(rows), found + [("as they are", ", ".join(told))] * bool(told))
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """A chart for each kind of question that was answered."""
@@ -198,7 +200,7 @@ class Fields:
     def _foreseen(self, mechanism: Any, data: Any) -> Any:
         """What closed forms expect of it; None where there are none."""
         if isinstance(self.dataset, GaussianSparse):
-            return foreseen(self.dataset, mechanism, sizes(data.domain.size))
+            return closed_form(self.dataset, mechanism, sizes(data.domain.size))
         return None
 
 
@@ -256,7 +258,7 @@ def built(mechanism: Any, values: Values) -> Any:
 
 def called(mechanism: Any) -> str:
     """What plots call it."""
-    return named(pd.DataFrame([described(mechanism)])).series[0]
+    return name_series(pd.DataFrame([mechanism_columns(mechanism)])).series[0]
 
 
 # ---- what estimates can be asked: (truth, estimate, its name, exact) → rows, or a ValueError

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from workbench.claims import number
+from workbench.claims import format_number
 from workbench.datasets import IPUMSTwin, Projected
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior, select_alpha
-from workbench.inference.kernel_pca import Asked, Eigenqueries
+from workbench.inference.kernel_pca import Eigenqueries, ProjectedQueries
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
@@ -23,16 +23,16 @@ from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Setup, Values, loaded, written
-from workbench.widgets.scenes.summaries import few
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values, loaded, written
+from workbench.widgets.scenes.summaries import refuse_many
 from workbench.workload import (
     First,
     Marginals,
     RandomMarginalRanges,
     RandomTables,
     Workload,
-    linear,
+    linear_queries,
 )
 
 RANGES, TABLES = "ranges", "tables"
@@ -74,8 +74,8 @@ class History:
             label="ε",
             doc="privacy loss of all past answers together",
         ),
-        of(KernelPCA, "alpha", 1e4, decades(10, 1e7), label="α"),
-        of(
+        field_control(KernelPCA, "alpha", 1e4, decades(10, 1e7), label="α"),
+        field_control(
             First, "count", 200, decades(20, MOST, whole=True), label="past queries, m", unit=""
         ),
         Control(
@@ -89,8 +89,8 @@ class History:
             label="kind of past queries",
             doc="ranges of two attributes, or any of their cells; new queries are ranges",
         ),
-        of(LaplaceQueries, "noise", "laplace"),
-        of(
+        field_control(LaplaceQueries, "noise", "laplace"),
+        field_control(
             IPUMSTwin,
             "records",
             50_000,
@@ -116,8 +116,8 @@ class History:
 
     def setup(self, values: Values) -> Setup:
         """The first m questions of a list, and Laplace's or geometric noise on their answers."""
-        few("First.count", values["count"], MOST)
-        few("IPUMSTwin.records", values["records"])
+        refuse_many("First.count", values["count"], MOST)
+        refuse_many("IPUMSTwin.records", values["records"])
         asked = First(values["count"], PAST[values["past"]])
         made = LaplaceQueries(DP(values["epsilon"]), asked, values["noise"])
         people, kept = IPUMSTwin(values["records"]), NAMES[: values["attributes"]]
@@ -133,7 +133,9 @@ class History:
         lines.append(f"posterior = inference.KernelPCA({told})(release.estimate)")
         return "\n".join([*lines, f"answers, errors = posterior.answer({NEW!r}, error=True)"])
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Errors over α and past queries; answers beside the truth; α validated if it is exact."""
         (dataset, mechanism), alpha = self.setup(values), values["alpha"]
         counts, weights = prior(dataset, seed) if values["prior"] else (None, None)
@@ -141,10 +143,10 @@ class History:
         history, m = release.estimate, len(release.estimate)
         noise, rows = float(np.sqrt(history.variances[0])), []
 
-        def learnt(used: int, workload: Workload) -> Asked:
+        def learnt(used: int, workload: Workload) -> ProjectedQueries:
             some = First(used, mechanism.workload.workload)
             reached = asked(data.domain, some, replace(method, alpha=1.0), workload)
-            return reached.again(history.values[:used], noise)
+            return reached.with_answers(history.values[:used], noise)
 
         def add(panel: str, name: str, metric: str, x: str, at: Any, told: Any) -> None:
             about = dict(panel=panel, series=name, metric=metric)
@@ -169,21 +171,21 @@ class History:
             for name, told in lines.items():
                 add(panel, name, "Count", "query", rank, told[place])
 
-        facts = [("noise bought", f"± {number(noise)} tuples on each answer")]
+        facts = [("noise bought", f"± {format_number(noise)} tuples on each answer")]
         if counts:
             facts.append(
                 ("of it, the prior", f"{counts.privacy}, for counts that are bought too")
             )
         inside = [f"{coverage(answers, k * bars, true):.0%}" for k in (1, 2)]
         facts.append(("error bars", "hold {} of new answers, twice as long {}".format(*inside)))
-        price = number(unit_price(data.domain) / rmse(answers, true))
+        price = format_number(unit_price(data.domain) / rmse(answers, true))
         facts.append(("to ask instead", f"ε = {price} more for the error that new ranges have"))
         if exact and m in VALIDATED:
             best = select_alpha(history, total=method.total, prior=weights)
-            told = f"α = {number(best.alpha)}, for an error of about {number(best.rmse)}"
+            told = f"α = {format_number(best.alpha)}, for an error of about {format_number(best.rmse)}"
             facts.append(("cross-validation", told))
         more = counts.ledger if counts else ()
-        return Seen(pd.DataFrame(rows).assign(deviation=noise), facts, ledger=more)
+        return Picture(pd.DataFrame(rows).assign(deviation=noise), facts, ledger=more)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Error over α and over m, with the noise that was bought; new and past answers."""
@@ -205,12 +207,14 @@ class History:
 @lru_cache(16)
 def eigenqueries(domain: Domain, past: First, method: KernelPCA) -> Eigenqueries:
     """Of past queries whose answers are 0, with noise of deviation 1: no data has a part in it."""
-    asked = linear(past, domain)
+    asked = linear_queries(past, domain)
     return method(NoisyAnswers(domain, asked, np.zeros(len(asked)), np.ones(len(asked)))).eigen
 
 
 @lru_cache(32)
-def asked(domain: Domain, past: First, method: KernelPCA, workload: Workload) -> Asked:
+def asked(
+    domain: Domain, past: First, method: KernelPCA, workload: Workload
+) -> ProjectedQueries:
     """A workload as combinations of eigenqueries."""
     return eigenqueries(domain, past, method).ask(workload)
 

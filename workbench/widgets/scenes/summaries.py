@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from workbench.advice import Declared, expected
-from workbench.claims import number
+from workbench.advice import CountModel, predict_errors
+from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanism import Release
 from workbench.mechanisms import (
@@ -24,8 +24,8 @@ from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic
 from workbench.value import value
-from workbench.widgets.controls import Control, decades, of
-from workbench.widgets.scenes import Seen, Setup, Values
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values
 from workbench.workload import RandomRanges, Ranges
 
 FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
@@ -66,7 +66,7 @@ class Summaries:
             doc="the size wanted, or the cut θ or τ itself",
             when=({"summary": (FILTER, THRESHOLD)},),
         ),
-        of(
+        field_control(
             PrioritySampling,
             "size",
             100_000,
@@ -75,7 +75,7 @@ class Summaries:
             doc="cells to release: with priority all in all, else of an empty table, by θ or τ",
             when=({"summary": (PRIORITY,)}, {"by": ("size",)}),
         ),
-        of(
+        field_control(
             HighPassFilter,
             "theta",
             40.0,
@@ -83,7 +83,7 @@ class Summaries:
             doc="cut-off of a filter; of a sample, before it is drawn",
             when=({"summary": (THRESHOLD, PRIORITY)}, {"by": ("cut",)}),
         ),
-        of(
+        field_control(
             ThresholdSampling,
             "tau",
             100.0,
@@ -100,11 +100,15 @@ class Summaries:
             doc="drop nodes below absent ones",
             when=({"dyadic": (True,)},),
         ),
-        of(GaussianSparse, "m", 10**6, decades(10**4, 10**7, whole=True), label="domain, m"),
-        of(GaussianSparse, "density", 0.1, decades(0.0001, 1.0)),
-        of(GaussianSparse, "mean", 100.0, decades(2, 5000), label="mean count"),
-        of(GaussianSparse, "std", 20.0, decades(0.5, 1000, zero=True), label="spread"),
-        of(GaussianSparse, "placement", "uniform"),
+        field_control(
+            GaussianSparse, "m", 10**6, decades(10**4, 10**7, whole=True), label="domain, m"
+        ),
+        field_control(GaussianSparse, "density", 0.1, decades(0.0001, 1.0)),
+        field_control(GaussianSparse, "mean", 100.0, decades(2, 5000), label="mean count"),
+        field_control(
+            GaussianSparse, "std", 20.0, decades(0.5, 1000, zero=True), label="spread"
+        ),
+        field_control(GaussianSparse, "placement", "uniform"),
     )
     grid: ClassVar[dict[str, tuple]] = {
         "summary": (FILTER, THRESHOLD, PRIORITY),
@@ -133,7 +137,9 @@ class Summaries:
             return Setup(table, ThresholdSampling(budget, theta=v["theta"], **cut, **told))
         return Setup(table, PrioritySampling(budget, v["size"], v["theta"], **told))
 
-    def look(self, values: Values, data: Any, release: Release, seed: int, exact: bool) -> Seen:
+    def look(
+        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    ) -> Picture:
         """Errors of ranges of all sizes; truth and release, over the domain and cell by cell."""
         estimate, domain, rows = release.estimate, data.domain, []
         for size in sizes(domain.size):
@@ -151,9 +157,9 @@ class Summaries:
                 line = dict(panel=panel, series=series, metric="Count", cell=at, value=counts)
                 rows += pd.DataFrame(line).to_dict("records")
         found = [("non-empty cells", f"{len(data):,} of {domain.size:,}"), _cut(release, data)]
-        if law := foreseen(*self.setup(values), sizes(domain.size)):
+        if law := closed_form(*self.setup(values), sizes(domain.size)):
             found.append(("size expected", f"{law.cells:,.0f}, by closed form"))
-        return Seen(pd.DataFrame(rows), found)
+        return Picture(pd.DataFrame(rows), found)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Error over size with what closed forms expect; the whole domain; some cells."""
@@ -162,7 +168,7 @@ class Summaries:
         dense = GeometricHistogram(setup.mechanism.budget)
         theory = []
         for words, made in (("expected", setup.mechanism), (DENSE, dense)):
-            if law := foreseen(setup.dataset, made, known):
+            if law := closed_form(setup.dataset, made, known):
                 theory.append((words, Between(law)))
         whole, near = (dict(panel=p, seed=rows.seed.min()) for p in (WHOLE, NEAR))
         error = dict(theory=theory, whole=True)
@@ -183,13 +189,13 @@ def sizes(m: int) -> tuple[int, ...]:
 
 
 @lru_cache(256)
-def foreseen(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) -> Any:
+def closed_form(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) -> Any:
     """What closed forms expect of the mechanism, if cells are uniform and there is a formula."""
     if dataset.placement != "uniform":
         return None
-    model = Declared(dataset.density, max(dataset.mean, 0), dataset.std)
+    model = CountModel(dataset.density, max(dataset.mean, 0), dataset.std)
     try:
-        return expected(mechanism, dataset.domain, Bound(), model, queries)
+        return predict_errors(mechanism, dataset.domain, Bound(), model, queries)
     except ValueError:
         return None
 
@@ -198,7 +204,7 @@ class Between:
     """Expected errors, and straight lines between them on logarithmic axes; none beyond."""
 
     def __init__(self, option: Any):
-        told = [(off.query, max(off.error, 1e-9)) for off in option.off]
+        told = [(off.query, max(off.error, 1e-9)) for off in option.query_errors]
         self.queries, self.errors = np.log(np.array(told, float)).T
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -206,7 +212,7 @@ class Between:
         return np.exp(np.interp(np.log(x), self.queries, self.errors, np.nan, np.nan))
 
 
-def few(name: str, x: float, most: int = DRAWABLE) -> None:
+def refuse_many(name: str, x: float, most: int = DRAWABLE) -> None:
     """A ValueError where a number that is typed makes more than can be drawn while one waits."""
     if x > most:
         raise ValueError(
@@ -223,7 +229,7 @@ def _cut(release: Release, data: Any) -> tuple[str, str]:
         name, cut = "τ", made.threshold(data.domain, data.bound.l1)
     else:
         name, cut = "τ_s", release.estimate.tau
-    return f"{name} of the release", f"{number(cut)} counts"
+    return f"{name} of the release", f"{format_number(cut)} counts"
 
 
 def _series(values: Values) -> str:

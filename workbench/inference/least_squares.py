@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from workbench.compiled import njit
-from workbench.estimates import Intervals, Sequence
-from workbench.inference.isotonic import finite
-from workbench.transform import shape
+from workbench.estimates import HierarchicalSums, Histogram
+from workbench.inference.isotonic import finite_array
+from workbench.transform import level_sizes
 from workbench.value import sealed, value
 
 
-def levels(nodes: int, branching: int) -> list[int]:
+def sizes_of_levels(nodes: int, branching: int) -> list[int]:
     """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
@@ -28,11 +28,13 @@ def levels(nodes: int, branching: int) -> list[int]:
     while low < high:
         middle = (low + high) // 2
         low, high = (
-            (low, middle) if sum(shape(middle, branching)) >= nodes else (middle + 1, high)
+            (low, middle)
+            if sum(level_sizes(middle, branching)) >= nodes
+            else (middle + 1, high)
         )
-    sizes = shape(low, branching)
+    sizes = level_sizes(low, branching)
     if sum(sizes) != nodes:
-        near = [sum(shape(n, branching)) for n in (max(1, low - 1), low)]
+        near = [sum(level_sizes(n, branching)) for n in (max(1, low - 1), low)]
         raise ValueError(
             f"noisy has {nodes} nodes, which no {branching}-ary tree has: the nearest have "
             f"{near[0]} and {near[1]}, from the root down, level by level"
@@ -40,7 +42,7 @@ def levels(nodes: int, branching: int) -> list[int]:
     return sizes
 
 
-def tree(
+def tree_least_squares(
     noisy: Num[np.ndarray, " nodes"],
     branching: int = 2,
     variances: Num[np.ndarray, "..."] | None = None,
@@ -54,8 +56,8 @@ def tree(
     >>> tree([13, 3, 11, 4, 1, 12, 1]).round(9) + 0  # no minus before zero
     array([14.,  3., 11.,  3.,  0., 11.,  0.])
     """
-    noisy = finite("noisy", noisy, 1)
-    sizes = levels(noisy.size, branching)
+    noisy = finite_array("noisy", noisy, 1)
+    sizes = sizes_of_levels(noisy.size, branching)
     starts = list(accumulate(sizes, initial=0))
     spread = _spread(variances, sizes, noisy.size)
     out = noisy.copy()
@@ -92,15 +94,15 @@ def tree(
     return out
 
 
-def nonnegative(
+def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
     """The paper's heuristic: where a node is not positive, it and all below it become 0.
 
     Nodes that remain are left as they are, so that parents of zeroed nodes exceed their children's sum.
     """
-    out = finite("consistent", consistent, 1).copy()
-    starts = list(accumulate(levels(out.size, branching), initial=0))
+    out = finite_array("consistent", consistent, 1).copy()
+    starts = list(accumulate(sizes_of_levels(out.size, branching), initial=0))
     for depth in range(len(starts) - 1):
         own = out[starts[depth] : starts[depth + 1]]
         np.maximum(own, 0, out=own)
@@ -119,8 +121,8 @@ def nonnegative_least_squares(
     all that turn out wrong change sides, one at a time where that goes in circles. A guess costs two
     passes over the tree, and there are some ten.
     """
-    noisy = finite("noisy", noisy, 1)
-    sizes = levels(noisy.size, branching)
+    noisy = finite_array("noisy", noisy, 1)
+    sizes = sizes_of_levels(noisy.size, branching)
     starts, leaves = np.array(list(accumulate(sizes, initial=0))), slice(-sizes[-1], None)
     zero, least, patience = np.zeros(sizes[-1], bool), noisy.size + 1, 3
     slack = 1e-13 * np.abs(noisy).max()  # near rounding
@@ -132,7 +134,7 @@ def nonnegative_least_squares(
         pull = _totals(out - noisy, sizes, branching)  # towards 0, at those that are held there
         wrong = np.where(zero, pull < -slack, out[leaves] < -slack)
         if not (n := np.count_nonzero(wrong)):
-            return sums(np.maximum(out[leaves], 0), branching)
+            return tree_sums(np.maximum(out[leaves], 0), branching)
         patience = 3 if n < least else patience - 1
         least = min(n, least)
         if patience < 0:  # Murty's rule, which ends but for rounding
@@ -149,31 +151,31 @@ class Zeroed:
     different answers: the nodes had their errors cancel, the leaves have lost the negative ones.
     """
 
-    def __call__(self, released: Intervals) -> Intervals:
+    def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
         """A tree whose nodes are not independent any more, and so of no known variance."""
         k = _noisy(released).branching
-        values = sealed(nonnegative(tree(released.values, k), k))
-        return Intervals(released.domain, k, values, None)
+        values = sealed(zero_negative_subtrees(tree_least_squares(released.values, k), k))
+        return HierarchicalSums(released.domain, k, values, None)
 
 
 @value
 class NonnegativeLeastSquares:
     """`nonnegative_least_squares` on a released tree: a histogram in place of the paper's heuristic."""
 
-    def __call__(self, released: Intervals) -> Sequence:
+    def __call__(self, released: HierarchicalSums) -> Histogram:
         """Its leaves, which are consistent, so that a range is their sum."""
         k, n = _noisy(released).branching, released.domain.size
         leaves = nonnegative_least_squares(released.values, k)[-n:]
-        return Sequence(released.domain, sealed(leaves.copy()))
+        return Histogram(released.domain, sealed(leaves.copy()))
 
 
-def _noisy(released: Intervals) -> Intervals:
-    if not isinstance(released, Intervals):
+def _noisy(released: HierarchicalSums) -> HierarchicalSums:
+    if not isinstance(released, HierarchicalSums):
         raise ValueError(f"{released!r} is no tree of noisy sums: need Intervals")
     return released
 
 
-def sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
+def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
     """The whole tree over some leaves, level by level from the root down."""
     found = [np.asarray(leaves, float)]
     while found[-1].size > 1:
@@ -193,7 +195,7 @@ def _totals(nodes, sizes: list[int], branching: int):
 def _spread(variances, sizes: list[int], nodes: int) -> Float[np.ndarray, "..."]:
     if variances is None:
         return np.ones(len(sizes))
-    spread = finite("variances", variances)
+    spread = finite_array("variances", variances)
     if spread.shape not in ((len(sizes),), (nodes,)):
         raise ValueError(
             f"variances of shape {spread.shape} are not allowed: need {len(sizes)}, one a level, or "

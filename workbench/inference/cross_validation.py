@@ -27,17 +27,17 @@ from workbench.inference.kernel_pca import (
     Eigenqueries,
     KernelPCA,
     Posterior,
-    centred,
-    decomposed,
-    fitting,
-    shrunk,
+    centred_gram,
+    eigendecomposition,
+    prior_vectors,
+    shrinkage,
 )
 
 _GOLDEN = (sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
+class SelectedAlpha:
     """An α, the mean squared error that a fresh split estimates for it, and the curve it is from.
 
     Estimates may be negative: noise is subtracted. All errors are in squared answers. `posterior` is
@@ -68,7 +68,7 @@ def select_alpha(
     points: int = 16,
     refine: int = 8,
     seed: int = 0,
-) -> Selected:
+) -> SelectedAlpha:
     """The α with the least cross-validated error: `points` on a logarithmic grid, then `refine` more.
 
     The grid goes from a thousandth of the least noise up to the total (the largest answer, if it is not
@@ -115,7 +115,7 @@ def select_alpha(
     alpha = min(tried, key=tried.get)
     split = held.out(_parts(m, folds, rng))
     alphas = sorted(tried)
-    return Selected(
+    return SelectedAlpha(
         alpha,
         error(alpha),
         np.array(alphas),
@@ -140,9 +140,9 @@ class _Held:
     def gram(self) -> Float[np.ndarray, "queries queries"]:
         """Inner products in units of the noise, made when they are first needed."""
         if self._gram is None:
-            prior = fitting(self.eigen.prior, self.history.domain)
+            prior = prior_vectors(self.eigen.prior, self.history.domain)
             known = self.eigen.total is not None
-            self._gram = centred(self.history, prior, known)[0]
+            self._gram = centred_gram(self.history, prior, known)[0]
             self._gram /= self._spread
             self._gram /= self._spread[:, None]
         return self._gram
@@ -164,7 +164,7 @@ class _Fold:
         if self.held.hard or extreme:
             missed = self._decomposed(alpha)
         else:
-            smooth = squares * shrunk(squares, alpha)
+            smooth = squares * shrinkage(squares, alpha)
             white = self.white - self.vectors @ (self.held.eigen.answers * smooth)
             half = self.vectors * np.sqrt(smooth)
             left = -(half @ half.T)
@@ -177,11 +177,11 @@ class _Fold:
         if self._apart is None:
             gram, white = self.held.gram(), self.held._white
             rest = np.setdiff1d(np.arange(len(white)), self.own)
-            squares, vectors = decomposed(gram[np.ix_(rest, rest)])
+            squares, vectors = eigendecomposition(gram[np.ix_(rest, rest)])
             parts = gram[np.ix_(self.own, rest)] @ vectors
             self._apart = squares, parts, vectors.T @ white[rest]
         squares, parts, answers = self._apart
-        return self.white - parts @ (answers * shrunk(squares, alpha, self.held.hard))
+        return self.white - parts @ (answers * shrinkage(squares, alpha, self.held.hard))
 
 
 def _parts(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held"]]:

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.estimates import Leaves
 
 
-def balanced(leaves: Leaves) -> Leaves:
+def project_to_simplex(leaves: Leaves) -> Leaves:
     """The whole counts >= 0 closest to the noisy ones among those of the same sum (0 if that is below).
 
     Negative counts that are set to 0 leave too many records: half the noise of every empty leaf. All

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from workbench.domain import Domain
-from workbench.estimates.sequence import Sequence
-from workbench.estimates.summary import accepted
+from workbench.estimates.histogram import Histogram
+from workbench.estimates.summary import check_weights
 from workbench.value import sealed
 from workbench.workload import Workload
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class ItemEdgeCounts:
     """Estimates of all items and of all edges, each a `Sequence` over its domain.
 
     The variances are those of the noise, about the counts of the records that were kept. `covariance`
@@ -27,12 +27,12 @@ class Tables:
     may have been dropped before: then the truth is further away than the noise tells.
     """
 
-    items: Sequence
-    edges: Sequence
+    items: Histogram
+    edges: Histogram
     covariance: float = 0.0
     sampled: bool = False
     kind: ClassVar[str] = "tables"
-    holds: ClassVar[str] = "cells"
+    contents: ClassVar[str] = "cells"
 
     def __post_init__(self):
         domain = self.edges.domain
@@ -67,7 +67,7 @@ class Tables:
         formula knows how many. With error="noise" that of the noise alone, about the counts of the
         records that were kept; NaN where it is not known either.
         """
-        accepted(weights)
+        check_weights(weights)
         if of not in ("edges", "items"):
             raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")
         if error not in (False, True, "noise"):
@@ -100,7 +100,7 @@ class Tables:
         k = np.bincount(at, wide[~whole], len(parts))  # pieces of one item come together
         return twins + np.bincount(parts // rows, k * (k - 1), len(workload))
 
-    def consistent(self) -> Tables:
+    def consistent(self) -> ItemEdgeCounts:
         """Each item the sum of its edges: the weighted least squares of both tables.
 
         An item is known twice, as itself and as the sum of its h edges: y of variance v and e of
@@ -122,12 +122,12 @@ class Tables:
         apart = edges + ((means - sums) / h)[:, None]
         return replace(
             self,
-            items=Sequence(self.items.domain, sealed(means), known),
-            edges=Sequence(self.domain, sealed(apart.ravel()), w * (1 - 1 / h) + known / h**2),
+            items=Histogram(self.items.domain, sealed(means), known),
+            edges=Histogram(self.domain, sealed(apart.ravel()), w * (1 - 1 / h) + known / h**2),
             covariance=known / h**2 - w / h if h > 1 else 0.0,
         )
 
-    def scaled(self, total: float) -> Tables:
+    def scaled(self, total: float) -> ItemEdgeCounts:
         """Both tables times one common factor, by which the items sum to `total`, public or paid for.
 
         A factor for each user instead would not be private: it undoes the bound. Where the sum is not
@@ -138,8 +138,8 @@ class Tables:
         factor = total / found if found > 0 else 1.0
         return replace(
             self,
-            items=Sequence(self.items.domain, sealed(self.items.values * factor)),
-            edges=Sequence(self.domain, sealed(self.edges.values * factor)),
+            items=Histogram(self.items.domain, sealed(self.items.values * factor)),
+            edges=Histogram(self.domain, sealed(self.edges.values * factor)),
             covariance=0.0,
         )
 
@@ -154,7 +154,7 @@ class Tables:
         items = np.repeat(self.items.values, self.domain.shape[1])
         return pa.table({"item": items, "noisy": self.edges.values})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {
             "domain": self.domain.to_dict(),
@@ -169,6 +169,6 @@ class Tables:
         domain = Domain.from_dict(about["domain"])
         one, two = about["variances"]
         values = table["item"].to_numpy()[:: domain.shape[1]]
-        items = Sequence(domain.project(domain.attributes[:1]), values, one)
-        edges = Sequence(domain, table["noisy"].to_numpy(), two)
+        items = Histogram(domain.project(domain.attributes[:1]), values, one)
+        edges = Histogram(domain, table["noisy"].to_numpy(), two)
         return cls(items, edges, about["covariance"], about["sampled"])

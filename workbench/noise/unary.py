@@ -15,13 +15,13 @@ from jaxtyping import Int, UInt64
 
 from workbench.noise import kernels
 from workbench.noise.bits import Words
-from workbench.noise.empty_cells import ranks
+from workbench.noise.empty_cells import survivor_ranks
 from workbench.noise.exact import Interval, Real, accept
 
 _CHUNK = 2**24
 
 
-def rounded(
+def randomised_rounding(
     counts: Int[np.ndarray, " n"], rate: Fraction, words: Words
 ) -> Int[np.ndarray, " n"]:
     """counts · rate, rounded up with exactly the probability of its fraction, or else down."""
@@ -38,11 +38,13 @@ def rounded(
     return np.minimum(below, 2**62).astype(np.int64)[which] + up
 
 
-def flip(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:
+def flip_bits(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:
     """Flip each bit, independently, with probability exactly 1/(α+2)."""
     size = 64 * len(bits)
     for start in range(0, size, _CHUNK):
-        kernels.toggle(bits, ranks(min(_CHUNK, size - start), _chance(alpha), words), start)
+        kernels.toggle(
+            bits, survivor_ranks(min(_CHUNK, size - start), _chance(alpha), words), start
+        )
 
 
 @lru_cache(64)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from workbench.domain import Domain
-from workbench.estimates.summary import accepted
+from workbench.estimates.summary import check_weights
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class Histogram:
     """Values of all keys, in their order; `variance` is that of independent noise on each, or None."""
 
     domain: Domain
     values: Float[np.ndarray, " cells"]
     variance: float | None = None
     kind: ClassVar[str] = "sequence"
-    holds: ClassVar[str] = "cells"
+    contents: ClassVar[str] = "cells"
 
     def __post_init__(self):
         if self.values.shape != (self.domain.size,):
@@ -55,7 +55,7 @@ class Sequence:
         Ranges cost O(1) each after one prefix sum. Nothing is sampled, so both kinds of `weights` mean
         the same. The standard error is sqrt(cells · variance); NaN where values are not independent.
         """
-        accepted(weights)
+        check_weights(weights)
         workload = workload.on(self.domain)
         if hasattr(workload, "_between"):
             answers = workload._between(None, self._prefix)
@@ -76,7 +76,7 @@ class Sequence:
 
         return pa.table({"noisy": self.values})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         return {"domain": self.domain.to_dict(), "variance": self.variance}
 

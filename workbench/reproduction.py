@@ -34,7 +34,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
-from workbench.figures import folder, versions, write
+from workbench.figures import figure_folder, versions, write_atomically
 
 TIMEOUT = {"quick": 600, "paper": 6 * 3600}  # seconds a cell may take
 _START = 60  # seconds a kernel may take to answer
@@ -42,7 +42,7 @@ _LIMITS = ("OMP", "OPENBLAS", "MKL", "NUMBA")  # <LIMIT>_NUM_THREADS
 
 
 @dataclass(frozen=True)
-class Run:
+class NotebookRun:
     """What became of one notebook.
 
     `state` is waiting, running, done, kept (up to date, not run again), failed or stopped;
@@ -58,13 +58,13 @@ class Run:
     verdicts: dict[str, int] = field(default_factory=dict)
 
 
-def root() -> Path:
+def project_folder() -> Path:
     """The project: the folder that holds the package and notebooks, else the current one."""
     beside = Path(__file__).resolve().parents[1]
     return beside if (beside / "notebooks").is_dir() else Path.cwd()
 
 
-def find(notebooks: Path) -> dict[str, Path]:
+def find_notebooks(notebooks: Path) -> dict[str, Path]:
     """The notebooks of a folder by stem, in the order of their names."""
     return {path.stem: path for path in sorted(notebooks.glob("*.ipynb"))}
 
@@ -78,15 +78,15 @@ def reproduce(
     workers: int | None = None,
     force: bool = False,
     timeout: float | None = None,
-    tell: Callable[[Run], None] = lambda run: None,
-) -> list[Run]:
+    tell: Callable[[NotebookRun], None] = lambda run: None,
+) -> list[NotebookRun]:
     """Run notebooks (all, if none is named) and say what became of each.
 
     One that fails is reported and the rest go on. `tell` hears of every change of state, from
     any thread. A KeyboardInterrupt stops the kernels and is passed on; what had finished stays.
     """
     notebooks, results = Path(notebooks).resolve(), Path(results).resolve()
-    there = find(notebooks)
+    there = find_notebooks(notebooks)
     if not there:
         raise ValueError(f"{notebooks} holds no notebooks")
     for stem in stems:
@@ -96,7 +96,7 @@ def reproduce(
         if x is not None and not x >= least:
             raise ValueError(f"{name} = {x!r} is not allowed: need a number >= {least}")
     for stem in (chosen := list(dict.fromkeys(stems or there))):
-        folder(results, profile, stem).mkdir(parents=True, exist_ok=True)
+        figure_folder(results, profile, stem).mkdir(parents=True, exist_ok=True)
 
     import joblib
 
@@ -104,7 +104,7 @@ def reproduce(
     workers = min(workers or cores, len(chosen))
     batch = _Batch(notebooks, results, profile, force, timeout or TIMEOUT[profile], tell)
     for stem in chosen:
-        tell(Run(stem))
+        tell(NotebookRun(stem))
     alone = [stem for stem in chosen if _is_alone(there[stem])]
     together = [stem for stem in chosen if stem not in alone]
     done = {}
@@ -131,7 +131,7 @@ class _Batch:
     profile: str
     force: bool
     timeout: float
-    tell: Callable[[Run], None]
+    tell: Callable[[NotebookRun], None]
 
     def __post_init__(self):
         self.stopped = threading.Event()
@@ -147,22 +147,24 @@ class _Batch:
                 kernel.signal(number)
             sleep(0.5)  # joblib's workers clean up after themselves meanwhile
 
-    def run(self, path: Path, threads: int) -> Run:
+    def run(self, path: Path, threads: int) -> NotebookRun:
         """One notebook, from waiting to done, kept, failed or stopped."""
-        run, into = Run(path.stem), folder(self.results, self.profile, path.stem)
+        run, into = NotebookRun(path.stem), figure_folder(self.results, self.profile, path.stem)
         try:
             with _locked(into, self.stopped):
                 return self._run_locked(path, threads, run, into)
         except _Stopped:
             return self._end(into, replace(run, state="stopped"))
 
-    def _run_locked(self, path: Path, threads: int, run: Run, into: Path) -> Run:
+    def _run_locked(
+        self, path: Path, threads: int, run: NotebookRun, into: Path
+    ) -> NotebookRun:
         """The same, while no other process works in the figure's folder."""
         start = perf_counter()
         try:
             notebook = nbformat.read(path, as_version=4)
             key = self.key(notebook)
-            known = status(into)
+            known = read_status(into)
             same = not self.force and known.get("key") == key
             if same and all((into / name).exists() for name in known["files"]):
                 return self._end(into, replace(run, state="kept", seconds=known["seconds"]))
@@ -187,7 +189,7 @@ class _Batch:
         parts = [cells, self.parameters, self.sources, versions("numpy", "scipy", "matplotlib")]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _end(self, into: Path, run: Run) -> Run:
+    def _end(self, into: Path, run: NotebookRun) -> NotebookRun:
         """Name the notebook, count the verdicts, tell."""
         kind = "partial.ipynb" if run.state in ("failed", "stopped") else "ipynb"
         notebook = into / f"{run.stem}.{kind}"
@@ -411,7 +413,7 @@ def _cell(source: str, count: int | None) -> str:
     return f"In [{count or ' '}]: {lines[0] if lines else ''}{' …' * (len(lines) > 1)}"
 
 
-def _record(into: Path, key: str, run: Run) -> None:
+def _record(into: Path, key: str, run: NotebookRun) -> None:
     """Write the status, last of all: what is named in it is there."""
     told = {
         "key": key,
@@ -422,10 +424,12 @@ def _record(into: Path, key: str, run: Run) -> None:
         "files": sorted(p.name for p in into.iterdir() if p.is_file() and p.name[0] != "."),
     }
     text = json.dumps(told, indent=1, ensure_ascii=False)
-    write(into / "status.json", lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    write_atomically(
+        into / "status.json", lambda path: path.write_text(text + "\n", encoding="utf-8")
+    )
 
 
-def status(into: Path) -> dict:
+def read_status(into: Path) -> dict:
     """The status record of a notebook's folder; empty while it has none."""
     try:
         return json.loads((into / "status.json").read_text(encoding="utf-8"))

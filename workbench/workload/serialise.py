@@ -17,10 +17,10 @@ from workbench.domain import Domain
 from workbench.workload.products import Products, TableQueries, Together
 
 
-def told(workload: Products | TableQueries | Together) -> list[str]:
+def to_text(workload: Products | TableQueries | Together) -> list[str]:
     """A line of JSON for each query: equal text, equal query."""
     if isinstance(workload, Together):
-        return [text for part in workload.parts for text in told(part)]
+        return [text for part in workload.parts for text in to_text(part)]
     if isinstance(workload, TableQueries):
         out = [""] * len(workload)
         for names, tables, own in workload.parts():
@@ -42,7 +42,7 @@ def told(workload: Products | TableQueries | Together) -> list[str]:
     ]
 
 
-def read(domain: Domain, texts: Sequence[str]) -> Products | TableQueries | Together:
+def from_text(domain: Domain, texts: Sequence[str]) -> Products | TableQueries | Together:
     """What `told` told; a ValueError for anything else."""
     queries, parts = [_query(domain, text) for text in texts], []
     kinds = np.array([isinstance(q, tuple) for q in queries], bool)

@@ -8,10 +8,10 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-COLUMN, PAGE = 3.4, 7.0  # inches: one column of a paper, and both
+COLUMN_WIDTH, PAGE_WIDTH = 3.4, 7.0  # inches: one column of a paper, and both
 
 
-STYLE = {
+RC_PARAMS = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.labelsize": 8,
@@ -100,7 +100,7 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
 }
 
 
-LOOKS = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
+SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 
 
 _DOTTED = {
@@ -111,10 +111,10 @@ _DOTTED = {
 }  # beside what a paper draws, of later years
 
 
-SHADES = "cividis_r"  # of cells
+COLORMAP = "cividis_r"  # of cells
 
 
-CROWDED = 60  # points of a curve, from which marks would hide it
+MAX_MARKERS = 60  # points of a curve, from which marks would hide it
 
 
 _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # for other names
@@ -124,10 +124,10 @@ _SPARE = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]  # 
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
 
 
-LAWFUL = (5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4)  # of theory
+THEORY_DASHES = (5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4)  # of theory
 
 
-WORDS = {  # mechanisms in words
+MECHANISM_NAMES = {  # mechanisms in words
     "GeometricHistogram": "geometric",
     "HighPassFilter": "filter",
     "ThresholdSampling": "threshold",
@@ -149,7 +149,7 @@ WORDS = {  # mechanisms in words
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 
 
-LABELS = {  # columns and metrics, as axes call them
+AXIS_LABELS = {  # columns and metrics, as axes call them
     "epsilon": "ε",
     "theta": "θ (counts)",
     "tau": "τ (counts)",
@@ -232,7 +232,7 @@ LABELS = {  # columns and metrics, as axes call them
 }
 
 
-FRACTIONS = {
+PERCENT_COLUMNS = {
     "share",
     "density",
     "MedianRelativeError",
@@ -252,24 +252,26 @@ FRACTIONS = {
 FROM_0_TO_1 = {"TopPrecision", "JointError"}
 
 
-styled = mpl.rc_context(STYLE)
+with_style = mpl.rc_context(RC_PARAMS)
 
 
-def look(name: str, drawn: Sequence[str]) -> tuple[str, str, Any]:
+def series_style(name: str, drawn: Sequence[str]) -> tuple[str, str, Any]:
     """Colour, marker and dashes of a series; one like those `drawn` already gets other dashes."""
     words, drawn = str(name).split(",")[0], [label.split(",")[0] for label in drawn]
-    if words not in LOOKS:
-        strange = list(dict.fromkeys(w for w in drawn if w not in LOOKS and w[:1] != "_"))
+    if words not in SERIES_STYLES:
+        strange = list(
+            dict.fromkeys(w for w in drawn if w not in SERIES_STYLES and w[:1] != "_")
+        )
         place = strange.index(words) if words in strange else len(strange)
         color, marker = _SPARE[place % len(_SPARE)]
     else:
-        color, marker = LOOKS[words]
+        color, marker = SERIES_STYLES[words]
     again = drawn.count(words)
     dashes = ":" if words in _DOTTED and not again else _DASHES[again % len(_DASHES)]
     return color, marker, dashes
 
 
-def named(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
+def name_series(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
     """The rows with a column `series`: each mechanism in words, its basis, the parameters `told`.
 
     >>> rows = pd.DataFrame({"mechanism": ["PrioritySampling"], "theta": [40.0], "size": [1e5]})
@@ -281,13 +283,13 @@ def named(rows: pd.DataFrame, *told: str) -> pd.DataFrame:
         name, inner = row["mechanism"], ""
         if name.startswith("Laborious("):
             name, inner = name[10:-1], "laborious "
-        name = WORDS.get(name, name)
+        name = MECHANISM_NAMES.get(name, name)
         if name in ("threshold", "priority") and row.get("theta", 0) > 0:
             name = f"filter-{name}"
         if row.get("sides", 2) == 1:
             name = f"one-sided {name}"
         basis = row.get("transform") or ""
-        said = [WORDS.get(basis, basis), "consistent" * bool(row.get("consistent"))]
+        said = [MECHANISM_NAMES.get(basis, basis), "consistent" * bool(row.get("consistent"))]
         said += [f"{SYMBOLS.get(p, p)} = {row[p]:,g}" for p in told if row.get(p, 0) > 0]
         return ", ".join([inner + name, *filter(None, said)])
 
@@ -308,7 +310,7 @@ def _keys(frame: pd.DataFrame) -> list[tuple]:
     ]
 
 
-def measured(rows: pd.DataFrame, value: str = "value") -> str:
+def metric_name(rows: pd.DataFrame, value: str = "value") -> str:
     """What the column `value` holds: the rows' one metric, or what the column is called."""
     if value != "value" or "metric" not in rows:
         return value

@@ -23,7 +23,7 @@ _CELLS = 2**18  # at once: stays in cache
 _MOST = 2**61  # differences of scores fit 64 bits
 
 
-def choose(
+def sample_candidates(
     scores: Num[np.ndarray, "rows candidates"],
     available: Bool[np.ndarray, "rows candidates"],
     decay: Fraction,

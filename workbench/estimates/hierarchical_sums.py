@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from workbench.domain import Domain
-from workbench.estimates.summary import accepted
-from workbench.transform import shape
+from workbench.estimates.summary import check_weights
+from workbench.transform import level_sizes
 from workbench.value import read_only
 from workbench.workload import Workload
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class HierarchicalSums:
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
 
     `variance` is that of the independent noise on every node; None where they are not independent.
@@ -33,7 +33,7 @@ class Intervals:
     values: Float[np.ndarray, " nodes"]
     variance: float | None
     kind: ClassVar[str] = "intervals"
-    holds: ClassVar[str] = "nodes"
+    contents: ClassVar[str] = "nodes"
 
     def __post_init__(self):
         if self.branching < 2 or len(self.values) != sum(size for _, size in self._levels):
@@ -53,7 +53,7 @@ class Intervals:
     @cached_property
     def _levels(self) -> list[tuple[int, int]]:
         """Where each level starts, and its nodes; leaves first."""
-        sizes = shape(self.domain.size, self.branching)
+        sizes = level_sizes(self.domain.size, self.branching)
         starts = list(accumulate(sizes, initial=0))
         return list(zip(starts[-2::-1], sizes[::-1], strict=True))
 
@@ -66,7 +66,7 @@ class Intervals:
 
         Ranges, and what is made of ranges: at most 2(k − 1) nodes a level.
         """
-        accepted(weights)
+        check_weights(weights)
         workload = workload.on(self.domain)
         which, ranges = workload.intervals(self.domain)
         found, nodes = self._cover(ranges.lo, ranges.hi)
@@ -111,7 +111,7 @@ class Intervals:
 
         return pa.Table.from_pandas(self.to_frame(), preserve_index=False)
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         told = {"branching": self.branching, "variance": self.variance}
         return told | {"domain": self.domain.to_dict()}

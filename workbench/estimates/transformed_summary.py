@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates.summary import Summary, geometric_variance
-from workbench.transform import BY_NAME, Basis, Dyadic, Haar
+from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tree(Summary):
+class TransformedSummary(Summary):
     """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
 
     `decay` is ε/l1 of the whole release; each part of the basis has its share of it. In a `consistent`
@@ -30,7 +30,7 @@ class Tree(Summary):
     transform: Dyadic | Haar = Dyadic()
     consistent: bool = False
     kind: ClassVar[str] = "tree"
-    holds: ClassVar[str] = "nodes"
+    contents: ClassVar[str] = "nodes"
 
     @cached_property
     def basis(self) -> Basis:
@@ -38,7 +38,10 @@ class Tree(Summary):
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:
-        names, nodes = " × ".join(self.domain.attributes), sum(p.size for p in self.basis.parts)
+        names, nodes = (
+            " × ".join(self.domain.attributes),
+            sum(p.size for p in self.basis.noise_blocks),
+        )
         return f"<Tree of {names} by {self.transform!r}: {len(self):,} of {nodes:,} nodes>"
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
@@ -55,10 +58,10 @@ class Tree(Summary):
         for term in self.basis.terms(pieces):
             at, held = self._find(term.nodes)
             factor = np.broadcast_to(term.factor, held.shape)
-            answers[term.which[held]] += factor[held] * weight[at[held]]
+            answers[term.pieces[held]] += factor[held] * weight[at[held]]
             if error:
-                variance[term.which] += factor**2 * self._noise[self._part(term.nodes)]
-                variance[term.which[held]] += factor[held] ** 2 * lost[at[held]]
+                variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
+                variance[term.pieces[held]] += factor[held] ** 2 * lost[at[held]]
         answers = np.bincount(which, answers, len(workload))
         if not error:
             return answers
@@ -81,11 +84,13 @@ class Tree(Summary):
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
         """The variance of the noise on a node of each part."""
-        decays = (self.decay * float(p.share) / p.touched for p in self.basis.parts)
+        decays = (
+            self.decay * float(p.share) / p.nodes_per_count for p in self.basis.noise_blocks
+        )
         return np.array([*map(geometric_variance, decays)])
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        ends = np.cumsum([p.size for p in self.basis.parts])
+        ends = np.cumsum([p.size for p in self.basis.noise_blocks])
         return np.searchsorted(ends, nodes, side="right")
 
     def to_frame(self) -> pd.DataFrame:
@@ -102,16 +107,16 @@ class Tree(Summary):
         columns = self.basis.places(self.keys) | {"node": self.keys}
         return pa.table(columns | {"count": self.weights(), "noisy": self.values})
 
-    def about(self) -> dict:
+    def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
         transform = {"name": type(self.transform).__name__, **asdict(self.transform)}
-        return super().about() | {"transform": transform, "consistent": self.consistent}
+        return super().metadata() | {"transform": transform, "consistent": self.consistent}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A tree from its file's table and record."""
         told = about.pop("transform")
-        transform = BY_NAME[told.pop("name")](**told)
+        transform = TRANSFORMS_BY_NAME[told.pop("name")](**told)
         domain = Domain.from_dict(about.pop("domain"))
         keys, values = table["node"].to_numpy(), table["noisy"].to_numpy()
         return cls(domain, keys, values, **about, transform=transform)
