@@ -13,14 +13,13 @@ from test_cli import TABLE, complaint, run  # noqa: F401
 import workbench
 from workbench import DP, Bound, Domain, RandomRanges, Release, advise
 from workbench.advice.errors import (
-    CountModel,
-    NodeCounts,
     NodeCover,
-    ReleaseRule,
-    _absolute,
-    _errors,
-    _times,
+    integration_points,
+    mean_absolute,
+    mean_absolute_errors,
 )
+from workbench.advice.model import CountModel, NodeCounts
+from workbench.advice.rule import ReleaseRule
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import CountSketch, HighPassFilter, PrioritySampling
 
@@ -72,15 +71,15 @@ def test_a_single_cell_is_off_by_what_summation_says(law, counts):
         told.append(0 if law.silent and c == 0 else off)
     n = len(counts)
     nodes = NodeCounts(np.ones(1), np.zeros(n, int), np.array(counts, float), np.full(n, 1 / n))
-    (error,) = _errors(law, nodes, {1: NodeCover(np.ones((1, 1)), np.ones(1))})
+    (error,) = mean_absolute_errors(law, nodes, {1: NodeCover(np.ones((1, 1)), np.ones(1))})
     assert error == pytest.approx(np.mean(told), rel=0.015, abs=1e-9)
 
 
 @pytest.mark.parametrize("sigma", [1, 1e6])
 def test_the_integral_of_a_normal_is_its_mean_size(sigma):
     for mean in (0, 3 * sigma):
-        t = _times(np.hypot(mean, sigma), 1)
-        error = _absolute(t, -(sigma**2 * t**2)[None] / 2, mean * t[None], np.ones(1))
+        t = integration_points(np.hypot(mean, sigma), 1)
+        error = mean_absolute(t, -(sigma**2 * t**2)[None] / 2, mean * t[None], np.ones(1))
         exact = mean * 0.9973 + 2 * sigma * np.exp(-4.5) / np.sqrt(2 * np.pi)
         assert error == pytest.approx(exact if mean else sigma * np.sqrt(2 / np.pi), rel=0.02)
 
@@ -288,9 +287,9 @@ BAD = {
     "bound = 3 is not allowed: need a Bound": dict(bound=3),
     "domain = 1000 is not allowed: need a Domain": dict(domain=1000),
     "density, mean, spread = (0.5, None, None)": dict(density=0.5),
-    "Declared.density = 1.5": MODEL | dict(density=1.5),
-    "Declared.mean = -1": MODEL | dict(mean=-1),
-    "Declared.spread = nan": MODEL | dict(spread=float("nan")),
+    "CountModel.density = 1.5": MODEL | dict(density=1.5),
+    "CountModel.mean = -1": MODEL | dict(mean=-1),
+    "CountModel.spread = nan": MODEL | dict(spread=float("nan")),
     "queries: 0 is not allowed: need sizes of ranges, whole numbers from 1 to 1000": dict(queries=[0]),
     "queries: 1001": dict(queries=[1001]),
     "queries: 2.5": dict(queries=[2.5]),
@@ -341,7 +340,7 @@ def test_the_command_takes_a_bound_and_a_delta(run):  # noqa: F811
         "--size 4801": "size = 4801 is not allowed",
         "--epsilon 0": "epsilon = 0.0 is not allowed",
         "--domain nowhere.json": "nowhere.json",
-        "--density 2 --mean 1 --spread 1": "Declared.density = 2.0",
+        "--density 2 --mean 1 --spread 1": "CountModel.density = 2.0",
     }.items(),
 )
 def test_the_command_refuses(run, words, says):  # noqa: F811

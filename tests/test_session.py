@@ -92,7 +92,7 @@ def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
 
 def test_exact_sums_decide(path):
     session = begin(path, 1.0)
-    with session._transaction() as db:  # as if 0.1 had been asked for nine times
+    with session._file.transaction() as db:  # as if 0.1 had been asked for nine times
         for _ in range(9):
             db.execute("INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, 0.1)")
     with pytest.raises(ValueError, match="0.0999999999"):
@@ -104,7 +104,7 @@ def test_exact_sums_decide(path):
 
 def test_many_tiny_questions_add_up_exactly(path):
     session = begin(path, 1.0)
-    with session._transaction() as db:
+    with session._file.transaction() as db:
         row = "INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, ?)"
         db.executemany(row, [(0.5,), *[(2.0**-60,)] * 1000])  # floats would lose each of them
     exact = Fraction(1, 2) - Fraction(1000, 2**60)
@@ -278,13 +278,13 @@ def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path
 
     def last(self, data, rng=None):
         if len(data):
-            monkeypatch.setattr(session, "path", path.parent / "gone")
+            monkeypatch.setattr(session._file, "path", path.parent / "gone")
         return draw(self, data, rng)
 
     monkeypatch.setattr(LaplaceQueries, "__call__", last)
     with pytest.warns(UserWarning, match="not kept"):
         assert len(session.ask(ONE, 0.25).estimate) == 1
-    session.path = path
+    session._file.path = path
     assert session.remaining == 0.75
     with pytest.raises(ValueError, match="empty"):
         session.recall(ONE)
@@ -292,7 +292,7 @@ def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path
 
 def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
     session = begin(path)
-    monkeypatch.setattr("workbench.session._WAIT", 0.05)
+    monkeypatch.setattr("workbench.session.file._WAIT", 0.05)
     with sqlite3.connect(path, isolation_level=None) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):

@@ -51,8 +51,8 @@ class Figure:
     def images(self) -> dict[str, Path]:
         """The pictures by kind: pdf, svg, png; empty where the result is a table."""
         names = {kind: f"{self.manifest['figure']}.{kind}" for kind in IMAGES}
-        there = self.manifest["sha256"]
-        return {kind: self.folder / name for kind, name in names.items() if name in there}
+        saved = self.manifest["sha256"]
+        return {kind: self.folder / name for kind, name in names.items() if name in saved}
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
@@ -76,13 +76,37 @@ def save(
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
 ) -> Path:
-    """Write one figure's folder and return it; `fig` is None where the result is a table.
+    """Write one figure's folder: pictures, rows, verdicts and, last, the manifest.
 
-    `spec` is the experiments module: its name's last part, or its `STEM`, is the figure's, its
-    `TITLE` the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
-    need a column `truth_public`, all of it true, because errors against a private truth are exact
-    functions of it; rows without the column are taken only if the spec says `NO_DATA = True`: they
-    are computed from formulas, and no dataset is read for them.
+    Parameters
+    ----------
+    fig : Figure or None
+        The drawing; None where the result is a table.
+    rows : DataFrame
+        What is drawn. It needs a column `truth_public`, all of it true, because errors against a
+        private truth are exact functions of it.
+    spec : module
+        The specification. The last part of its name, or its `STEM`, is the figure's name, its `TITLE`
+        the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
+        without `truth_public` are taken only if it says `NO_DATA = True`: they are computed from
+        formulas, and no dataset is read for them.
+    profile : str
+        "quick" or "paper", or "explorer" for what panels export.
+    results : path
+        The folder of all results.
+    verdicts : sequence of Verdict
+        What checking the figure's claims has shown.
+
+    Returns
+    -------
+    Path
+        The folder `<results>/<profile>/<stem>`.
+
+    Raises
+    ------
+    ValueError
+        If rows do not say that their truth is public, the profile is unknown, or the figure's name
+        is not one name.
     """
     stem = getattr(spec, "STEM", spec.__name__.rpartition(".")[2])
     if "truth_public" not in rows:
@@ -97,54 +121,70 @@ def save(
             f"figure {stem}: rows of {bad.get('dataset', 'a dataset')} compare with a truth "
             "that is not public; they may not be saved (published data says truth_public=True)"
         )
-    into = figure_folder(results, profile, stem)
-    into.mkdir(parents=True, exist_ok=True)
-    (into / "manifest.json").unlink(missing_ok=True)
-    sums = {}
+    target = figure_folder(results, profile, stem)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "manifest.json").unlink(missing_ok=True)
+    sha256 = {}
     for kind in IMAGES:
-        path = into / f"{stem}.{kind}"
+        path = target / f"{stem}.{kind}"
         if fig is None:
             path.unlink(missing_ok=True)  # of an earlier version of this figure
         else:
-            sums[path.name] = write_atomically(path, partial(_draw, fig, kind))
+            sha256[path.name] = write_atomically(path, partial(_draw, fig, kind))
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
-        put = partial(frame.to_csv, index=False, lineterminator="\n")
-        sums[name] = write_atomically(into / name, put)
-    manifest = _manifest(stem, spec, profile, rows) | {"sha256": sums}
-    text = json.dumps(manifest, indent=1, ensure_ascii=False)
-    write_atomically(
-        into / "manifest.json", lambda path: path.write_text(text + "\n", encoding="utf-8")
+        to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
+        sha256[name] = write_atomically(target / name, to_csv)
+    write_json(
+        target / "manifest.json", _manifest(stem, spec, profile, rows) | {"sha256": sha256}
     )
-    return into
+    return target
 
 
 def load(folder: str | Path) -> Figure:
-    """Read a figure's folder back; a ValueError if a file is not the one its manifest names."""
+    """Read a figure's folder back.
+
+    Parameters
+    ----------
+    folder : path
+        What `save` returned.
+
+    Returns
+    -------
+    Figure
+        The manifest, and the rows and verdicts as tables.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no finished figure.
+    ValueError
+        If a file is not the one that the manifest names.
+    """
     import pandas as pd
 
-    into = Path(folder)
-    if not (into / "manifest.json").exists():
-        raise FileNotFoundError(f"{into} holds no finished figure (no manifest.json)")
-    manifest = json.loads((into / "manifest.json").read_text(encoding="utf-8"))
+    source = Path(folder)
+    if not (source / "manifest.json").exists():
+        raise FileNotFoundError(f"{source} holds no finished figure (no manifest.json)")
+    manifest = json.loads((source / "manifest.json").read_text(encoding="utf-8"))
     for name, sha256 in manifest["sha256"].items():
-        if _sha256(into / name) != sha256:
+        if _sha256(source / name) != sha256:
             raise ValueError(
-                f"{into / name} is not the file that was saved; make it again with: "
+                f"{source / name} is not the file that was saved; make it again with: "
                 f"{manifest['command']} --force"
             )
-    read = pd.read_csv(into / "verdicts.csv", dtype=str, keep_default_na=False)
-    rows = pd.read_csv(into / "rows.csv", low_memory=False)  # a column's kind, from all of it
-    return Figure(into, manifest, rows, read)
+    verdicts = pd.read_csv(source / "verdicts.csv", dtype=str, keep_default_na=False)
+    rows = pd.read_csv(source / "rows.csv", low_memory=False)  # a column's kind, from all of it
+    return Figure(source, manifest, rows, verdicts)
 
 
-def write_atomically(path: Path, put: Callable[[Path], Any]) -> str:
-    """Let `put` fill a temporary file, then give it its name; returns its sha256.
+def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
+    """Let `fill` write a temporary file, then give it its name; returns its sha256.
 
     A reader sees the old file or the new one, never half of one.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        put(draft)
+        fill(draft)
         sha256 = _sha256(draft)
         os.replace(draft, path)
     finally:
@@ -152,11 +192,17 @@ def write_atomically(path: Path, put: Callable[[Path], Any]) -> str:
     return sha256
 
 
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """The same of a dictionary, as JSON."""
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    write_atomically(path, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+
+
 def versions(*packages: str) -> dict[str, str]:
     """The versions that decide a number: ours, Python's, and those of `packages`."""
-    named = {name: importlib.metadata.version(name) for name in packages}
-    ours = importlib.metadata.version("dp-workbench")
-    return {"workbench": ours, "python": platform.python_version()} | named
+    installed = {name: importlib.metadata.version(name) for name in packages}
+    workbench = importlib.metadata.version("dp-workbench")
+    return {"workbench": workbench, "python": platform.python_version()} | installed
 
 
 def _draw(fig: Drawing, kind: str, path: Path) -> None:
@@ -199,15 +245,16 @@ def _commit() -> str | None:
     """The commit the sources stand on, and whether they had changed since; None outside git."""
     root = Path(__file__).resolve().parents[1]
 
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(root), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-        return done.stdout.strip()
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return result.stdout.strip()
 
     try:
         if not (root / ".git").exists():
             return None
+        commit = git("rev-parse", "HEAD")
         changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "HEAD") + " with changes" * bool(changed)
+        return f"{commit} with changes" if changed else commit
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,0 +1,247 @@
+"""Advice itself: summaries ranked by the errors to expect of them, in words and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.advice.errors import NEGLIGIBLE, QueryError, mean_log_error
+from workbench.advice.model import CountModel
+from workbench.advice.options import Option, all_options, three_digits
+from workbench.domain import Domain
+from workbench.privacy import DP
+from workbench.table import Bound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class Advice:
+    """What to expect of each summary, and which to take; `queries` are sizes of ranges, in cells."""
+
+    domain: Domain
+    budget: DP
+    size: int
+    bound: Bound
+    model: CountModel | None
+    queries: tuple[int, ...]
+    options: tuple[Option, ...]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def ranked(self) -> tuple[Option, ...]:
+        """Those that fit, by the geometric mean of their errors at the queries.
+
+        The error is the expected one or, without a model, the worst that there can be.
+        """
+        fitting = [option for option in self.options if option.fits]
+        scores = [round(mean_log_error(self._deciding_errors(o)), 3) for o in fitting]
+        cells = [option.cells for option in fitting]
+        return tuple(fitting[i] for i in np.lexsort([cells, scores]))
+
+    def _deciding_errors(self, option: Option) -> list[float]:
+        return [error.error if self.model else error.worst for error in option.query_errors]
+
+    @property
+    def mechanism(self) -> Any:
+        """The best of those that fit, ready to be called on a table."""
+        return self.ranked[0].mechanism
+
+    @property
+    def reason(self) -> str:
+        """Why that one, in a sentence, at the size of query where it is furthest ahead of the next."""
+        best = self.ranked[0]
+        other = next((o for o in self.ranked if o.summary != best.summary), best)
+        best_errors = np.array(self._deciding_errors(best))
+        other_errors = np.array(self._deciding_errors(other))
+        i = int(np.argmax((other_errors + NEGLIGIBLE) / (best_errors + NEGLIGIBLE)))
+        query = self.queries[i]
+        cells = "1 cell" if query == 1 else f"{query:,} cells"
+        how = "about" if self.model else "up to"
+        reason = (
+            f"at ε = {self.budget.epsilon:g} {best} {self._what_it_releases(best)}; ranges of "
+        )
+        reason += f"{cells} are off by {how} {three_digits(best_errors[i])} counts"
+        if other is not best:
+            reason += f", where {other} is off by {three_digits(other_errors[i])}"
+        if self.model is None:
+            reason = f"no model is declared, so the worst case decides: {reason}"
+        return reason
+
+    def _what_it_releases(self, best: Option) -> str:
+        if self.model is None or best.kept != best.kept:
+            nodes = "nodes" if best.transform else "cells"
+            return f"releases about {three_digits(best.cells)} {nodes}"
+        empty = best.cells - best.kept * self.model.density * self.domain.size
+        how_many = f"about {three_digits(empty)}" if empty > 0.5 else "no"
+        return f"keeps {best.kept:.0%} of the non-empty cells and {how_many} empty ones"
+
+    @property
+    def caption(self) -> str:
+        """What is asked, and of what."""
+        model = "if their cells are empty … at worst (root mean square)"
+        if self.model:
+            m = self.model
+            model = f"if a fraction {m.density:g} of the cells hold {m.mean:g} ± {m.spread:g} counts"
+        return (
+            f"{self.budget} for a unit of l1 = {self.bound.l1:g}, about {self.size:,} of "
+            f"{self.domain.size:,} cells: by how many counts ranges of so many cells are off, {model}"
+        )
+
+    def display_table(self) -> pd.DataFrame:
+        """A short table in words, the best first, those that are not recommended last."""
+        import pandas as pd
+
+        unranked = [option for option in self.options if not option.fits]
+        rows = [self._display_row(option) for option in (*self.ranked, *unranked)]
+        sizes = [f"{q:,}" if q < 1e6 else three_digits(q) for q in self.queries]
+        return pd.DataFrame(rows, columns=["summary", "θ", "τ", "cells", *sizes])
+
+    def _display_row(self, option: Option) -> list[str]:
+        name = option.summary
+        if option.transform:
+            name += f", {option.transform}"
+        if not option.fits:
+            name += "*"
+        thresholds = [three_digits(x) if x else "" for x in (option.theta, option.tau)]
+        errors = [self._display_error(error) for error in option.query_errors]
+        return [name, *thresholds, three_digits(option.cells), *errors]
+
+    def _display_error(self, error: QueryError) -> str:
+        if self.model:
+            return three_digits(error.error)
+        return f"{three_digits(error.error)} … {three_digits(error.worst)}"
+
+    def __repr__(self) -> str:
+        table = self.display_table().to_string(index=False, max_colwidth=None)
+        return "\n".join([self.caption, table, *self.notes, repr(self.mechanism), self.reason])
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        from html import escape
+
+        caption = f"<p>{escape(self.caption)}</p>"
+        below = (*self.notes, repr(self.mechanism), self.reason)
+        paragraphs = [f"<p>{escape(text)}</p>" for text in below]
+        return "".join([caption, self.display_table().to_html(index=False), *paragraphs])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a summary and size of query; thresholds and errors in counts."""
+        import pandas as pd
+
+        rows = []
+        for option in self.options:
+            about = {
+                "summary": option.summary,
+                "transform": option.transform,
+                "theta": option.theta,
+                "tau": option.tau,
+                "cells": option.cells,
+                "kept": option.kept,
+                "fits": option.fits,
+            }
+            mechanism = {"mechanism": repr(option.mechanism)}
+            rows += [about | error._asdict() | mechanism for error in option.query_errors]
+        return pd.DataFrame(rows)
+
+
+def advise(
+    domain: Domain,
+    epsilon: float,
+    size: int,
+    *,
+    delta: float = 0.0,
+    bound: Bound | None = None,
+    density: float | None = None,
+    mean: float | None = None,
+    spread: float | None = None,
+    queries: Sequence[int] | None = None,
+    quick: bool = False,
+) -> Advice:
+    """Which summary of about `size` cells to release at ε. No data is read.
+
+    `density`, `mean` and `spread` declare what is believed of the table. They are public, and must not
+    be read off private data: all three, or none of them.
+
+    Parameters
+    ----------
+    domain : Domain
+        Where the counts live.
+    epsilon : float
+        The budget.
+    size : int
+        How many cells to release, about.
+    delta : float
+        With δ > 0 there is also the stability histogram.
+    bound : Bound, optional
+        How far one unit moves the table; Bound() unless it is given.
+    density : float, optional
+        The fraction of cells that are not empty.
+    mean : float, optional
+        The mean count of a non-empty cell.
+    spread : float, optional
+        The standard deviation of the counts of non-empty cells.
+    queries : sequence of int, optional
+        Sizes of ranges, in cells; without them those that hold 1, 100 and 10,000 non-empty cells, or
+        so many cells where no model is declared.
+    quick : bool
+        Leave out what takes longest: dyadic nodes, and the θ of filter-priority sampling.
+
+    Returns
+    -------
+    Advice
+        Each summary with its expected errors, ranked; `.mechanism` is the one to take.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> advise(Domain(("x",), (10**6,)), 0.1, 10**5, density=0.1, mean=100, spread=20).mechanism
+    HighPassFilter(budget=DP(epsilon=0.1), size=100000)
+    """
+    budget = DP(epsilon, delta)
+    bound = Bound() if bound is None else bound
+    for name, x, kind in (("domain", domain, Domain), ("bound", bound, Bound)):
+        if not isinstance(x, kind):
+            raise ValueError(f"{name} = {x!r} is not allowed: need a {kind.__name__}")
+    noise.decay(bound.l1, epsilon)
+    max_size = min(domain.size, noise.MAX_RELEASED_CELLS)
+    if not _is_count(size, max_size):
+        raise ValueError(
+            f"size = {size!r} is not allowed: need a whole number from 1 to {max_size}, the cells "
+            "there are or that a summary can hold"
+        )
+    believed = (density, mean, spread)
+    if None in believed and believed != (None, None, None):
+        raise ValueError(
+            f"density, mean, spread = {believed!r} is not allowed: need all three, or none of them"
+        )
+    model = None if density is None else CountModel(density, mean, spread)
+    if queries is None:
+        cells = 1 / density if density else 1
+        queries = [max(1, round(min(n * cells, domain.size))) for n in (1, 100, 10_000)]
+    queries = list(queries)
+    for query in queries or [None]:
+        if not _is_count(query, domain.size):
+            raise ValueError(
+                f"queries: {query!r} is not allowed: need sizes of ranges, whole numbers from 1 to "
+                f"{domain.size}"
+            )
+    sizes = tuple(sorted({int(query) for query in queries}))
+    options, notes = all_options(domain, budget, int(size), bound, model, sizes, quick)
+    return Advice(domain, budget, int(size), bound, model, sizes, options, notes)
+
+
+def _is_count(x: Any, most: int) -> bool:
+    """Whether it is a whole number from 1 to `most`."""
+    whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
+    return whole and 1 <= x <= most

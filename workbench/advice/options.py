@@ -1,0 +1,272 @@
+"""The summaries that there is advice about, each with the errors to expect of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.advice.errors import (
+    NodeCover,
+    QueryError,
+    haar_query_error,
+    node_cover,
+    query_errors,
+    sketch_query_error,
+)
+from workbench.advice.model import CountModel, NodeCounts
+from workbench.advice.rule import ReleaseRule
+from workbench.advice.thresholds import best_theta, expected_released, with_priority_threshold
+from workbench.domain import Domain
+from workbench.estimates import hashes
+from workbench.mechanism import noise_blocks
+from workbench.mechanisms import (
+    CountSketch,
+    GeometricHistogram,
+    HighPassFilter,
+    PrioritySampling,
+    StabilityHistogram,
+    ThresholdSampling,
+)
+from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
+from workbench.privacy import DP
+from workbench.table import Bound
+from workbench.transform import Dyadic, Haar
+
+_SPARE = 2  # a summary does not fit if it releases more than so many times `size`
+_KINDS = (
+    CountSketch,
+    GeometricHistogram,
+    HighPassFilter,
+    PrioritySampling,
+    StabilityHistogram,
+    ThresholdSampling,
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One summary: its thresholds, what it is expected to release, and how far off queries are.
+
+    `kept` is the fraction of non-empty cells in it (NaN of nodes, and without a model). One that does
+    not fit is not recommended.
+    """
+
+    summary: str
+    mechanism: Any
+    theta: float
+    tau: float
+    cells: float
+    kept: float
+    query_errors: tuple[QueryError, ...]
+    fits: bool
+
+    @property
+    def transform(self) -> str:
+        """The name of its transform; nothing where there is none."""
+        transform = getattr(self.mechanism, "transform", None)
+        return type(transform).__name__ if transform else ""
+
+    def __str__(self) -> str:
+        name = self.summary.replace("filter-priority", "filter-priority sampling")
+        if "sampling" not in name:
+            name = f"a {name}"
+        if self.transform:
+            name += f" of {self.transform} nodes"
+        thresholds = {"θ": self.theta, "τ": self.tau}
+        at = ", ".join(f"{k} = {three_digits(x)}" for k, x in thresholds.items() if x)
+        return f"{name} at {at}" if at else name
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes of a transform, or the cells, of a domain, under a model; and what queries need."""
+
+    domain: Domain
+    bound: Bound
+    model: CountModel | None
+    queries: tuple[int, ...]
+    transform: Any
+
+    @cached_property
+    def _basis(self) -> Any:
+        return self.transform.on(self.domain)
+
+    @cached_property
+    def counts(self) -> NodeCounts:
+        """What the nodes hold."""
+        size = self.domain.size
+        if self.transform is None:
+            return NodeCounts.of(self.model, [(size, 1)])
+        (axis,) = self._basis.axes
+        levels = [(n, min(1 << axis.height - d, size)) for d, n in enumerate(axis.nodes)]
+        return NodeCounts.of(self.model, levels)
+
+    @cached_property
+    def covers(self) -> dict[int, NodeCover]:
+        """The nodes that each size of query needs."""
+        if self.transform is None:
+            return {q: NodeCover(np.full((1, 1), float(q)), np.ones(1)) for q in self.queries}
+        return {q: node_cover(self._basis, q) for q in self.queries}
+
+    def block(self, mechanism: Any) -> noise.Block:
+        """What the mechanism puts noise on."""
+        if isinstance(mechanism, CountSketch | StabilityHistogram):
+            return noise.Block(self.domain.size, self.bound.l1, mechanism.budget.epsilon)
+        (block,) = noise_blocks(mechanism, self.domain, self.bound.l1)
+        return block
+
+    def noise_alone(self, mechanism: Any) -> ReleaseRule:
+        """The mechanism's noise, and no thresholds."""
+        block = self.block(mechanism)
+        return ReleaseRule(float(noise.decay(block.l1, block.epsilon)))
+
+    def rule(self, mechanism: Any) -> ReleaseRule:
+        """The mechanism's noise and thresholds, by its own formulas."""
+        rule = self.noise_alone(mechanism)
+        l1 = self.bound.l1
+        if isinstance(mechanism, HighPassFilter):
+            theta = float(mechanism.cut(self.domain, l1))
+            return replace(rule, theta=theta, sides=mechanism.sides)
+        if isinstance(mechanism, ThresholdSampling):
+            tau = max(mechanism.threshold(self.domain, l1), 1.0)
+            theta = float(mechanism.theta)
+            return replace(rule, theta=theta, tau=tau, sides=mechanism.sides)
+        if isinstance(mechanism, PrioritySampling):
+            rule = replace(rule, theta=float(mechanism.theta), sides=mechanism.sides)
+            return with_priority_threshold(rule, self.counts, mechanism.size)
+        if isinstance(mechanism, StabilityHistogram):
+            theta = float(mechanism.threshold(self.bound))
+            return replace(rule, theta=theta, sides=1, silent=True)
+        return rule
+
+    def option(self, mechanism: Any, summary: str = "") -> Option:
+        """What to expect of the mechanism."""
+        rule = self.rule(mechanism)
+        if isinstance(mechanism, CountSketch):
+            cells = mechanism.width
+            size = self.domain.size
+            errors = tuple(
+                sketch_query_error(q, rule, cells, size, self.model) for q in self.queries
+            )
+        else:
+            cells = expected_released(rule, self.counts)
+            errors = query_errors(rule, self.counts, self.covers)
+        if isinstance(mechanism, GeometricHistogram):
+            cells = self.block(mechanism).size
+        kept = self._kept(rule)
+        return Option(summary, mechanism, rule.theta, rule.tau, cells, kept, errors, True)
+
+    def haar_option(self, rule: ReleaseRule, budget: DP) -> Option:
+        """The full table of Haar coefficients, with the noise of `rule`."""
+        mechanism = GeometricHistogram(budget, transform=Haar())
+        errors = tuple(haar_query_error(rule, self.domain, q) for q in self.queries)
+        cells = self.domain.size
+        return Option("full table", mechanism, 0.0, 0.0, cells, nan, errors, True)
+
+    def _kept(self, rule: ReleaseRule) -> float:
+        """The fraction of non-empty cells that are released; NaN of nodes, and without a model."""
+        if self.transform is not None or not self.model or not self.model.density:
+            return nan
+        counts, weights = self.model.counts()
+        return float(weights @ rule.moments(counts).chance)
+
+
+def all_options(
+    domain: Domain,
+    budget: DP,
+    size: int,
+    bound: Bound,
+    model: CountModel | None,
+    queries: tuple[int, ...],
+    quick: bool,
+) -> tuple[tuple[Option, ...], tuple[str, ...]]:
+    """Every summary that there is advice about; and what is to be said of those left out."""
+    pure = DP(budget.epsilon)
+    options: list[Option] = []
+    notes = []
+    for transform in (None,) if quick else (None, Dyadic()):
+        nodes = _Nodes(domain, bound, model, queries, transform)
+        full = GeometricHistogram(pure, transform=transform)
+        try:
+            rule = nodes.noise_alone(full)
+        except ValueError as e:
+            notes.append(f"Nothing is said of dyadic sums: {e}.")
+            continue
+        options.append(nodes.option(full, "full table"))
+        if transform:
+            options.append(nodes.haar_option(rule, pure))
+        filter_ = HighPassFilter(pure, size=size, transform=transform)
+        options.append(nodes.option(filter_, "filter"))
+        threshold = ThresholdSampling(pure, size=size, transform=transform)
+        options.append(nodes.option(threshold, "threshold sampling"))
+        priority = PrioritySampling(pure, size=size, transform=transform)
+        options.append(nodes.option(priority, "priority sampling"))
+        if model and not quick:
+            most = HighPassFilter(pure, size=1, transform=transform).cut(domain, bound.l1)
+            theta = best_theta(rule, nodes.counts, nodes.covers, size, most)
+            both = PrioritySampling(pure, size=size, theta=theta, transform=transform)
+            options.append(nodes.option(both, "filter-priority"))
+        if not transform:
+            options.append(nodes.option(CountSketch(pure, width=size), "count sketch"))
+            if budget.delta:
+                options.append(nodes.option(StabilityHistogram(budget), "stability histogram"))
+    options = [_judged(option, size, max(queries)) for option in options]
+    if not all(option.fits for option in options):
+        notes.append(
+            f"* not recommended: more than {_SPARE} times the size asked for, or than fits in memory, "
+            "or than answers can visit."
+        )
+    return tuple(options), tuple(notes)
+
+
+def _judged(option: Option, size: int, largest_query: int) -> Option:
+    """Whether a summary can be recommended where about `size` cells are asked for."""
+    mechanism = option.mechanism
+    fits = option.cells <= min(_SPARE * size, noise.MAX_RELEASED_CELLS)
+    if isinstance(mechanism, CountSketch):  # an answer visits each cell
+        fits &= largest_query <= hashes.MAX_LOOKUPS // 16
+    elif isinstance(mechanism, GeometricHistogram):
+        fits &= option.cells * BYTES_PER_CELL <= mechanism.memory
+    elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
+        errors = tuple(error._replace(worst=inf) for error in option.query_errors)
+        option = replace(option, query_errors=errors)
+    return replace(option, fits=fits)
+
+
+def predict_errors(
+    mechanism: Any,
+    domain: Domain,
+    bound: Bound,
+    model: CountModel,
+    queries: Sequence[int],
+) -> Option:
+    """What to expect of one mechanism at its own parameters, on a table that `model` describes.
+
+    A ValueError for mechanisms and transforms of which no formula is known here.
+    """
+    transform = getattr(mechanism, "transform", None)
+    several = getattr(mechanism, "consistent", False) or getattr(mechanism, "depth", 1) > 1
+    if type(mechanism) not in _KINDS or transform not in (None, Dyadic()) or several:
+        raise ValueError(f"nothing is known beforehand of {mechanism!r}")
+    return _Nodes(domain, bound, model, tuple(queries), transform).option(mechanism)
+
+
+def three_digits(x: float) -> str:
+    """Three digits at most, read at a glance.
+
+    >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
+    ('0.12', '12', '123,000', '1.5e12')
+    """
+    if x != x:
+        return "?"
+    if x == inf:
+        return "∞"
+    if x < 10 or x >= 1e6:
+        return f"{x:.2g}".replace("e+", "e").replace("e0", "e")
+    return f"{float(f'{x:.3g}'):,.0f}"
