@@ -607,6 +607,15 @@ def test_parts_are_settled_together():
     assert told.measured == "a: yes (1); b: no (2)" and told.why == "because"
 
 
+def test_a_printed_number_is_decided_by_a_mean_and_left_open_by_its_interval():
+    point = claims.Printed("1 to 2", 1, 2)
+    for mean, half, holds in ((1.5, 9, True), (3, 0.5, False), (3, 1.5, None), (0, 1.5, None)):
+        found = claims.decide_printed(
+            point, pd.Series({"mean": mean, "low": mean - half, "high": mean + half})
+        )
+        assert found is holds
+
+
 def test_falling_allows_noise_and_no_rise():
     assert claims.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
     assert claims.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False

@@ -31,3 +31,6 @@ from workbench.claims.claim import compare_with_paper as compare_with_paper
 from workbench.claims.claim import judge as judge
 from workbench.claims.claim import to_frame as to_frame
 from workbench.claims.claim import verdict_table as verdict_table
+from workbench.claims.decisions import decide as decide
+from workbench.claims.decisions import decide_all as decide_all
+from workbench.claims.decisions import decide_printed as decide_printed
