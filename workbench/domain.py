@@ -25,10 +25,26 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 class Domain:
     """A finite product of attributes; public knowledge, never learnt from the data.
 
-    A cell is a row of codes, one per attribute; its *key* numbers the cells row by row, the last
-    attribute fastest. `labels` holds, per attribute, a tuple of names, a `range` of whole numbers, or
-    None where the codes are the values.
+    A cell is a row of codes, one an attribute; its *key* numbers the cells row by row, the last
+    attribute fastest.
 
+    Parameters
+    ----------
+    attributes : tuple of str
+        Different names, none of them "count" or "noisy".
+    shape : tuple of int
+        How many values each attribute has; at most 2⁶³ − 1 cells in all.
+    labels : tuple, optional
+        For each attribute a tuple of labels (text, whole numbers, numbers, or true and false), a
+        `range` of whole numbers, or None where the codes are the values.
+
+    Raises
+    ------
+    ValueError
+        If names or labels are not different, or sizes, names and labels do not fit each other.
+
+    Examples
+    --------
     >>> Domain(("movie", "stars"), (17770, 5)).size
     88850
     >>> Domain(("home", "work"), (3037000500, 3037000500))
@@ -49,7 +65,8 @@ class Domain:
             raise ValueError(
                 f"Domain.attributes = {names!r} must be unique and as many as shape {self.shape}"
             )
-        if reserved := {"count", "noisy"} & set(names):
+        reserved = {"count", "noisy"} & set(names)
+        if reserved:
             raise ValueError(
                 f"Domain.attributes may not be called {sorted(reserved)}: releases have such columns"
             )
@@ -60,15 +77,7 @@ class Domain:
                 f"Domain.shape has {self.size} cells; at most {MAX_CELLS} are possible"
             )
         if self.labels is not None:
-            kept = tuple(
-                w if w is None or isinstance(w, range) else tuple(w) for w in self.labels
-            )
-            if len(kept) != len(names):
-                raise ValueError(
-                    f"Domain.labels has {len(kept)} lists for {len(names)} attributes"
-                )
-            kept = tuple(map(_plain, names, self.shape, kept))
-            fix(self, "labels", None if all(w is None for w in kept) else kept)
+            fix(self, "labels", _checked_labels(names, self.shape, self.labels))
 
     @property
     def size(self) -> int:
@@ -87,21 +96,38 @@ class Domain:
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Cells to keys; a code outside its attribute is a ValueError."""
+        """Cells to keys.
+
+        Parameters
+        ----------
+        codes : int[cells, attributes]
+            A code of each attribute, from 0.
+
+        Returns
+        -------
+        int64[cells]
+            The number of each cell.
+
+        Raises
+        ------
+        ValueError
+            If a code is outside its attribute.
+        """
         codes = np.asarray(codes)
         if codes.ndim != 2 or codes.shape[1] != len(self.shape):
             raise ValueError(
                 f"codes of shape {codes.shape} do not fit {len(self.shape)} attributes"
             )
         keys = np.zeros(len(codes), np.int64)
-        for column, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
-            c = codes[:, column]
-            outside = (c < 0) | (c >= n)
+        for name, n, column in zip(self.attributes, self.shape, codes.T, strict=True):
+            outside = (column < 0) | (column >= n)
             if outside.any():
                 row = int(outside.argmax())
-                raise ValueError(f"{name} has code {c[row]} in row {row}: need 0 <= code < {n}")
+                raise ValueError(
+                    f"{name} has code {column[row]} in row {row}: need 0 <= code < {n}"
+                )
             keys *= n
-            keys += c
+            keys += column
         return keys
 
     def codes(self, keys: Int[np.ndarray, " cells"]) -> Int[np.ndarray, "cells attributes"]:
@@ -127,37 +153,49 @@ class Domain:
         return {}
 
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
-        """Labels to codes; −1 where a value is not in the domain.
+        """Labels to codes.
 
         Labels are compared as text where the column and the labels are of different kinds, so that
         a CSV file read as text fits a range of whole numbers.
+
+        Parameters
+        ----------
+        attribute : str
+            Its name.
+        values : sequence
+            Labels; a pandas Series as well.
+
+        Returns
+        -------
+        int64[cells]
+            The code of each value; −1 where a value is not in the domain.
         """
         import pandas as pd
 
         axis = self.axis(attribute)
-        words = (self.labels and self.labels[axis]) or range(self.shape[axis])
+        labels = (self.labels and self.labels[axis]) or range(self.shape[axis])
         values = pd.Series(values)
-        if isinstance(words, range) and pd.api.types.is_integer_dtype(values.dtype):
-            steps, rest = np.divmod(values.to_numpy(np.int64) - words.start, words.step)
-            return np.where((rest == 0) & (steps >= 0) & (steps < len(words)), steps, -1)
-        kinds, which = values.factorize(use_na_sentinel=True)
-        texts = [str(w) for w in which]
-        if isinstance(words, range):
-            found = np.array([_place(t, words) for t in texts], np.int64)
+        if isinstance(labels, range) and pd.api.types.is_integer_dtype(values.dtype):
+            steps, rest = np.divmod(values.to_numpy(np.int64) - labels.start, labels.step)
+            return np.where((rest == 0) & (steps >= 0) & (steps < len(labels)), steps, -1)
+        kinds, different = values.factorize(use_na_sentinel=True)
+        texts = [str(x) for x in different]
+        if isinstance(labels, range):
+            codes = np.array([_code_in_range(text, labels) for text in texts], np.int64)
         else:
             if attribute not in self._indexes:
-                self._indexes[attribute] = pd.Index([str(w) for w in words])
-            found = self._indexes[attribute].get_indexer(texts)
-        return np.append(found, -1)[kinds].astype(np.int64)
+                self._indexes[attribute] = pd.Index([str(label) for label in labels])
+            codes = self._indexes[attribute].get_indexer(texts)
+        return np.append(codes, -1)[kinds].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
         """Codes to labels."""
-        words = self.labels and self.labels[self.axis(attribute)]
-        if words is None:
+        labels = self.labels and self.labels[self.axis(attribute)]
+        if labels is None:
             return np.asarray(codes)
-        if isinstance(words, range):
-            return words.start + words.step * np.asarray(codes)
-        return np.asarray(words, dtype=object)[codes]
+        if isinstance(labels, range):
+            return labels.start + labels.step * np.asarray(codes)
+        return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
         """The cells of `keys`, one labelled column an attribute."""
@@ -167,66 +205,92 @@ class Domain:
 
     def to_dict(self) -> dict:
         """What `from_dict` reads: attribute → number of values, whole-number range, or labels."""
-        told: dict = {}
+        attributes: dict = {}
         for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
-            words = self.labels and self.labels[i]
-            if isinstance(words, range):
-                told[name] = {"from": words[0], "to": words[-1]}
-                told[name] |= {} if words.step == 1 else {"step": words.step}
+            labels = self.labels and self.labels[i]
+            if isinstance(labels, range):
+                attributes[name] = {"from": labels[0], "to": labels[-1]}
+                if labels.step != 1:
+                    attributes[name]["step"] = labels.step
             else:
-                told[name] = n if words is None else list(words)
-        return told
+                attributes[name] = n if labels is None else list(labels)
+        return attributes
 
     @classmethod
-    def from_dict(cls, told: dict, folder: Path = Path()) -> Domain:
-        """A domain in plain words; the order of attributes is the order of keys.
+    def from_dict(cls, attributes: dict, folder: Path = Path()) -> Domain:
+        """A domain from plain values, as JSON has them.
 
-        Each attribute is a number of values (codes 0, 1, …), {"from": a, "to": b} (whole numbers, both
-        ends included), a list of labels, or {"file": name} (labels, one a line, beside the JSON file).
+        Parameters
+        ----------
+        attributes : dict
+            In the order of keys, each attribute is a number of values (codes 0, 1, …),
+            {"from": a, "to": b} (whole numbers, both ends included; "step" if not 1), a list of
+            labels, or {"file": name} (labels, one a line).
+        folder : Path
+            Where files of labels are: beside the JSON file.
 
+        Returns
+        -------
+        Domain
+            Of these attributes.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is something else.
+
+        Examples
+        --------
         >>> Domain.from_dict({"age": {"from": 0, "to": 99}, "sex": ["F", "M"]}).shape
         (100, 2)
         """
-        if not isinstance(told, dict) or not told:
-            raise ValueError(f"a domain is an object of attributes, got {str(told)[:80]!r}")
-        shape, labels = [], []
-        for name, words in told.items():
-            match words:
-                case bool():
-                    words = None
-                case int():
-                    shape, labels = [*shape, words], [*labels, None]
-                    continue
-                case {"from": int(a), "to": int(b), **more} if set(more) <= {"step"}:
-                    step = more.get("step", 1)
-                    words = range(a, b + (1 if step > 0 else -1), step)
-                case {"file": str(file)}:
-                    words = _lines(folder / file, name)
-                case [*_]:
-                    words = tuple(words)
-                case _:
-                    words = None
-            if not words:
-                raise ValueError(
-                    f"attribute {name!r} of the domain: need a number of values, "
-                    '{"from": a, "to": b}, a list of labels, or {"file": name}; got '
-                    f"{str(told[name])[:60]!r}"
-                )
-            shape, labels = [*shape, len(words)], [*labels, words]
-        return cls(tuple(told), tuple(shape), tuple(labels))
+        if not isinstance(attributes, dict) or not attributes:
+            raise ValueError(
+                f"a domain is an object of attributes, got {str(attributes)[:80]!r}"
+            )
+        shape = []
+        labels = []
+        for name, values in attributes.items():
+            if isinstance(values, int) and not isinstance(values, bool):
+                shape.append(values)
+                labels.append(None)
+            else:
+                labels.append(_labels_from_json(name, values, folder))
+                shape.append(len(labels[-1]))
+        return cls(tuple(attributes), tuple(shape), tuple(labels))
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
         """A domain from a JSON file, as `from_dict` reads it."""
         path = Path(path)
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            attributes = json.loads(path.read_text(encoding="utf-8"))
         except json.JSONDecodeError as e:
             raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
-        return cls.from_dict(told, path.parent)
+        return cls.from_dict(attributes, path.parent)
 
 
-def _lines(path: Path, name: str) -> tuple[str, ...]:
+def _labels_from_json(name: str, values: Any, folder: Path) -> tuple | range:
+    """Labels as `Domain.from_dict` takes them."""
+    labels: tuple | range = ()
+    match values:
+        case {"from": int(a), "to": int(b), **more} if set(more) <= {"step"}:
+            step = more.get("step", 1)
+            labels = range(a, b + (1 if step > 0 else -1), step)
+        case {"file": str(file)}:
+            labels = _labels_from_file(folder / file, name)
+        case [*_]:
+            labels = tuple(values)
+    if not labels:
+        raise ValueError(
+            f"attribute {name!r} of the domain: need a number of values, "
+            '{"from": a, "to": b}, a list of labels, or {"file": name}; got '
+            f"{str(values)[:60]!r}"
+        )
+    return labels
+
+
+def _labels_from_file(path: Path, name: str) -> tuple[str, ...]:
     """Labels from a file, one a line; blank lines and a byte-order mark are not labels."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -235,8 +299,8 @@ def _lines(path: Path, name: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _place(text: str, numbers: range) -> int:
-    """Where a number as text stands in a range; −1 if it does not, or is not written plainly."""
+def _code_in_range(text: str, numbers: range) -> int:
+    """The code of a number as text; −1 if it is not in the range, or is not written plainly."""
     try:
         number = int(text)
     except ValueError:
@@ -244,31 +308,39 @@ def _place(text: str, numbers: range) -> int:
     return numbers.index(number) if number in numbers and str(number) == text else -1
 
 
-def _plain(name: str, n: int, words: tuple | range | None) -> tuple | range | None:
-    """Labels as Python's own, or a ValueError: as many as values, different, all of one kind."""
-    if isinstance(words, tuple):
-        words = tuple(w.item() if hasattr(w, "item") else w for w in words)
-        kinds = {type(w) for w in words}
-        fit = len(kinds) <= 1 and kinds <= {str, int, float, bool}
-        if (
-            not fit
-            or any(w != w for w in words)
-            or (kinds == {int} and max(map(abs, words)) >= 2**63)
-        ):
+def _checked_labels(names, shape, labels) -> tuple[tuple | range | None, ...] | None:
+    """Labels as Python's own values, all checked; None where no attribute has any."""
+    if len(labels) != len(names):
+        raise ValueError(f"Domain.labels has {len(labels)} lists for {len(names)} attributes")
+    checked = []
+    for name, n, own in zip(names, shape, labels, strict=True):
+        if own is not None and not isinstance(own, range):
+            own = _of_one_kind(name, own)
+        if own is not None and len(own) != n:
+            raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(own)}")
+        if isinstance(own, tuple) and len(set(map(str, own))) != n:
+            twice = next(text for text, k in Counter(map(str, own)).items() if k > 1)
             raise ValueError(
-                f"Domain.labels of {name!r} must be all text, all whole numbers (64 bits), all "
-                "numbers, or all true or false"
+                f"Domain.labels of {name!r} must be different: {twice!r} stands twice"
             )
-        if kinds == {str}:
-            try:
-                "".join(words).encode()
-            except UnicodeEncodeError as e:
-                raise ValueError(
-                    f"Domain.labels of {name!r} must be valid Unicode: {e}"
-                ) from None
-    if words is not None and len(words) != n:
-        raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(words)}")
-    if isinstance(words, tuple) and len(set(map(str, words))) != n:
-        twice = next(w for w, k in Counter(map(str, words)).items() if k > 1)
-        raise ValueError(f"Domain.labels of {name!r} must be different: {twice!r} stands twice")
-    return words
+        checked.append(own)
+    return None if all(own is None for own in checked) else tuple(checked)
+
+
+def _of_one_kind(name: str, labels) -> tuple:
+    """Labels as Python's own values, or a ValueError if they are not all of one kind."""
+    labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
+    kinds = {type(label) for label in labels}
+    allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
+    missing = any(label != label for label in labels)  # NaN
+    if not allowed or missing or (kinds == {int} and max(map(abs, labels)) >= 2**63):
+        raise ValueError(
+            f"Domain.labels of {name!r} must be all text, all whole numbers (64 bits), all "
+            "numbers, or all true or false"
+        )
+    if kinds == {str}:
+        try:
+            "".join(labels).encode()
+        except UnicodeEncodeError as e:
+            raise ValueError(f"Domain.labels of {name!r} must be valid Unicode: {e}") from None
+    return labels
