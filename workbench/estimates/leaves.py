@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from workbench import hierarchy as hierarchies
 from workbench.estimates.summary import check_weights, geometric_variance
 from workbench.hierarchy import (
     Hierarchy,
@@ -16,7 +15,9 @@ from workbench.hierarchy import (
     Prefixes,
     Quadtree,
     argsort_keys,
+    from_dict,
     searchsorted_keys,
+    to_dict,
 )
 from workbench.records import Records
 from workbench.table import PUBLIC
@@ -195,12 +196,12 @@ class Leaves:
 
     def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
-        return {"hierarchy": hierarchies.to_dict(self.hierarchy), "decay": self.decay}
+        return {"hierarchy": to_dict(self.hierarchy), "decay": self.decay}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """Leaves from their file's table and record."""
-        tree = hierarchies.from_dict(about["hierarchy"])
+        tree = from_dict(about["hierarchy"])
         words = range(tree.digits.word_count)
         keys = np.stack([table[f"key{i}"].to_numpy() for i in words]).astype(np.uint64)
         levels, values = (table[name].to_numpy() for name in ("level", "noisy"))

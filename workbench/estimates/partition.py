@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from jaxtyping import Int
 
-from workbench import hierarchy as hierarchies
 from workbench.estimates.summary import check_weights
-from workbench.hierarchy import Hierarchy
+from workbench.hierarchy import Hierarchy, from_dict, to_dict
 from workbench.value import read_only
 from workbench.workload import Boxes, Workload, queries_on_hierarchy
 
@@ -77,12 +76,12 @@ class Partition:
 
     def metadata(self) -> dict:
         """What `from_arrow` needs beside the table."""
-        return {"hierarchy": hierarchies.to_dict(self.hierarchy)}
+        return {"hierarchy": to_dict(self.hierarchy)}
 
     @classmethod
     def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
         """A partition from its file's table and record."""
-        tree = hierarchies.from_dict(about["hierarchy"])
+        tree = from_dict(about["hierarchy"])
         lo, hi = (
             np.stack([table[f"{side}{i}"].to_numpy() for i in range(len(tree.shape))], axis=1)
             for side in ("lo", "hi")
