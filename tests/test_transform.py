@@ -131,7 +131,7 @@ def test_a_literal_plane_has_the_same_nodes_and_covers():
     table = filled((5, 6))
     tree, basis = exact(table, Dyadic(2)), Dyadic(2).on(table.domain)
     literal = {
-        basis.starts[basis.levels.index((a, b))] + i * basis.axes[1].nodes[b] + j: v
+        basis.starts[basis.levels.index((a, b))] + i * basis.axes[1].sizes[b] + j: v
         for (a, i, b, j), v in dyadic.nodes2(table.dense().tolist()).items()
         if v
     }
@@ -229,7 +229,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
             return 0
         if len(node) == 4:
             a, i, b, j = node
-            return basis.starts[basis.levels.index((a, b))] + i * basis.axes[1].nodes[b] + j
+            return basis.starts[basis.levels.index((a, b))] + i * basis.axes[1].sizes[b] + j
         return basis.starts[node[0]] + node[1]
 
     def level(node):

@@ -22,8 +22,7 @@ from workbench.hierarchy import argsort_keys
 from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
 from workbench.records import Records
 from workbench.table import Bound, SparseTable
-from workbench.transform import TRANSFORMS as TRANSFORMS
-from workbench.transform import Dyadic, basis_of
+from workbench.transform import TRANSFORMS, Dyadic, basis_of
 from workbench.value import parameter as parameter
 from workbench.workload import Workload
 

@@ -25,8 +25,7 @@ from workbench.mechanism import (
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar
-from workbench.transform import basis_of as on
+from workbench.transform import Dyadic, Haar, basis_of
 from workbench.value import sealed, value
 
 BYTES_PER_CELL = 24  # a key, a count and its noisy value
@@ -44,7 +43,7 @@ class GeometricHistogram:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""
-        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
         blocks = noise_blocks(self, table.domain, l1)
         size = sum(b.size for b in blocks)
         if size * BYTES_PER_CELL > self.memory:

@@ -33,8 +33,7 @@ from workbench.mechanism import (
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar
-from workbench.transform import basis_of as on
+from workbench.transform import Dyadic, Haar, basis_of
 from workbench.value import value
 
 
@@ -110,7 +109,7 @@ class HighPassFilter:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells, or nodes, that pass."""
-        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
         blocks = noise_blocks(self, table.domain, l1)
         theta = self.cut(table.domain, l1)
         keys, values, ledger = noise.threshold_sample(

@@ -35,8 +35,7 @@ from workbench.mechanism import (
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar
-from workbench.transform import basis_of as on
+from workbench.transform import Dyadic, Haar, basis_of
 from workbench.value import value
 
 
@@ -70,7 +69,7 @@ class PrioritySampling:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells, or nodes, and τ_s."""
-        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
         decay, blocks = self.budget.epsilon / l1, noise_blocks(self, table.domain, l1)
         refuse_size_above(self, sum(b.size for b in blocks))
         asked = dict(theta=self.theta, sides=self.sides)

@@ -35,8 +35,7 @@ from workbench.mechanism import (
 )
 from workbench.privacy import DP
 from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar
-from workbench.transform import basis_of as on
+from workbench.transform import Dyadic, Haar, basis_of
 from workbench.value import value
 
 
@@ -115,7 +114,7 @@ class ThresholdSampling:
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells, or nodes."""
-        basis, l1 = on(self.transform, table.domain), sensitivity(table)
+        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
         blocks = noise_blocks(self, table.domain, l1)
         tau = 0.0 if self.consistent else max(self.threshold(table.domain, l1), 1.0)
         asked = dict(theta=self.theta, sides=self.sides, tau=tau)

@@ -1,0 +1,70 @@
+"""What a transform on a domain can do, and the simplest: no transform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.domain import Domain
+from workbench.workload import Workload
+
+
+class NodeBlock(NamedTuple):
+    """Consecutive nodes with one noise law: one count moves `nodes_per_count` of them."""
+
+    size: int
+    nodes_per_count: int
+    share: Fraction  # of ε
+
+
+class NodeWeights(NamedTuple):
+    """What some pieces of a query need: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
+
+    pieces: Int[np.ndarray, " k"]
+    nodes: Int[np.ndarray, " k"]
+    factor: Float[np.ndarray, " k"] | float
+
+
+class Basis(Protocol):
+    """A transform on a domain."""
+
+    domain: Domain
+    noise_blocks: tuple[NodeBlock, ...]
+
+    def forward(self, keys, counts) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
+
+    def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
+        """The pieces that `terms` can answer, and which query each belongs to."""
+
+    def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
+        """Every node that a piece needs, once a piece; a term names a piece at most once."""
+
+    def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
+        """Columns that say where nodes lie: level, and first and last + 1 of their cells."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """No transform: every node is a cell."""
+
+    domain: Domain
+
+    @property
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
+        """All cells in one."""
+        return (NodeBlock(self.domain.size, 1, Fraction(1)),)
+
+    def forward(self, keys, counts):
+        """The counts themselves."""
+        return keys, counts
+
+
+def basis_of(transform: Any, domain: Domain) -> Basis:
+    """The transform on the domain, or its cells where it is None."""
+    return Cells(domain) if transform is None else transform.on(domain)
