@@ -53,6 +53,7 @@ from workbench.claims import ALIKE, MUCH, Claim, Finding, all_of, format_number,
 from workbench.inference import KernelPCA
 from workbench.metrics import rmse
 from workbench.plots import Panel
+from workbench.workload import workload_sensitivity
 
 TITLE = "Error of kernel PCA over its trade-off α"
 PAGE = "Chen et al., EDBT 2012, section 5.1, Figure 2"
@@ -88,7 +89,7 @@ def error_rows(
     The noise costs ε = 1, or whatever a `scale` of Laplace's law costs.
     """
     place, past = [*KINDS].index(kind), random_queries(kind, PAST[profile], seed)
-    moved = past.on(table.domain).sensitivity(table.domain)
+    moved = workload_sensitivity(past, table.domain)
     budget = BUDGET if scale is None else DP(moved / scale)
     history = noisy_answers(table, past, place, seed, budget=budget)
     new = random_queries("ranges", NEW[profile], seed, new=True)

@@ -43,6 +43,7 @@ from workbench.claims import Claim, Finding, all_of, check_similar, format_numbe
 from workbench.inference import select_alpha
 from workbench.metrics import rmse
 from workbench.plots import Panel
+from workbench.workload import workload_sensitivity
 
 TITLE = "Cross-validated and true errors over α"
 PAGE = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
@@ -67,7 +68,7 @@ def error_rows(
 ) -> Iterator[dict]:
     """Of one history of ranges, that of Figure 2."""
     past, new = (random_queries("ranges", n[profile], seed, n is NEW) for n in (PAST, NEW))
-    moved = past.on(table.domain).sensitivity(table.domain)
+    moved = workload_sensitivity(past, table.domain)
     budget = BUDGET if scale is None else DP(moved / scale)
     history, exact = (
         noisy_answers(table, past, 0, seed, budget=budget),

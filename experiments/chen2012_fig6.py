@@ -39,7 +39,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, RetentionReplacement
 from workbench.plots import Panel
-from workbench.workload.products import Margins
+from workbench.workload import Margins
 
 TITLE = "Errors of joint distributions of two and three attributes"
 PAGE = "Chen et al., EDBT 2012, section 5.2, Figure 6"

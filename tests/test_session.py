@@ -17,7 +17,14 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import Session
 from workbench.table import PUBLIC, Bound, SparseTable
-from workbench.workload import Marginals, Products, RandomMarginalRanges, Ranges, linear_queries
+from workbench.workload import (
+    Marginals,
+    Products,
+    RandomMarginalRanges,
+    Ranges,
+    linear_queries,
+    workload_sensitivity,
+)
 
 DOMAIN = Domain(("a", "b", "c"), (4, 3, 2))
 COUNTS = np.arange(24).reshape(4, 3, 2) + 5
@@ -431,7 +438,7 @@ def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought,
     for workload in bought:
         session.ask(workload, 0.5)
     history = session.bank if bought else None
-    moved = linear_queries(asked, DOMAIN).sensitivity(DOMAIN)
+    moved = workload_sensitivity(asked, DOMAIN)
     for error in (1.0, 4.0):
         price = session.price(asked, error, alpha)
         now = _worst(history, asked, 1e14, alpha, known)

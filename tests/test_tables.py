@@ -315,13 +315,13 @@ def test_random_subsets_are_subsets_of_their_size():
 @pytest.mark.parametrize("n", [1, 60, 126, 500, 1000])
 def test_random_subsets_sum_what_they_hold_and_forget_what_is_gone(n):
     """Few keys are sorted, many are put in their places; either is kept while its arrays live."""
-    from workbench.workload import queries
+    from workbench.workload import shuffle
 
     domain, rng = Domain(("x",), (1000,)), np.random.default_rng(n)
     loose = np.sort(rng.choice(1000, n, replace=False)), rng.normal(size=n)
-    before = len(queries._known)
+    before = len(shuffle._cache)
     RandomSubsets(37, 20).on(domain).sums(domain, *loose)
-    assert len(queries._known) == before, "what may still change is not kept"
+    assert len(shuffle._cache) == before, "what may still change is not kept"
     keys, values = map(read_only, loose)
     for size in (37, 800):
         subsets = RandomSubsets(size, 20, seed=2).on(domain)
@@ -329,9 +329,9 @@ def test_random_subsets_sum_what_they_hold_and_forget_what_is_gone(n):
         held = zip(subsets.ranges.lo, subsets.ranges.hi, strict=True)
         slow = [values[(lo <= place) & (place < hi)].sum() for lo, hi in held]
         np.testing.assert_allclose(subsets.sums(domain, keys, values), slow, atol=1e-9)
-    assert len(queries._known) == before + 1, "both sizes share one shuffled order"
+    assert len(shuffle._cache) == before + 1, "both sizes share one shuffled order"
     del keys
-    assert len(queries._known) == before
+    assert len(shuffle._cache) == before
 
 
 def test_recipes_draw_the_same_everywhere_and_fit_or_refuse():

@@ -57,8 +57,8 @@ class Histogram:
         """
         check_weights(weights)
         workload = workload.on(self.domain)
-        if hasattr(workload, "_between"):
-            answers = workload._between(None, self._prefix)
+        if hasattr(workload, "sums_of_prefix"):
+            answers = workload.sums_of_prefix(None, self._prefix)
         else:
             answers = workload.sums(self.domain, self._keys, self.values)
         if not error:

@@ -16,8 +16,7 @@ from workbench.estimates.gibbs import Chains
 from workbench.estimates.summary import check_weights
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
-from workbench.workload import Workload, linear_queries
-from workbench.workload.products import Margins
+from workbench.workload import Margins, Workload, linear_queries
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -270,7 +270,7 @@ class BitReports(_Reports):
         out = np.zeros(len(queries))
         for a in range(0, self.total, 256):
             said = self._said(slice(a, a + 256))
-            for names, tables, own in queries.parts():
+            for names, tables, own in queries.numbered_groups():
                 cells = np.ones((len(said[0]), 1))
                 for name in names:
                     part = said[self.domain.axis(name)]

@@ -28,7 +28,8 @@ from workbench.estimates import NoisyAnswers
 from workbench.estimates.summary import check_weights
 from workbench.value import parameter, sealed, value
 from workbench.workload import Products, Workload, linear_queries
-from workbench.workload.inner import inner_products, means, squared_norms, uniform_prior
+from workbench.workload.inner import inner_products, means, squared_norms
+from workbench.workload.linear import uniform_prior
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -425,7 +425,7 @@ def _parts(workload, domain: Domain, offset, start: int = 0) -> Iterator[tuple]:
             start += len(part)
         return
     if isinstance(workload, TableQueries):
-        for names, tables, own in workload.parts():
+        for names, tables, own in workload.numbered_groups():
             rows = tables.reshape(len(tables), -1)
             if not names:
                 offset[own + start] += rows[:, 0]

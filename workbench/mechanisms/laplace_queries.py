@@ -28,7 +28,13 @@ from workbench.mechanism import Release, noise_law_field, parameter, pure_budget
 from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
-from workbench.workload import Marginals, Together, Workload, linear_queries
+from workbench.workload import (
+    Marginals,
+    Together,
+    Workload,
+    linear_queries,
+    workload_sensitivity,
+)
 
 
 @value
@@ -49,7 +55,7 @@ class LaplaceQueries:
 
     def moved(self, domain: Domain) -> float:
         """How far one tuple moves all answers together, in their units."""
-        return linear_queries(self.workload, domain).sensitivity(domain)
+        return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
         """The scale b of the noise on each answer, where a unit moves the table by l1."""
@@ -70,7 +76,7 @@ class LaplaceQueries:
         """Release an answer to every query."""
         l1, epsilon = sensitivity(table), self.budget.epsilon
         workload = linear_queries(self.workload, table.domain)
-        moved = workload.sensitivity(table.domain)
+        moved = workload_sensitivity(workload, table.domain)
         if not len(workload) or not moved > 0:
             raise ValueError(
                 f"LaplaceQueries.workload = {self.workload!r} is not allowed: need queries that a "

@@ -21,7 +21,13 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session.file import SessionFile
 from workbench.table import Bound, SparseTable
-from workbench.workload import Products, Workload, linear_queries, serialise
+from workbench.workload import (
+    Products,
+    Workload,
+    linear_queries,
+    serialise,
+    workload_sensitivity,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -251,7 +257,7 @@ class Session:
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
             return 0.0
-        moved = queries.sensitivity(self.domain) * self.bound.l1
+        moved = workload_sensitivity(queries, self.domain) * self.bound.l1
         epsilon = sqrt(2 / wanted) * moved
         remaining = self.remaining
         noise_variance = inf

@@ -8,7 +8,6 @@ lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -16,69 +15,58 @@ from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.workload import kernels
-from workbench.workload.products import Products, TableQueries, Together
-
-Linear = Products | TableQueries | Together
-Prior = Sequence[Float[np.ndarray, " values"]]
+from workbench.workload.factors import FlatTables, flat_tables
+from workbench.workload.linear import (
+    MAX_DENSE_CELLS,
+    Linear,
+    Prior,
+    prior_margin,
+    uniform_prior,
+)
+from workbench.workload.products import Products
+from workbench.workload.tables import TableQueries, Together
 
 
 def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
     """⟨q, q'⟩ of each query of `a` with each of `b`."""
-    out = np.zeros((len(a), len(b)))
-    _into(out, a.on(domain), b.on(domain), domain, _weights(domain, prior))
-    return out
+    products = np.zeros((len(a), len(b)))
+    _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
+    return products
 
 
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
     """⟨q, u⟩ with the universal query u = 1: each query's answer for one tuple of the prior."""
-    p, a = _weights(domain, prior), a.on(domain)
-    if isinstance(a, Together):
-        return np.concatenate([np.empty(0), *(means(part, domain, p) for part in a.parts)])
-    out = np.zeros(len(a))
-    if isinstance(a, TableQueries):
-        for names, tables, own in a.parts():
-            out[own] = _margin(tables, [p[domain.axis(n)] for n in names], ())
-        return out
-    terms = a.times.copy()
-    for k, f in enumerate(a.factors):
-        if a.used[k]:
-            terms *= (f @ p[k])[a.which[:, k]]
-    return np.bincount(a.query, terms, len(a))
+    return a.on(domain).means(domain, _weights(domain, prior))
 
 
 def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
     """⟨q, q⟩ of each query."""
-    p, a = _weights(domain, prior), a.on(domain)
+    p = _weights(domain, prior)
+    a = a.on(domain)
     if isinstance(a, Together):
-        return np.concatenate(
-            [np.empty(0), *(squared_norms(part, domain, p) for part in a.parts)]
-        )
-    out = np.zeros(len(a))
+        parts = (squared_norms(part, domain, p) for part in a.parts)
+        return np.concatenate([np.empty(0), *parts])
+    norms = np.zeros(len(a))
     if isinstance(a, TableQueries):
-        for names, tables, own in a.parts():
-            out[own] = _margin(tables**2, [p[domain.axis(n)] for n in names], ())
-        return out
+        for names, tables, queries in a.numbered_groups():
+            norms[queries] = prior_margin(tables**2, [p[domain.axis(n)] for n in names], ())
+        return norms
     if (np.diff(a.offsets) == 1).all():
         terms = a.times**2
         for k, f in enumerate(a.factors):
             if a.used[k]:
                 terms *= (f**2 @ p[k])[a.which[:, k]]
         return terms
-    which, factors = _distinct(a)
-    table, starts, widths = _pairs(factors, factors, p)
-    kernels.diagonal(a.offsets, a.times, which, table, starts, widths, out)
-    return out
-
-
-def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
-    """The prior that says nothing."""
-    return tuple(np.full(n, 1 / n) for n in domain.shape)
+    which, factors = _used_factors(a)
+    table = _factor_products(factors, factors, p)
+    kernels.diagonal(a.offsets, a.times, which, *table, norms)
+    return norms
 
 
 def _weights(domain: Domain, prior: Prior | None) -> Prior:
@@ -87,136 +75,132 @@ def _weights(domain: Domain, prior: Prior | None) -> Prior:
     return tuple(np.asarray(p, float) for p in prior)
 
 
-def _into(out, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
+def _fill(out, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
     """Write all inner products into `out`, which is zero."""
-    for one, turned in ((a, False), (b, True)):
-        if isinstance(one, Together):
-            start = 0
-            for part in one.parts:
-                own = slice(start, start + len(part))
-                if turned:
-                    _into(out[:, own], a, part, domain, p)
-                else:
-                    _into(out[own], part, b, domain, p)
-                start += len(part)
-            return
-    match a, b:
-        case Products(), Products():
-            _products(out, a, b, p)
-        case Products(), TableQueries():
-            _mixed(out, a, b, domain, p)
-        case TableQueries(), Products():
-            _mixed(out.T, b, a, domain, p)
-        case _:
-            _tables(out, a, b, domain, p)
+    if isinstance(a, Together):
+        for rows, part in _rows_of_parts(a):
+            _fill(out[rows], part, b, domain, p)
+    elif isinstance(b, Together):
+        for columns, part in _rows_of_parts(b):
+            _fill(out[:, columns], a, part, domain, p)
+    elif isinstance(a, Products) and isinstance(b, Products):
+        _fill_products(out, a, b, p)
+    elif isinstance(a, Products):
+        _fill_mixed(out, a, b, domain, p)
+    elif isinstance(b, Products):
+        _fill_mixed(out.T, b, a, domain, p)
+    else:
+        _fill_tables(out, a, b, domain, p)
 
 
-def _products(out, a: Products, b: Products, p: Prior) -> None:
+def _rows_of_parts(workload: Together):
+    start = 0
+    for part in workload.parts:
+        yield slice(start, start + len(part)), part
+        start += len(part)
+
+
+def _fill_products(out, a: Products, b: Products, p: Prior) -> None:
     """Each attribute's inner products of its different factors once; then a look-up a pair of terms."""
     if not len(a.times) or not len(b.times):
         return
-    which, left = _distinct(a)
-    other, right = (which, left) if b is a else _distinct(b)
-    table, starts, widths = _pairs(left, right, p)
+    which, left = _used_factors(a)
+    other, right = (which, left) if b is a else _used_factors(b)
     order = np.concatenate([terms for _, terms in b.sets])
     ends = np.cumsum([len(terms) for _, terms in b.sets])
     sizes = np.array([len(axes) for axes, _ in b.sets])
     sets = np.zeros((len(sizes), max(1, which.shape[1])), np.int64)
     for g, (axes, _) in enumerate(b.sets):
         sets[g, : len(axes)] = axes
-    cols = np.ascontiguousarray(other[order].T)
+    columns = np.ascontiguousarray(other[order].T)
     kernels.inner(
-        a.offsets, a.times, which, table, starts, widths, sets, sizes, ends, cols,
+        a.offsets, a.times, which, *_factor_products(left, right, p), sets, sizes, ends, columns,
         (b.times[order], b.query[order]), out,
     )  # fmt: skip
 
 
-def _distinct(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The factors that terms use, all ones first, and which they are."""
-    which, factors = np.zeros_like(a.which), []
+def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Which factor each term uses, and the factors that any term uses, all ones first."""
+    which = np.zeros_like(a.which)
+    factors = []
     for k, f in enumerate(a.factors):
-        rows, at = np.unique(np.append(a.which[:, k], 0), return_inverse=True)
-        which[:, k] = at[:-1]
+        rows, place = np.unique(np.append(a.which[:, k], 0), return_inverse=True)
+        which[:, k] = place[:-1]
         factors.append(f[rows])
     return which, factors
 
 
-def _pairs(left, right, p: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _factor_products(left, right, p: Prior) -> FlatTables:
     """H_k = left_k·diag(p_k)·right_kᵀ, one after the other; exactly 1 where neither uses k."""
     tables = [(f * w) @ g.T for f, g, w in zip(left, right, p, strict=True)]
     for h in tables:
         h[0, 0] = 1
-    starts = np.cumsum([0, *(h.size for h in tables)])[:-1]
-    widths = np.array([h.shape[1] for h in tables])
-    return np.concatenate([h.ravel() for h in tables]), starts, widths
+    return flat_tables(tables)
 
 
-def _margin(tables, p, kept: tuple[int, ...]) -> np.ndarray:
-    """Tables averaged by the prior over all axes but those kept."""
-    for axis in range(len(p) - 1, -1, -1):
-        if axis not in kept:
-            before, after = tables.shape[: axis + 1], tables.shape[axis + 2 :]
-            flat = tables.reshape(prod(before), len(p[axis]), -1)
-            flat = flat[:, :, 0] @ p[axis] if flat.shape[2] == 1 else p[axis] @ flat
-            tables = flat.reshape(*before, *after)
-    return tables
-
-
-def _tables(out, a: TableQueries, b: TableQueries, domain: Domain, p: Prior) -> None:
+def _fill_tables(out, a: TableQueries, b: TableQueries, domain: Domain, p: Prior) -> None:
     """Margins on the attributes that both use, multiplied cell by cell."""
     right: dict = {}  # margins of b's groups
-    for names, tables, rows in a.parts():
+    for names, tables, rows in a.numbered_groups():
         left: dict = {}
         block = np.empty((len(tables), len(b)))
-        for i, (others, more, columns) in enumerate(b.parts()):
-            shared = tuple(n for n in names if n in others)
+        for i, group in enumerate(b.numbered_groups()):
+            shared = tuple(n for n in names if n in group.attributes)
             if shared not in left:
-                left[shared] = _shared(tables, names, shared, domain, p, weigh=True)
+                left[shared] = _shared_margin(tables, names, shared, domain, p, weigh=True)
             if (i, shared) not in right:
-                right[i, shared] = _shared(more, others, shared, domain, p).T
-            block[:, columns] = left[shared] @ right[i, shared]
+                margin = _shared_margin(group.tables, group.attributes, shared, domain, p)
+                right[i, shared] = margin.T
+            block[:, group.queries] = left[shared] @ right[i, shared]
         out[rows] = block
 
 
-def _shared(tables, names, shared, domain: Domain, p: Prior, weigh: bool = False):
+def _shared_margin(tables, names, shared, domain: Domain, p: Prior, weigh: bool = False):
     """(queries, cells of the shared attributes); weighed by the prior of these cells."""
-    own = [p[domain.axis(n)] for n in names]
-    margin = _margin(tables, own, tuple(names.index(n) for n in shared))
+    priors = [p[domain.axis(n)] for n in names]
+    margin = prior_margin(tables, priors, tuple(names.index(n) for n in shared))
     if weigh:
         for i, n in enumerate(shared):
-            side = [1] * (margin.ndim - 1)
-            side[i] = -1
-            margin = margin * p[domain.axis(n)].reshape(side)
+            shape = [1] * (margin.ndim - 1)
+            shape[i] = -1
+            margin = margin * p[domain.axis(n)].reshape(shape)
     return margin.reshape(len(tables), -1)
 
 
-def _mixed(out, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
+def _fill_mixed(out, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
     """As two tables, but the product's is laid out on the shared attributes alone."""
-    means_of = [f @ p[k] for k, f in enumerate(a.factors)]
-    for names, tables, columns in b.parts():
-        known: dict = {}
+    factor_means = [f @ p[k] for k, f in enumerate(a.factors)]
+    for names, tables, columns in b.numbered_groups():
+        margins: dict = {}
         for axes, terms in a.sets:
             shared = tuple(n for n in names if domain.axis(n) in axes)
-            if shared not in known:
-                known[shared] = _shared(tables, names, shared, domain, p, weigh=True).T
-            both = [domain.axis(n) for n in shared]
+            if shared not in margins:
+                margins[shared] = _shared_margin(tables, names, shared, domain, p, weigh=True).T
+            shared_axes = [domain.axis(n) for n in shared]
             scale = a.times[terms]
             for k in axes:
-                if k not in both:
-                    scale = scale * means_of[k][a.which[terms, k]]
-            rows, at = np.unique(a.which[np.ix_(terms, both)], axis=0, return_inverse=True)
-            found = np.empty((len(rows), len(tables)))
-            cells = prod(domain.shape[k] for k in both)
-            step = max(1, 2**22 // cells)
-            for start in range(0, len(rows), step):
-                flat = np.ones((len(rows[start : start + step]), 1))
-                for i, k in enumerate(both):
-                    own = a.factors[k][rows[start : start + step, i]]
-                    flat = (flat[:, :, None] * own[:, None, :]).reshape(len(own), -1)
-                found[start : start + step] = flat @ known[shared]
-            block = scale[:, None] * found[at.ravel()]
+                if k not in shared_axes:
+                    scale = scale * factor_means[k][a.which[terms, k]]
+            factor_rows = a.which[np.ix_(terms, shared_axes)]
+            rows, row_of_term = np.unique(factor_rows, axis=0, return_inverse=True)
+            factors = [a.factors[k] for k in shared_axes]
+            block = scale[:, None] * _outer(factors, rows, margins[shared])[row_of_term.ravel()]
             query = a.query[terms]
             if len(np.unique(query)) == len(query):
                 out[np.ix_(query, columns)] += block
             else:
                 np.add.at(out, np.ix_(query, columns), block)
+
+
+def _outer(factors, rows, margin) -> Float[np.ndarray, "rows tables"]:
+    """Products of factors, laid out on all cells a block at a time, with each table's margin."""
+    products = np.empty((len(rows), margin.shape[1]))
+    step = max(1, MAX_DENSE_CELLS // prod(f.shape[1] for f in factors))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        flat = np.ones((len(block), 1))
+        for i, factor in enumerate(factors):
+            values = factor[block[:, i]]
+            flat = (flat[:, :, None] * values[:, None, :]).reshape(len(block), -1)
+        products[start : start + step] = flat @ margin
+    return products

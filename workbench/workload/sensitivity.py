@@ -9,6 +9,7 @@ and mini-buckets (Dechter & Rish, JACM 2003).
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -16,11 +17,13 @@ from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload.products import Products, TableQueries, Together, _peaks, linear_queries
+from workbench.workload.conversion import linear_queries
+from workbench.workload.products import Products
 from workbench.workload.queries import Workload
+from workbench.workload.tables import TableQueries, Together
 
-_LAID_OUT = 2**21  # cells
-_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
+_MAX_CELLS = 2**21  # laid out in full
+_MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
 
 
 def workload_sensitivity(
@@ -34,105 +37,127 @@ def workload_sensitivity(
         raise ValueError(
             f"relation = {relation!r} is not allowed: need {ADD_REMOVE!r} or {REPLACE!r}"
         )
-    workload = linear_queries(workload, domain)
-    loads, spreads, left = _loads(workload, domain)
-    found = left + _largest(loads, domain)
-    if relation == REPLACE:
-        exact = _replaced(workload, domain)
-        found = min(2 * found, spreads) if exact is None else exact
-    if workload.integer_valued and found < 2**53:
-        return float(found)
-    return float(found * (1 + (len(workload) + 1000) * 2.0**-48))  # above what sums can lose
-
-
-def _loads(workload, domain: Domain):
-    """Σ|f_i| on the cells of each set of axes; Σ (max f − min f); and a bound on the rest of Σ|f_i|."""
-    loads: dict[tuple[int, ...], np.ndarray] = {}
-    spreads = left = 0.0
-
-    def add(axes, table):
-        loads[axes] = loads.get(axes, 0.0) + table
-
-    for part in workload.parts if isinstance(workload, Together) else [workload]:
+    queries = linear_queries(workload, domain)
+    loads = _Loads(domain)
+    for part in queries.parts if isinstance(queries, Together) else [queries]:
         if isinstance(part, TableQueries):
-            for names, tables, _ in part.parts():
-                axes = tuple(domain.axis(a) for a in names)
-                add(axes, np.abs(tables).sum(axis=0))
-                rows = tables.reshape(len(tables), -1)
-                spreads += float((rows.max(axis=1) - rows.min(axis=1)).sum())
-            continue
-        assert isinstance(part, Products)
-        low, high = _ends(part)
-        signed = np.bincount(part.query, low < 0, len(part)) > 0
-        signed &= np.diff(part.offsets) > 1  # terms of a query can cancel
-        apart = ~signed[part.query]
-        for axes, terms in part.sets:
-            own = terms[apart[terms]]
-            cells = prod(domain.shape[k] for k in axes)
-            if cells > _LAID_OUT:
-                left += float(_peaks(part)[own].sum())
-                continue
-            load = sum((np.abs(v).sum(axis=0) for _, v in part.dense_terms(own, axes)), 0.0)
-            if len(own):
-                add(axes, np.reshape(load, [domain.shape[k] for k in axes]))
-        for i in np.flatnonzero(signed):
-            terms = np.arange(part.offsets[i], part.offsets[i + 1])
-            axes = tuple(np.flatnonzero(part.which[terms].any(axis=0)).tolist())
-            if prod(domain.shape[k] for k in axes) * len(terms) > _LAID_OUT:
-                left += float(_peaks(part)[terms].sum())
-                continue
-            f = sum(v.sum(axis=0) for _, v in part.dense_terms(terms, axes))
-            add(axes, np.abs(f).reshape([domain.shape[k] for k in axes]))
-        spreads += float((high - low).sum())
-    return loads, spreads, left
+            loads.add_tables(part)
+        else:
+            loads.add_products(part)
+    bound = loads.unresolved + _largest_sum(loads.tables, domain)
+    if relation == REPLACE:
+        exact = _largest_replacement(queries, domain)
+        bound = min(2 * bound, loads.spread) if exact is None else exact
+    if queries.integer_valued and bound < 2**53:
+        return float(bound)
+    return float(bound * (1 + (len(queries) + 1000) * 2.0**-48))  # above what sums can lose
 
 
-def _ends(
+@dataclass
+class _Loads:
+    """Σ|f_i| on the cells of each set of axes."""
+
+    domain: Domain
+    tables: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+    spread: float = 0.0  # Σ (max f_i − min f_i)
+    unresolved: float = 0.0  # a bound on Σ|f_i| of the queries that are in no table
+
+    def _add(self, axes: tuple[int, ...], load: np.ndarray) -> None:
+        self.tables[axes] = self.tables.get(axes, 0.0) + load
+
+    def add_tables(self, queries: TableQueries) -> None:
+        """Tables are laid out as they are."""
+        for names, tables, _ in queries.numbered_groups():
+            axes = tuple(self.domain.axis(a) for a in names)
+            self._add(axes, np.abs(tables).sum(axis=0))
+            rows = tables.reshape(len(tables), -1)
+            self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
+
+    def add_products(self, queries: Products) -> None:
+        """Terms by their axes; but together the terms of a query that may cancel each other."""
+        low, high = _term_ends(queries)
+        signed = np.bincount(queries.query, low < 0, len(queries)) > 0
+        cancels = signed & (np.diff(queries.offsets) > 1)
+        apart = ~cancels[queries.query]
+        for axes, terms in queries.sets:
+            chosen = terms[apart[terms]]
+            shape = [self.domain.shape[k] for k in axes]
+            if prod(shape) > _MAX_CELLS:
+                self.unresolved += float(queries.max_terms[chosen].sum())
+                continue
+            blocks = queries.dense_terms(chosen, axes)
+            load = sum((np.abs(values).sum(axis=0) for _, values in blocks), 0.0)
+            if len(chosen):
+                self._add(axes, np.reshape(load, shape))
+        for i in np.flatnonzero(cancels):
+            terms = np.arange(queries.offsets[i], queries.offsets[i + 1])
+            axes = tuple(np.flatnonzero(queries.which[terms].any(axis=0)).tolist())
+            shape = [self.domain.shape[k] for k in axes]
+            if prod(shape) * len(terms) > _MAX_CELLS:
+                self.unresolved += float(queries.max_terms[terms].sum())
+                continue
+            query = sum(values.sum(axis=0) for _, values in queries.dense_terms(terms, axes))
+            self._add(axes, np.abs(query).reshape(shape))
+        self.spread += float((high - low).sum())
+
+
+def _term_ends(
     products: Products,
 ) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
     """The least and the largest value of each term."""
     low = high = products.times
     for k, f in enumerate(products.factors):
-        a, b = f.min(axis=1)[products.which[:, k]], f.max(axis=1)[products.which[:, k]]
-        ends = np.stack([low * a, low * b, high * a, high * b])
-        low, high = ends.min(axis=0), ends.max(axis=0)
+        least = f.min(axis=1)[products.which[:, k]]
+        largest = f.max(axis=1)[products.which[:, k]]
+        ends = np.stack([low * least, low * largest, high * least, high * largest])
+        low = ends.min(axis=0)
+        high = ends.max(axis=0)
     return low, high
 
 
-def _largest(loads: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
+@dataclass
+class _Bucket:
+    """Tables that are laid out together, on all of their axes."""
+
+    axes: set[int]
+    members: list[tuple[int, ...]]
+
+
+def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
     """The maximum over tuples of a sum of tables, or a bound on it."""
-    buckets: list[tuple[set[int], list]] = []
-    for axes in sorted(loads, key=lambda axes: -loads[axes].size):
-        fits = [
-            (
-                prod(domain.shape[k] for k in whole | set(axes))
-                / prod(domain.shape[k] for k in whole),
-                i,
-            )
-            for i, (whole, _) in enumerate(buckets)
-            if prod(domain.shape[k] for k in whole | set(axes)) <= _LAID_OUT
-        ]
-        together = [f for f in fits if set(axes) & buckets[f[1]][0] or not axes]
-        if together:
-            whole, own = buckets[min(together)[1]]
-            whole |= set(axes)
-            own.append(axes)
+
+    def cells(axes) -> int:
+        return prod(domain.shape[k] for k in axes)
+
+    buckets: list[_Bucket] = []
+    for axes in sorted(tables, key=lambda axes: -tables[axes].size):
+        fits = []
+        for i, bucket in enumerate(buckets):
+            together = cells(bucket.axes | set(axes))
+            connected = set(axes) & bucket.axes or not axes
+            if together <= _MAX_CELLS and connected:
+                fits.append((together / cells(bucket.axes), i))
+        if fits:
+            _, i = min(fits)
+            buckets[i].axes |= set(axes)
+            buckets[i].members.append(axes)
         else:
-            buckets.append((set(axes), [axes]))
-    found = 0.0
-    for whole, own in buckets:
-        every = sorted(whole)
-        total = np.zeros([domain.shape[k] for k in every])
-        for axes in own:
-            total += loads[axes].reshape([domain.shape[k] if k in axes else 1 for k in every])
-        found += float(total.max())
-    return found
+            buckets.append(_Bucket(set(axes), [axes]))
+    bound = 0.0
+    for bucket in buckets:
+        bucket_axes = sorted(bucket.axes)
+        total = np.zeros([domain.shape[k] for k in bucket_axes])
+        for axes in bucket.members:
+            shape = [domain.shape[k] if k in axes else 1 for k in bucket_axes]
+            total += tables[axes].reshape(shape)
+        bound += float(total.max())
+    return bound
 
 
-def _replaced(workload, domain: Domain) -> float | None:
+def _largest_replacement(queries, domain: Domain) -> float | None:
     """max over pairs of tuples of Σ|f_i(t) − f_i(t')|, where they are few."""
-    size = domain.size
-    if size**2 * len(workload) > _PAIRS:
+    if domain.size**2 * len(queries) > _MAX_PAIRS:
         return None
-    f = np.stack([workload.sums(domain, np.array([t]), np.ones(1)) for t in range(size)])
+    one = np.ones(1)
+    f = np.stack([queries.sums(domain, np.array([t]), one) for t in range(domain.size)])
     return max(float(np.abs(f - row).sum(axis=1).max()) for row in f)
