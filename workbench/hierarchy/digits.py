@@ -52,7 +52,7 @@ class Hierarchy(Protocol):
 class Digits:
     """A mixed radix: how many values the digit of each level has, coarsest first.
 
-    >>> Digits((39,) * 20).split, Digits((16,) * 12).size == 2**48
+    >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
     """
 
