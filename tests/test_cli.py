@@ -336,7 +336,7 @@ def book(stem, *cells):
 
 
 def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
-    monkeypatch.setattr(reproduction, "_sources", lambda project: {})
+    monkeypatch.setattr(reproduction.batch, "source_hashes", lambda project: {})
     book("bad", "raise ValueError('no od.csv.gz')")
     book("good", "1")
     where = "--notebooks notebooks --results results"
@@ -498,7 +498,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "root", lambda: tmp_path)
+    monkeypatch.setattr(reproduction, "project_folder", lambda: tmp_path)
     top = tmp_path / "experiments" / "benchmarks"
     assert "holds no benchmarks" in complaint(run("bench", code=2))
     top.mkdir(parents=True)

@@ -65,7 +65,7 @@ def reproduce(
                 workers=workers,
                 force=force,
                 timeout=timeout,
-                tell=progress.tell,
+                on_change=progress.tell,
             )
     except KeyboardInterrupt:
         finished = sum(run.state in ("done", "kept") for run in runs.values())

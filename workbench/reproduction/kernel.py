@@ -1,0 +1,105 @@
+"""A kernel of its own for each notebook, that does not outlive it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+
+_START = 60  # seconds a kernel may take to answer
+_THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+
+
+class _ThisPython(KernelSpecManager):
+    """Whatever kernels the machine knows: notebooks are run by the interpreter that runs us."""
+
+    env: dict[str, str] = {}
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """The one kernel there is."""
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, env=self.env, display_name="Python", language="python")
+
+
+class Kernel(AsyncKernelManager):
+    """A kernel with sockets in a folder of its own, that can hang up on its clients."""
+
+    clients: list
+
+    @classmethod
+    def at(cls, folder: Path, threads: int, project: Path) -> Kernel:
+        """A kernel not yet started, with its share of the cores."""
+        specs = _ThisPython()
+        paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
+        specs.env = {name: str(threads) for name in _THREAD_LIMITS if name not in os.environ}
+        specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+        ipc = {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}
+        kernel = cls(
+            kernel_spec_manager=specs, connection_file=str(folder / "kernel.json"), **ipc
+        )
+        kernel.clients = []
+        return kernel
+
+    def client(self, **kwargs):
+        """A client, remembered."""
+        self.clients.append(super().client(**kwargs))
+        return self.clients[-1]
+
+    def begin(self, cwd: Path, log: Path) -> str:
+        """Start and wait for an answer; returns why there is none, or nothing."""
+        try:
+            with open(log, "wb") as out:
+                run_sync(self.start_kernel)(
+                    cwd=str(cwd),
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    extra_arguments=["--HistoryManager.hist_file=:memory:"],
+                )
+            client = self.client()
+            client.start_channels()
+            run_sync(client.wait_for_ready)(timeout=_START)
+            return ""
+        except (RuntimeError, TimeoutError, OSError) as e:
+            lines = log.read_text(errors="replace").strip().splitlines()
+            return lines[-1] if lines else str(e) or "it does not answer"
+
+    def signal(self, number: int) -> None:
+        """Signal it and the processes it has started, from any thread."""
+        _signal_group(getattr(self.provisioner, "pgid", None), number)
+
+    def end(self) -> None:
+        """Hang up, shut it down, and end what it has started."""
+        group = getattr(self.provisioner, "pgid", None)
+        for client in self.clients:
+            client.stop_channels()
+        if self.has_kernel:
+            run_sync(self.shutdown_kernel)()
+        _signal_group(group, signal.SIGTERM)
+
+
+def _signal_group(group: int | None, number: int) -> None:
+    if group and group != os.getpgrp():
+        with suppress(OSError):  # it is gone
+            os.killpg(group, number)
+
+
+def socket_folder() -> str | None:
+    """A folder for sockets, whose names may not be longer than about 100 bytes."""
+    fits = len(os.fsencode(tempfile.gettempdir())) <= 60
+    return None if fits or os.name != "posix" else "/tmp"
