@@ -42,7 +42,7 @@ def seeded(seed=0):
 
 def records(tree, tuples, bound=None):
     """Records with these digits."""
-    keys = np.zeros((tree.digits.words, len(tuples)), np.uint64)
+    keys = np.zeros((tree.digits.word_count, len(tuples)), np.uint64)
     for level in range(tree.digits.depth):
         digits = np.array([t[level] for t in tuples], np.int64)
         keys = tree.digits.child(level, keys, digits)

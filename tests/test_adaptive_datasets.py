@@ -154,7 +154,7 @@ def test_jobs_of_one_cell_add_up(island):
 def test_the_tree_and_the_places_are_public(island):
     (island / "ri_od_main_JT00_2019.csv.gz").unlink()
     points = OnTheMap().points()
-    assert points.hierarchy.depth == 16 and points.hierarchy.digits.words == 1
+    assert points.hierarchy.depth == 16 and points.hierarchy.digits.word_count == 1
     blocks = points.blocks
     assert [*blocks] == ["block", "place", "latitude", "longitude"]
     assert list(blocks["block"]) == [A, B, C, D] and blocks["place"].isna().tolist()[-1]
@@ -526,7 +526,7 @@ def test_different_choices_spell_different_queries():
 def test_a_query_log_of_millions_of_strings():
     records = QueryLogTwin(20_000_000, distinct=3_000_000).load()
     assert (len(records), records.total) == (3_000_000, 20_000_000)
-    assert records.hierarchy.digits.words == 2
+    assert records.hierarchy.digits.word_count == 2
 
 
 def test_polars_is_what_lists_are_read_by(folder):

@@ -45,7 +45,7 @@ def leaves(nodes, tree=TREE):
         found[tuple(key[:, 0].tolist())] = len(text), count
     keys = sorted(found)
     levels, values = zip(*(found[key] for key in keys), strict=True)
-    keys = np.array(keys, np.uint64).T.reshape(tree.digits.words, -1)
+    keys = np.array(keys, np.uint64).T.reshape(tree.digits.word_count, -1)
     return Leaves(tree, np.array(levels), keys, np.array(values))
 
 

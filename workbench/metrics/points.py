@@ -47,7 +47,7 @@ class EarthMover:
                 f"EarthMover.depth = {self.depth!r} is not allowed: {tree!r} is no deeper"
             )
         digits, apart = tree.digits, np.zeros(self.depth + 1, np.int64)
-        word = np.array([0, *map(digits.word, range(self.depth))])
+        word = np.array([0, *map(digits.word_of_level, range(self.depth))])
         width = np.array([0, *(n.bit_length() - 1 for n in digits.widths[: self.depth])])
         sides = [
             (x.keys, np.empty(0, np.int64) if x.counts is None else x.counts)
