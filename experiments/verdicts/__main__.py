@@ -4,4 +4,5 @@ import sys
 
 from experiments.verdicts import write
 
-print(write(*sys.argv[1:3]))
+if __name__ == "__main__":
+    print(write(*sys.argv[1:3]))
