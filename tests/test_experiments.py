@@ -441,8 +441,8 @@ def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
         assert (
             set(found.panel) == {cormode2012_fig6b.JUDGED} and found.series.nunique() == series
         )
-        assert spec.absent(found) == ["Rhode Island, tracts: not at hand"]
-        assert len(spec.beside(found)) and claims.judge(spec.CLAIMS, found, "quick")
+        assert spec.missing_datasets(found) == ["Rhode Island, tracts: not at hand"]
+        assert len(spec.compare_with_paper(found)) and claims.judge(spec.CLAIMS, found, "quick")
         assert spec.panels(found)
 
 
@@ -516,9 +516,11 @@ def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
     monkeypatch.setattr(spec, "SIZE", 2000)
     monkeypatch.setattr(spec, "TOTALS", {**spec.TOTALS, spec.JUDGED: int(data.load().total)})
     found = spec.rows("quick", tmp_path)
-    assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.absent(found)) == 2
+    assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.missing_datasets(found)) == 2
     assert found.series.nunique() == 6 and len(spec.panels(found)) == 2
-    assert len(spec.beside(found)) == 4 and claims.judge(spec.CLAIMS, found, "quick")
+    assert len(spec.compare_with_paper(found)) == 4 and claims.judge(
+        spec.CLAIMS, found, "quick"
+    )
     replaced = found[found.series == spec.REPLACED]
     assert set(replaced.relation) == {"replace-one-unit"} and set(replaced.epsilon) == {1.0}
     assert replaced.trial.str.contains("epsilon=0.5").all()
@@ -526,7 +528,7 @@ def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
 
 def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_path):
     spec = cormode2012_modern
-    told = [*spec.full(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
+    told = [*spec.full_tables(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
     told += spec.others(1.0, 10, 10)
     made = pd.DataFrame(
         {"mechanism": type(m).__name__, "panel": panel, "query_size": n, "seed": seed}
@@ -539,9 +541,9 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
         for n in spec.QUERIES
         for seed in range(2)
     )
-    named = spec.named_apart(made)
+    named = spec.with_series(made)
     assert named.series.nunique() == len(told)
-    fig = plots.grid(spec.drawn(named), spec.PANELS, columns=3)
+    fig = plots.grid(spec.drawn_rows(named), spec.PANELS, columns=3)
     lines = [line for ax in fig.axes for line in ax.lines]
     looks = {
         (line.get_color(), line.get_marker(), str(line._dash_pattern), line.get_label())
@@ -550,7 +552,7 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     assert len({look[:3] for look in looks}) == len({look[3] for look in looks}) == len(looks)
     hollow = {line.get_label() for line in lines if line.get_markerfacecolor() == "white"}
     assert hollow == {"stability histogram", "Dirichlet synthesis"}
-    assert spec.best(named).shape == (2, 3)
+    assert spec.least_errors(named).shape == (2, 3)
     plt.close(fig)
 
 

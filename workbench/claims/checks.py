@@ -5,42 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import exp, log
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from workbench.claims.claim import ALIKE, Finding, Printed
+from workbench.claims.decisions import decide, decide_all
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def all_of(parts: Mapping[str, Finding]) -> Finding:
     """A claim of several parts: it holds if all do, and is settled once one differs."""
-    found = [part.holds for part in parts.values()]
-    holds = False if False in found else None if None in found else True
-    marks = {True: "yes", False: "no", None: "not settled"}
-    told = (f"{words}: {marks[p.holds]} ({p.measured})" for words, p in parts.items())
-    whys = (part.why for part in parts.values() if part.why)
-    leans = all(part.if_unsettled for part in parts.values() if part.holds is None)
-    return Finding(holds, "; ".join(told), " ".join(whys), leans)
+    holds = decide_all(part.holds for part in parts.values())
+    answers = {True: "yes", False: "no", None: "not settled"}
+    measured = [f"{name}: {answers[p.holds]} ({p.measured})" for name, p in parts.items()]
+    whys = [part.why for part in parts.values() if part.why]
+    unsettled = [part for part in parts.values() if part.holds is None]
+    if_unsettled = all(part.if_unsettled for part in unsettled)
+    return Finding(holds, "; ".join(measured), " ".join(whys), if_unsettled)
 
 
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
     """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds."""
+    import pandas as pd
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
 
     grouped = rows.groupby(by).value
-    out = pd.DataFrame({"mean": grouped.mean(), "seeds": grouped.count()})
-    half = stdtrit(np.maximum(out.seeds - 1, 1), (1 + level) / 2) * grouped.std().fillna(np.inf)
-    half = half / np.sqrt(out.seeds)
-    return out.assign(low=out["mean"] - half, high=out["mean"] + half)
+    points = pd.DataFrame({"mean": grouped.mean(), "seeds": grouped.count()})
+    quantile = stdtrit(np.maximum(points.seeds - 1, 1), (1 + level) / 2)
+    half_width = quantile * grouped.std().fillna(np.inf) / np.sqrt(points.seeds)
+    return points.assign(low=points["mean"] - half_width, high=points["mean"] + half_width)
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.DataFrame:
-    """The `intervals` over `by` of the rows whose columns equal what `where` says."""
-    for column, wanted in where.items():
-        rows = rows[rows[column] == wanted]
+    """The `confidence_intervals` over `by` of the rows whose columns equal what `where` says."""
+    for column, x in where.items():
+        rows = rows[rows[column] == x]
     if rows.empty:
         raise ValueError(f"no rows have {where}")
     return confidence_intervals(rows, by, level)
@@ -49,26 +54,26 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.
 def check_lower(
     ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75, times: float = 1.0
 ) -> Finding:
-    """Whether `ours` (from `intervals`) lies below `other`/`times`, at `share` of the points.
+    """Whether `ours` (from `confidence_intervals`) lies below `other`/`times`, at `share` of the points.
 
     It does where intervals are apart at so many points, it does not where at so many that the rest
     is too few they are apart the other way round, and otherwise more seeds are needed (None).
     """
     a, b = _paired(ours, other)
-    apart, against = a.high < b.low / times, a.low > b.high / times
-    below = (a["mean"] < b["mean"] / times).mean()
+    apart = a.high < b.low / times
+    opposed = a.low > b.high / times
+    lower = (a["mean"] < b["mean"] / times).mean()
     measured = f"the other is {_span(b['mean'] / a['mean'])} as large"
     if len(a) > 1:
-        measured += f"; lower at {below:.0%} of {len(a)} points"
+        measured += f"; lower at {lower:.0%} of {len(a)} points"
         measured += f", intervals apart at {apart.mean():.0%}"
     else:
         measured += f", intervals {'apart' if apart.all() else 'overlap'}"
-    holds = True if apart.mean() >= share else False if against.mean() > 1 - share else None
-    return Finding(holds, measured)
+    return Finding(decide(apart.mean() >= share, opposed.mean() > 1 - share), measured)
 
 
 def check_similar(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) -> Finding:
-    """Whether two curves (from `intervals`) are alike at `share` of the points.
+    """Whether two curves (from `confidence_intervals`) are alike at `share` of the points.
 
     Alike is within 1.25× of each other, or with overlapping intervals where both are noisy. More
     seeds may still decide (None) where the overlap does, leaning to yes, and where the intervals
@@ -83,9 +88,9 @@ def check_similar(ours: pd.DataFrame, other: pd.DataFrame, share: float = 0.75) 
         return Finding(True, measured)
     measured += f", intervals apart at {1 - overlap.mean():.0%}"
     possible = (a.low <= ALIKE * b.high) & (b.low <= ALIKE * a.high)
-    maybe = (close | possible).mean() >= share
-    leans = bool((close | overlap).mean() >= share)
-    return Finding(None if maybe else False, measured, if_unsettled=leans)
+    undecided = (close | possible).mean() >= share
+    if_unsettled = bool((close | overlap).mean() >= share)
+    return Finding(None if undecided else False, measured, if_unsettled=if_unsettled)
 
 
 def check_decreasing(curve: pd.DataFrame) -> Finding:
@@ -93,16 +98,18 @@ def check_decreasing(curve: pd.DataFrame) -> Finding:
 
     Clearly up is more than 1.25× the point before, intervals apart.
     """
-    before, after = (
-        curve.iloc[:-1].reset_index(drop=True),
-        curve.iloc[1:].reset_index(drop=True),
-    )
-    up = ((after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)).sum()
-    first, last = curve.iloc[0], curve.iloc[-1]
+    before = curve.iloc[:-1].reset_index(drop=True)
+    after = curve.iloc[1:].reset_index(drop=True)
+    rises = ((after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)).sum()
+    first = curve.iloc[0]
+    last = curve.iloc[-1]
     measured = f"{format_number(first['mean'])} → {format_number(last['mean'])}"
-    measured += f", up at {up} of {len(after)} steps"
-    down = True if last.high < first.low else None if last["mean"] < first["mean"] else False
-    return Finding(False if up else down, measured)
+    measured += f", up at {rises} of {len(after)} steps"
+    if rises:
+        return Finding(False, measured)
+    if last.high < first.low:
+        return Finding(True, measured)
+    return Finding(None if last["mean"] < first["mean"] else False, measured)
 
 
 def check_printed(point: Printed, curve: pd.DataFrame, percent: bool = False) -> Finding:
@@ -110,18 +117,20 @@ def check_printed(point: Printed, curve: pd.DataFrame, percent: bool = False) ->
 
     None where a mean does not, but its interval still reaches in.
     """
-    inside = curve["mean"].map(point.covers)
-    reach = (curve.low <= point.high) & (curve.high >= point.low)
-    unit, factor = (" %", 100) if percent else ("", 1)
-    low, high = (format_number(factor * x) for x in (curve["mean"].min(), curve["mean"].max()))
+    inside = curve["mean"].map(point.covers).all()
+    reached = ((curve.low <= point.high) & (curve.high >= point.low)).all()
+    unit = " %" if percent else ""
+    factor = 100 if percent else 1
+    low = format_number(factor * curve["mean"].min())
+    high = format_number(factor * curve["mean"].max())
     measured = (low if low == high else f"{low} … {high}") + unit
-    return Finding(True if inside.all() else None if reach.all() else False, measured)
+    return Finding(decide(inside, not reached), measured)
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
     """Where the curve `one` falls below `other` for good; NaN if it never does.
 
-    Both come from `curve`; between points they are straight lines on logarithmic axes.
+    Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
     """
     gap = (one["mean"] / other["mean"]).map(log)
     above = [x for x in gap.index if gap[x] >= 0]
@@ -176,5 +185,6 @@ def _paired(ours: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.D
 
 
 def _span(ratio: pd.Series) -> str:
-    low, high = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
+    low = f"{ratio.min():.3g}"
+    high = f"{ratio.max():.3g}"
     return f"{low}×" if low == high else f"{low}–{high}×"

@@ -6,20 +6,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 if TYPE_CHECKING:
+    import pandas as pd
     from pandas.io.formats.style import Styler
 
-ALIKE, MUCH, ORDERS = 1.25, 3.0, 10.0
-HOLDS, DIFFERS = "holds", "differs"
-UNDECIDED, UNTESTABLE = "undecided (quick)", "not testable here"
+ALIKE = 1.25
+MUCH = 3.0
+ORDERS = 10.0
+HOLDS = "holds"
+DIFFERS = "differs"
+UNDECIDED = "undecided (quick)"
+UNTESTABLE = "not testable here"
 OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a claim found: `measured` in words with numbers, `why` where it is not plain."""
+    """What checking a claim has shown.
+
+    Parameters
+    ----------
+    id : str
+        The claim's.
+    says : str
+        The claim's sentence.
+    outcome : str
+        One of `claims.OUTCOMES`.
+    measured : str
+        What was measured, in words with numbers.
+    why : str
+        Why it is so, where that is not plain.
+    """
 
     id: str
     says: str
@@ -36,7 +53,7 @@ class Verdict:
 class Finding:
     """What a check returns: whether the claim holds (None: too few seeds to say) and what was measured.
 
-    `leans` is what an unsettled check counts as when there are no more seeds to come. `testable` is
+    `if_unsettled` is what an unsettled check counts as when there are no more seeds to come. `testable` is
     False where the rows lack what the claim is about; `why` then names it.
     """
 
@@ -68,10 +85,11 @@ class Printed:
     def approximately(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
         """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
 
-        >>> Printed.about("around 5 %", 0.05, 0.005)
+        >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
         """
-        low, high = min(value / ALIKE, value - error), max(value * ALIKE, value + error)
+        low = min(value / ALIKE, value - error)
+        high = max(value * ALIKE, value + error)
         return cls(says, low, high, value=value, **place)
 
     def covers(self, measured: float) -> bool:
@@ -83,8 +101,16 @@ class Printed:
 class Claim:
     """One sentence about a figure, and the function of the figure's rows that checks it.
 
-    `check` is None where the claim can never be tested here. `why` says why not, or, once a run has
-    shown that the claim differs, why it does.
+    Parameters
+    ----------
+    id : str
+        Names it among all claims.
+    says : str
+        The paper's sentence.
+    check : callable or None
+        Takes the figure's rows and returns a `Finding`; None where the claim can never be tested here.
+    why : str
+        Why it cannot be tested or, once a run has shown that it differs, why it does.
     """
 
     id: str
@@ -93,19 +119,34 @@ class Claim:
     why: str = ""
 
     def judge(self, rows: pd.DataFrame, profile: str) -> Verdict:
-        """The verdict; a claim that differs, or that its seeds cannot settle, is a result too."""
+        """Check the claim on a figure's rows.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            What the figure's specification returns.
+        profile : str
+            "quick" or "paper": what a quick run cannot settle is undecided.
+
+        Returns
+        -------
+        Verdict
+            A claim that differs, or that its seeds cannot settle, is a result too.
+        """
         if self.check is None:
             return Verdict(self.id, self.says, UNTESTABLE, why=self.why)
-        found = self.check(rows)
-        holds = found.if_unsettled if found.holds is None else found.holds
-        if not found.testable:
+        finding = self.check(rows)
+        holds = finding.if_unsettled if finding.holds is None else finding.holds
+        if not finding.testable:
             outcome = UNTESTABLE
-        elif found.holds is None and profile == "quick":
+        elif finding.holds is None and profile == "quick":
             outcome = UNDECIDED
         else:
             outcome = HOLDS if holds else DIFFERS
-        why = found.why or ("" if outcome in (HOLDS, UNDECIDED) else self.why)
-        return Verdict(self.id, self.says, outcome, found.measured, why)
+        why = finding.why
+        if not why and outcome in (DIFFERS, UNTESTABLE):
+            why = self.why
+        return Verdict(self.id, self.says, outcome, finding.measured, why)
 
 
 def judge(claims: Sequence[Claim], rows: pd.DataFrame, profile: str) -> list[Verdict]:
@@ -115,6 +156,8 @@ def judge(claims: Sequence[Claim], rows: pd.DataFrame, profile: str) -> list[Ver
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     """Verdicts as a table."""
+    import pandas as pd
+
     columns = ["id", "says", "outcome", "measured", "why"]
     return pd.DataFrame([vars(v) for v in verdicts], columns=columns)
 
@@ -134,8 +177,10 @@ def verdict_table(
 
 def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
     """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
-    told = [
-        {"what": what, "the paper prints": point.says, "we measure": found.measured}
-        for what, point, found in lines
+    import pandas as pd
+
+    rows = [
+        {"what": what, "the paper prints": point.says, "we measure": finding.measured}
+        for what, point, finding in lines
     ]
-    return pd.DataFrame(told).set_index("what")
+    return pd.DataFrame(rows).set_index("what")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from workbench.claims.claim import Printed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
