@@ -232,5 +232,5 @@ def test_deciles_are_of_items_by_true_count():
 def test_a_breakdown_of_private_data_or_of_the_unknown_is_refused():
     with pytest.raises(ValueError, match="truth_public"):
         metrics.breakdown(truth(truth_public=False), FPA(DP(1.0), bound=3), [0])
-    with pytest.raises(ValueError, match="need `kept`"):
+    with pytest.raises(ValueError, match="need `bounded_data`"):
         metrics.breakdown(truth(), object(), [0])

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from workbench.estimates import Summary
-from workbench.metrics.refusal import refuse_private
+from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.table import SparseTable
 from workbench.value import parameter, value
 from workbench.workload import Ranges, Workload
 
 
-def _answers(truth: SparseTable, estimate: Any, workload: Workload, options: dict):
+class _AnswerPair(NamedTuple):
+    exact: Float[np.ndarray, " queries"]
+    estimated: Float[np.ndarray, " queries"]
+
+    @property
+    def deviations(self) -> Float[np.ndarray, " queries"]:
+        return self.estimated - self.exact
+
+
+def _answers(
+    truth: SparseTable, estimate: Any, workload: Workload, **options: Any
+) -> _AnswerPair:
     refuse_private(truth)
-    if getattr(estimate, "domain", truth.domain) != truth.domain:
-        names = (" × ".join(x.domain.attributes) for x in (estimate, truth))
-        raise ValueError(
-            "an estimate over {} has no error against a truth over {}".format(*names)
-        )
+    refuse_other_domain(truth, estimate)
     workload = workload.on(truth.domain)
-    return truth.answer(workload), estimate.answer(workload, **options)
+    return _AnswerPair(truth.answer(workload), estimate.answer(workload, **options))
 
 
 def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
-    """The root of the mean squared error over queries, in counts."""
+    """The root of the mean squared error over queries.
+
+    Parameters
+    ----------
+    answers, exact : float[queries]
+        Estimated and true answers, in counts.
+
+    Returns
+    -------
+    float
+        In counts.
+    """
     return float(np.sqrt(((answers - exact) ** 2).mean()))
 
 
@@ -35,62 +53,156 @@ def coverage(
     errors: Float[np.ndarray, " queries"],
     exact: Float[np.ndarray, " queries"],
 ) -> float:
-    """The fraction of queries whose exact answer lies within the error that is told of theirs."""
+    """The fraction of queries whose exact answer lies within its error bar.
+
+    Parameters
+    ----------
+    answers, errors, exact : float[queries]
+        Estimated answers, how far they are said to be off at most, and true answers, in counts.
+
+    Returns
+    -------
+    float
+        A fraction in [0, 1].
+    """
     return float((np.abs(answers - exact) <= errors).mean())
 
 
+class _WorkloadMetric:
+    """What metrics of one workload have in common."""
+
+    workload: Workload
+    weights: str
+
+    def _answers(self, truth: SparseTable, estimate: Any) -> _AnswerPair:
+        return _answers(truth, estimate, self.workload, weights=self.weights)
+
+
+def _weights() -> Any:
+    return parameter("unbiased", choices=("unbiased", "raw"))
+
+
 @value
-class MeanAbsoluteError:
+class MeanAbsoluteError(_WorkloadMetric):
     """Mean over queries of |estimate − truth|, in counts."""
 
     workload: Workload
-    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+    weights: str = _weights()
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """The error, in counts."""
-        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
-        return float(np.abs(answers - exact).mean())
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        return float(np.abs(self._answers(truth, estimate).deviations).mean())
 
 
 @value
-class MedianRelativeError:
+class MedianRelativeError(_WorkloadMetric):
     """Median over queries of |estimate − truth| / truth; queries whose truth is 0 are left out."""
 
     workload: Workload
-    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+    weights: str = _weights()
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """The error as a fraction; NaN if every query is empty."""
-        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
-        some = exact > 0
-        relative = np.abs(answers[some] - exact[some]) / exact[some]
-        return float(np.median(relative)) if some.any() else float("nan")
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            A fraction; NaN if every query is empty.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        exact, estimated = self._answers(truth, estimate)
+        positive = exact > 0
+        relative = np.abs(estimated[positive] - exact[positive]) / exact[positive]
+        return float(np.median(relative)) if positive.any() else float("nan")
 
 
 @value
-class MeanSignedError:
+class MeanSignedError(_WorkloadMetric):
     """Mean over queries of estimate − truth, in counts: what is left is bias."""
 
     workload: Workload
-    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+    weights: str = _weights()
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """The mean deviation, in counts."""
-        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
-        return float((answers - exact).mean())
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            The mean deviation, in counts.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        return float(self._answers(truth, estimate).deviations.mean())
 
 
 @value
-class MeanSquaredError:
+class MeanSquaredError(_WorkloadMetric):
     """Mean over queries of (estimate − truth)², in counts²."""
 
     workload: Workload
-    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+    weights: str = _weights()
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """The error, in counts²."""
-        exact, answers = _answers(truth, estimate, self.workload, {"weights": self.weights})
-        return float(((answers - exact) ** 2).mean())
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts².
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        return float((self._answers(truth, estimate).deviations ** 2).mean())
 
 
 @value
@@ -98,10 +210,28 @@ class SquaredError:
     """Sum over all cells of (estimate − truth)², in counts²: the error of a whole histogram."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """The error, in counts²; an estimate over another domain is a ValueError."""
+        """Compare all cells of the domain.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Histogram or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts².
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
         cells = np.arange(truth.domain.size)
-        exact, answers = _answers(truth, estimate, Ranges(cells, cells + 1), {})
-        return float(((answers - exact) ** 2).sum())
+        pair = _answers(truth, estimate, Ranges(cells, cells + 1))
+        return float((pair.deviations**2).sum())
 
 
 @value
@@ -109,9 +239,27 @@ class HeldCells:
     """The fraction of the truth's non-empty cells that the release names."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """A fraction in [0, 1]; NaN for an empty table."""
+        """Compare the cells that are not empty with those that were released.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary
+            Of cells.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN for an empty table.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or for another estimate.
+        """
         refuse_private(truth)
         if type(estimate) is not Summary:
             raise ValueError(f"{estimate!r} names no cells: HeldCells needs a Summary")
-        held = np.isin(truth.keys, estimate.keys, assume_unique=True)
-        return float(held.mean()) if len(held) else float("nan")
+        released = np.isin(truth.keys, estimate.keys, assume_unique=True)
+        return float(released.mean()) if len(released) else float("nan")

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from workbench.interactions import Interactions
-from workbench.metrics.refusal import refuse_private
+from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.value import parameter, value
 
-if TYPE_CHECKING:
-    import pandas as pd
+
+class CountPair(NamedTuple):
+    """Exact and estimated counts, of (items,) or of (items, contexts)."""
+
+    exact: Float[np.ndarray, "..."]
+    estimated: Float[np.ndarray, "..."]
+
+
+def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
+    """The counts of both sides; the estimate is what was released, or records."""
+    refuse_private(truth)
+    refuse_other_domain(truth, estimate)
+    return CountPair(_counts(truth, of), _counts(estimate, of))
+
+
+def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
+    shape = data.domain.shape if of == "edges" else data.domain.shape[:1]
+    if isinstance(data, Interactions):
+        counts = data.edge_counts() if of == "edges" else data.item_counts()
+    else:
+        counts = getattr(data, of).values
+    return np.asarray(counts, float).reshape(shape)
 
 
 def _of() -> Any:
@@ -21,39 +40,38 @@ def _of() -> Any:
     return parameter("items", choices=("items", "edges"), doc="which counts are compared")
 
 
-def _counts(truth: Interactions, estimate: Any, of: str) -> tuple[np.ndarray, np.ndarray]:
-    """Exact and estimated counts, of (items,) or of (items, contexts)."""
-    refuse_private(truth)
-    if estimate.domain != truth.domain:
-        names = (" × ".join(x.domain.attributes) for x in (estimate, truth))
-        raise ValueError(
-            "an estimate over {} has no error against a truth over {}".format(*names)
-        )
-    shape = truth.domain.shape if of == "edges" else truth.domain.shape[:1]
-    sides = []
-    for x in (truth, estimate):
-        if isinstance(x, Interactions):
-            counts = x.edge_counts() if of == "edges" else x.item_counts()
-        else:
-            counts = getattr(x, of).values
-        sides.append(np.asarray(counts, float).reshape(shape))
-    return sides[0], sides[1]
-
-
 @value
 class MeanSquaredCountError:
     """Mean over items, or over edges, of (estimate − truth)², in records².
 
-    As in every metric of interactions, the estimate is what was released, `Tables`, or the records that
-    a mechanism kept, `Interactions`: then the error is that of the sampling alone.
+    As in every metric of interactions, the estimate is what was released, `ItemEdgeCounts`, or the
+    records that a mechanism kept, `Interactions`: then the error is that of the sampling alone.
     """
 
     of: str = _of()
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """The error, in records²."""
-        exact, counts = _counts(truth, estimate, self.of)
-        return float(((counts - exact) ** 2).mean())
+        """Compare the counts of all items or edges.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In records².
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate is over another domain.
+        """
+        exact, estimated = count_pair(truth, estimate, self.of)
+        return float(((estimated - exact) ** 2).mean())
 
 
 @value
@@ -73,12 +91,39 @@ class KLDivergence:
     floor: float = parameter(0.01, 0, strict=True, unit="records", doc="of counts <= 0")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """The divergence, in nats."""
-        q, p = (np.where(x > 0, x, self.floor) for x in _counts(truth, estimate, self.of))
-        p, q = p / p.sum(), q / q.sum()
+        """Compare the distributions over all items or edges.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate is over another domain.
+        """
+        exact, estimated = count_pair(truth, estimate, self.of)
+        original = self._distribution(exact)
+        released = self._distribution(estimated)
         if self.direction == "original_given_released":
-            p, q = q, p
-        return float((p * np.log(p / q)).sum())
+            return _divergence(original, released)
+        return _divergence(released, original)
+
+    def _distribution(self, counts: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        positive = np.where(counts > 0, counts, self.floor)
+        return positive / positive.sum()
+
+
+def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> float:
+    return float((p * np.log(p / q)).sum())
 
 
 @value
@@ -93,20 +138,41 @@ class TopPrecision:
     of: str = _of()
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """A fraction in [0, 1]."""
-        exact, counts = _counts(truth, estimate, self.of)
-        k, items = min(self.k, len(exact)), len(exact)
-        both = _in_top(exact.reshape(items, -1), k) * _in_top(counts.reshape(items, -1), k)
-        return float(both.sum(axis=0).mean() / k)
+        """Compare the highest counts.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate is over another domain.
+        """
+        exact, estimated = count_pair(truth, estimate, self.of)
+        items = len(exact)
+        k = min(self.k, items)
+        in_true_top = _chance_in_top(exact.reshape(items, -1), k)
+        in_released_top = _chance_in_top(estimated.reshape(items, -1), k)
+        return float((in_true_top * in_released_top).sum(axis=0).mean() / k)
 
 
-def _in_top(
+def _chance_in_top(
     counts: Float[np.ndarray, "items lists"], k: int
 ) -> Float[np.ndarray, "items lists"]:
     """The chance that an item is among the k highest of its list, ties being in random order."""
     last = np.partition(counts, -k, axis=0)[-k]
-    above, level = counts > last, counts == last
-    return above + level * ((k - above.sum(axis=0)) / level.sum(axis=0))
+    above = counts > last
+    tied = counts == last
+    return above + tied * ((k - above.sum(axis=0)) / tied.sum(axis=0))
 
 
 @value
@@ -119,22 +185,59 @@ class ContextShare:
     context: int = parameter(low=0, integer=True, doc="the context's code")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """A fraction in [0, 1]; NaN where nothing is above 0."""
-        if self.context >= (contexts := truth.domain.shape[1]):
+        """The share of one context; the truth only says whether it may be shown.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where nothing is above 0.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, the estimate is over another domain, or there is no such context.
+        """
+        contexts = truth.domain.shape[1]
+        if self.context >= contexts:
             raise ValueError(
                 f"ContextShare.context = {self.context} is not allowed: need a code below {contexts}"
             )
-        _, counts = _counts(truth, estimate, "edges")
-        held = np.maximum(counts, 0).sum(axis=0)
-        return float(held[self.context] / held.sum()) if held.any() else float("nan")
+        estimated = count_pair(truth, estimate, "edges").estimated
+        records = np.maximum(estimated, 0).sum(axis=0)
+        return float(records[self.context] / records.sum()) if records.any() else float("nan")
 
 
 @value
 class SampledSize:
-    """The fraction of the records that are kept; the estimate is what a mechanism's `bounded_data` returns."""
+    """The fraction of the records that are kept; the estimate is what `bounded_data` returns."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> float:
-        """A fraction in [0, 1]; NaN where there are no records."""
+        """Compare how many records there are.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : Interactions
+            The records that a mechanism kept.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where there are no records.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or for another estimate.
+        """
         refuse_private(truth)
         if not isinstance(estimate, Interactions):
             raise ValueError(
@@ -142,53 +245,3 @@ class SampledSize:
                 "Interactions that the mechanism's `bounded_data` returns"
             )
         return len(estimate) / len(truth) if len(truth) else float("nan")
-
-
-def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
-    """Where a release's squared error comes from: a row a seed, table and tenth of the items.
-
-    What was dropped is no part of a release, so that each one is replayed: `mechanism.kept(data, rng)`
-    gives the records that `mechanism(data, rng)` counts, if both start from the same seed. Columns:
-
-    `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
-    `cells`          how many counts that is
-    `dropped`        Σ (kept − truth)²
-    `noise`          Σ (released − kept)², with what smoothing does where there is any
-    `interaction`    2·Σ (released − kept)·(kept − truth), 0 on average where the noise is unbiased
-    `clipping`       what putting counts below 0 to 0 changes: never above 0
-    `total`          their sum: Σ (max(released, 0) − truth)², in records²
-    """
-    import pandas as pd
-
-    refuse_private(data)
-    if not hasattr(mechanism, "bounded_data"):
-        raise ValueError(
-            f"{mechanism!r} does not say which records it keeps: need `bounded_data`"
-        )
-    n, rows = data.domain.shape[0], []
-    rank = np.empty(n, np.int64)
-    rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(n)
-    decile = 10 * rank // n
-    for seed in seeds:
-        kept = mechanism.bounded_data(data, np.random.default_rng(seed))
-        released = mechanism(data, np.random.default_rng(seed)).estimate
-        for of in ("items", "edges"):
-            exact, before = _counts(data, kept, of)
-            _, after = _counts(data, released, of)
-            parts = {
-                "dropped": (before - exact) ** 2,
-                "noise": (after - before) ** 2,
-                "interaction": 2 * (after - before) * (before - exact),
-                "clipping": (np.maximum(after, 0) - exact) ** 2 - (after - exact) ** 2,
-                "total": (np.maximum(after, 0) - exact) ** 2,
-            }
-            cells = exact.size // n
-            sums = {
-                name: np.bincount(decile, x.reshape(n, cells).sum(axis=1), 10)
-                for name, x in parts.items()
-            }
-            held = cells * np.bincount(decile, minlength=10)
-            for i in np.flatnonzero(held):
-                told = {"seed": seed, "of": of, "decile": i + 1, "cells": held[i]}
-                rows.append(told | {name: x[i] for name, x in sums.items()})
-    return pd.DataFrame(rows)

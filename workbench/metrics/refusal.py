@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from workbench.interactions import Interactions
 from workbench.records import Records
 from workbench.table import PUBLIC, SparseTable
@@ -14,3 +16,12 @@ def refuse_private(truth: SparseTable | Interactions | Records) -> None:
             "this table does not say truth_public: an error against it is an exact function of private "
             "data and would leak it; `advise` works from public quantities"
         )
+
+
+def refuse_other_domain(truth: SparseTable | Interactions, estimate: Any) -> None:
+    """A ValueError if the estimate is over another domain than the truth."""
+    domain = getattr(estimate, "domain", truth.domain)
+    if domain != truth.domain:
+        ours = " × ".join(domain.attributes)
+        theirs = " × ".join(truth.domain.attributes)
+        raise ValueError(f"an estimate over {ours} has no error against a truth over {theirs}")
