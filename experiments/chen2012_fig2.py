@@ -99,7 +99,7 @@ def error_rows(
     one["case"] += AS_PRINTED * (scale is not None)
     for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
         eigen = KernelPCA(1.0, case.total, p)(history).eigen
-        told = {"past": eigen.ask(history.workload), "new": eigen.ask(new)}
+        told = {"past": eigen.project(history.workload), "new": eigen.project(new)}
         for panel, queries in zip(PAIRS[place], told, strict=True):
             for alpha in ALPHAS.tolist():
                 value = rmse(told[queries].values(alpha), exact[queries])

@@ -79,7 +79,7 @@ def error_rows(
     grid = dict(low=ALPHAS[0], high=ALPHAS[-1], points=len(ALPHAS), refine=0)
     for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
         found = select_alpha(history, FOLDS, total=case.total, prior=p, seed=seed, **grid)
-        told = found.posterior.eigen.ask(new)
+        told = found.posterior.eigen.project(new)
         for alpha, squared in zip(ALPHAS.tolist(), found.errors, strict=True):
             at = one | {"alpha": alpha}
             yield at | {"series": series, "value": rmse(told.values(alpha), exact)}

@@ -149,7 +149,7 @@ def methods(
 
     def kernel(history: NoisyAnswers, alphas) -> list[Callable]:
         fitted = KernelPCA(1.0, total, p)(history)
-        return [fitted.at(alpha).answer for alpha in alphas]
+        return [fitted.with_alpha(alpha).answer for alpha in alphas]
 
     def entropy(history: NoisyAnswers, alphas) -> list[Callable]:
         fit = partial(MaximumEntropy, total=total, prior=p, **FIT[profile])

@@ -16,8 +16,7 @@ from workbench import (
     datasets,
 )
 from workbench.estimates import NoisyAnswers
-from workbench.inference import KernelPCA, product_prior, select_alpha
-from workbench.inference import alpha as choosing
+from workbench.inference import KernelPCA, cross_validation, product_prior, select_alpha
 from workbench.mechanisms import LaplaceQueries
 from workbench.workload import Together, linear_queries
 
@@ -153,16 +152,18 @@ def test_error_bars_say_what_they_are_and_what_is_not_known():
 
 
 def test_one_decomposition_serves_every_alpha(monkeypatch):
-    from workbench.inference import kernel_pca
+    from workbench.inference import eigenqueries
 
     posterior = KernelPCA(1.0, TOTAL)(a_history())
-    monkeypatch.setattr(kernel_pca, "eigh", None)
-    asked = posterior.eigen.ask(NEW)
+    monkeypatch.setattr(eigenqueries, "eigendecomposition", None)
+    asked = posterior.eigen.project(NEW)
     for alpha in (0.3, 1.0, 50.0, inf):
-        assert asked.values(alpha) == pytest.approx(posterior.at(alpha).answer(NEW), rel=1e-12)
-        monkeypatch.setattr(kernel_pca, "_AT_ONCE", 60)  # a few queries at a time
+        assert asked.values(alpha) == pytest.approx(
+            posterior.with_alpha(alpha).answer(NEW), rel=1e-12
+        )
+        monkeypatch.setattr(eigenqueries, "_PRODUCTS_AT_ONCE", 60)  # a few queries at a time
     with pytest.raises(ValueError, match="alpha = 0"):
-        posterior.at(0)
+        posterior.with_alpha(0)
 
 
 def test_answers_that_contradict_each_other_meet_in_the_middle():
@@ -206,8 +207,10 @@ def test_configurations_are_values_and_what_is_wrong_is_named():
 
 def test_the_curve_is_that_of_the_reference(monkeypatch):
     history, split = a_history(alike=True), []
-    parts = choosing._parts
-    monkeypatch.setattr(choosing, "_parts", lambda *a: split.append(parts(*a)) or split[-1])
+    parts = cross_validation._split
+    monkeypatch.setattr(
+        cross_validation, "_split", lambda *a: split.append(parts(*a)) or split[-1]
+    )
     chosen = select_alpha(history, 4, total=TOTAL, points=5, refine=2, low=1, high=1e3)
     assert len(split) == 2 and len(chosen.alphas) <= 5 + 4
     told = list(vectors(ASKED)), list(history.values), np.diag(history.variances), weight(None)
@@ -229,7 +232,7 @@ def test_alpha_is_chosen_near_the_best_one():
     noise = LaplaceQueries(DP(0.1), Marginals(1))(table, rng).estimate
     prior, truth = product_prior(noise), table.answer(new)
     chosen = select_alpha(history, total=50_000, prior=prior)
-    asked = KernelPCA(1.0, 50_000, prior)(history).eigen.ask(new)
+    asked = KernelPCA(1.0, 50_000, prior)(history).eigen.project(new)
 
     def rmse(alpha):
         return np.sqrt(np.mean((asked.values(alpha) - truth) ** 2))

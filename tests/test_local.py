@@ -21,7 +21,7 @@ from workbench import (
     SparseTable,
     noise,
 )
-from workbench.estimates.reports import clip_to_total
+from workbench.estimates.joints import clip_to_total
 from workbench.mechanisms import Flipping, RetentionReplacement
 from workbench.noise import bits, response
 from workbench.privacy import LOCAL
@@ -141,7 +141,7 @@ def test_retention_reconstructs_as_the_reference():
     observed = np.bincount(release.estimate.keys, minlength=6)
     channels = [
         local.retention_channel(p, n)
-        for p, n in zip(release.estimate.kept, DOMAIN.shape, strict=True)
+        for p, n in zip(release.estimate.retention, DOMAIN.shape, strict=True)
     ]
     expected = local.reconstruct(observed.tolist(), channels)
     assert release.estimate.joint(("a", "one", "b")).ravel() == pytest.approx(expected)
@@ -151,7 +151,7 @@ def test_retention_reconstructs_as_the_reference():
 def test_flipping_reconstructs_as_the_reference():
     domain = Domain(("a", "b"), (2, 3))
     release = Flipping(DP(2.0))(table([5, 9, 2, 8, 1, 4], domain), seeded())
-    f = release.estimate.flipped
+    f = release.estimate.flip_probability
     rows = [
         [[int(r) >> i & 1 for i in range(2)], [int(r) >> 2 + i & 1 for i in range(3)]]
         for r in release.estimate.bits[:, 0]

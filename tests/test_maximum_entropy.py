@@ -13,7 +13,7 @@ from workbench import PUBLIC, Domain, Marginals, Products, Ranges
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
-from workbench.inference.maximum_entropy import Problem
+from workbench.inference.dual_problem import DualProblem
 from workbench.workload import TableQueries, Together, linear_queries
 
 SHAPE = (3, 4, 2)
@@ -72,7 +72,7 @@ def test_the_exact_fit_is_the_references_optimum(alpha, prior):
 @pytest.mark.parametrize("alpha", [0.002, 0.05])
 def test_marginals_that_agree_reach_the_references_optimum(alpha):
     answers = history(Marginals(2))
-    problem = Problem.of(answers, N, alpha, None, True)
+    problem = DualProblem.of(answers, N, alpha, None, True)
     p, _ = optimum(answers, alpha, pi=problem.pi)
     model = MaximumEntropy(alpha, N)(answers)
     assert model.joint.ravel() == pytest.approx(p, abs=3e-4)
@@ -81,7 +81,7 @@ def test_marginals_that_agree_reach_the_references_optimum(alpha):
 
 def test_complete_tables_agree_with_each_other_and_the_total():
     both = Together((Marginals(2).on(DOMAIN), Marginals(1).on(DOMAIN)))
-    problem = Problem.of(history(both), N, 1.0, None, True)
+    problem = DualProblem.of(history(both), N, 1.0, None, True)
     tables, start = {}, 0
     for axes in ((0, 1), (0, 2), (1, 2), (0,), (1,), (2,)):
         shape = [SHAPE[k] for k in axes]
@@ -93,7 +93,7 @@ def test_complete_tables_agree_with_each_other_and_the_total():
     assert tables[0, 1].sum(0) == pytest.approx(tables[1, 2].sum(1))
     assert tables[0, 2].sum(0) == pytest.approx(tables[2,])
     exact = NoisyAnswers(DOMAIN, Marginals(2), features(Marginals(2)) @ truth(), 1.0)
-    assert Problem.of(exact, N, 1.0, None, True).pi * N == pytest.approx(exact.values)
+    assert DualProblem.of(exact, N, 1.0, None, True).pi * N == pytest.approx(exact.values)
 
 
 def test_infinite_alpha_fits_what_can_be_fitted():
@@ -107,7 +107,7 @@ def test_a_sweep_draws_from_the_references_conditionals():
     workload = Marginals(2).on(DOMAIN)
     w = rng.normal(size=len(workload))
     answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
-    problem = Problem.of(answers, N, 1.0, PRIOR, False)
+    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
     chains = Chains(SHAPE, problem.prior, problem.sets)
     chains.set_potentials(problem.potentials(w))
     f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
@@ -143,14 +143,14 @@ def test_jumps_alone_reach_the_model():
     workload = Marginals(2).on(DOMAIN)
     w = rng.normal(size=len(workload))
     answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
-    problem = Problem.of(answers, N, 1.0, PRIOR, False)
+    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
     f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
     p = reference.distribution(w, f, p0)
     chains = Chains(SHAPE, problem.prior, problem.sets)
     chains.set_potentials(problem.potentials(w))
     own = [m.reshape([SHAPE[k] for k in s]) for m, s in zip(
         np.split(f @ p, np.cumsum([12, 6])), problem.sets, strict=True)]  # fmt: skip
-    for margins in (problem.flat(), own):
+    for margins in (problem.prior_margins(), own):
         chains.set_proposal(margins)
         states = chains.propose(40_000, rng)
         for _ in range(60):

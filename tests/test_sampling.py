@@ -382,7 +382,7 @@ def test_tables_are_saved_and_read(tmp_path):
         assert len(release.to_frame()) == len(release.estimate) == 8
         assert list(release.to_frame().columns) == ["shop", "day", "noisy"]
         assert list(release.estimate.items.to_frame().columns) == ["shop", "noisy"]
-    assert repr(same.estimate) == "<Tables of shop × day: 4 items, 8 edges>"
+    assert repr(same.estimate) == "<ItemEdgeCounts of shop × day: 4 items, 8 edges>"
 
 
 def test_tables_must_fit():

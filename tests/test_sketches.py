@@ -468,9 +468,9 @@ def test_hash_functions_are_drawn_anew_and_told():
         (lambda: ALP(B, 9, 9, alpha=nan), "alpha"),
         (lambda: ALP(B, 9, 9, size_factor=0), "size_factor"),
         (lambda: ALP(DP(1.0, 1e-6), 9, 9), "delta"),
-        (lambda: ALP(B, 2**40, 9)(TABLE), "unary.*largest"),
+        (lambda: ALP(B, 2**40, 9)(TABLE), "levels.*largest"),
         (lambda: ALP(B, 9, 2**50)(TABLE), "bits.*total"),
-        (lambda: ALP(DP(1e8), 50, 100)(TABLE), "unary.*epsilon"),
+        (lambda: ALP(DP(1e8), 50, 100)(TABLE), "levels.*epsilon"),
     ],
 )
 def test_bad_parameters_are_named(make, word):

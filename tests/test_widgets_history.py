@@ -7,7 +7,7 @@ import pytest
 
 from workbench import DP, Aligned, First, Marginals, RandomMarginalRanges, RandomTables, widgets
 from workbench.inference import KernelPCA, product_prior, select_alpha
-from workbench.inference.kernel_pca import Eigenqueries
+from workbench.inference.eigenqueries import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
 from workbench.widgets import scenes
@@ -80,7 +80,7 @@ def test_the_screen_is_what_the_code_makes(prior, past, attributes):
     )
     assert {3000.0, *ALPHAS} == set(new.index) == set(kept.index)
     for alpha in (10.0, 3000.0, 1e7):
-        fitted = made.posterior.at(alpha)
+        fitted = made.posterior.with_alpha(alpha)
         assert new[alpha] == pytest.approx(root_mean_square(fitted.answer(NEW) - exact))
         assert kept[alpha] == pytest.approx(
             root_mean_square(fitted.answer(release.estimate.workload) - old)
@@ -131,7 +131,7 @@ def test_noise_is_as_wide_as_the_dashes_say(table):
     told, alpha = FEW | dict(prior=False), OPENS["alpha"]
     many = [drawn(seed, exact=False, **told)[0] for seed in range(80)]
     answers = np.stack([series(rows, "asked", "no prior", "query") for rows in many])
-    alone = KernelPCA(alpha, FEW["records"])(drawn(**told)[2].estimate).eigen.ask(NEW)
+    alone = KernelPCA(alpha, FEW["records"])(drawn(**told)[2].estimate).eigen.project(NEW)
     at = place(series(many[0], "asked", "no prior", "query"))
     order = np.argsort(table.answer(NEW), kind="stable")
     found, foreseen = answers.std(axis=0, ddof=1), alone.sampling(alpha)[order][at]
@@ -268,8 +268,8 @@ def test_other_answers_need_no_decomposition(total, table):
         LaplaceQueries(DP(e), asked)(table, np.random.default_rng(7)).estimate for e in (1, 0.3)
     )
     times = float(np.sqrt(two.variances[0] / one.variances[0]))
-    fresh = Eigenqueries.of(two, total).ask(NEW)
-    again = Eigenqueries.of(one, total).ask(NEW).with_answers(two.values, times)
+    fresh = Eigenqueries.of(two, total).project(NEW)
+    again = Eigenqueries.of(one, total).project(NEW).with_answers(two.values, times)
     for alpha in (100.0, 1e4):
         np.testing.assert_allclose(
             again.values(alpha), fresh.values(alpha), rtol=1e-6, atol=1e-3

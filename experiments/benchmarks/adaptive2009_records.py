@@ -118,7 +118,7 @@ def memory(what: str, tree, values) -> dict:
     """A row about the most that is held at once, beyond the values, in copies of the keys."""
     tracemalloc.start()
     released(tree, values)
-    copies = tracemalloc.get_traced_memory()[1] / (8 * tree.digits.words * len(values))
+    copies = tracemalloc.get_traced_memory()[1] / (8 * tree.digits.word_count * len(values))
     tracemalloc.stop()
     return {
         "what": f"{what}: peak memory",

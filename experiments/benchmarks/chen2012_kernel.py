@@ -39,7 +39,7 @@ def main():
     others = best(partial(inner_products, tables, tables, table.domain, prior), 2)
     sweep, chosen = once(partial(select_alpha, history, total=TOTAL, prior=prior))
     fit, _ = once(partial(KernelPCA(chosen.alpha, TOTAL, prior), history))
-    past = chosen.posterior.eigen.ask(RandomMarginalRanges(1000, seed=1))
+    past = chosen.posterior.eigen.project(RandomMarginalRanges(1000, seed=1))
     each = best(partial(past.values, chosen.alpha), 5)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes on Linux
     gram = inner_products(asked, asked, table.domain, prior)

@@ -1,5 +1,6 @@
 """What a release holds; every estimate is public and answers the workloads it can."""
 
+from workbench.estimates.bit_reports import BitReports as BitReports
 from workbench.estimates.hierarchical_sums import HierarchicalSums as HierarchicalSums
 from workbench.estimates.histogram import Histogram as Histogram
 from workbench.estimates.item_edge_counts import ItemEdgeCounts as ItemEdgeCounts
@@ -8,7 +9,6 @@ from workbench.estimates.model import Model as Model
 from workbench.estimates.noisy_answers import NoisyAnswers as NoisyAnswers
 from workbench.estimates.partition import Partition as Partition
 from workbench.estimates.projection import Projection as Projection
-from workbench.estimates.reports import BitReports as BitReports
 from workbench.estimates.reports import Reports as Reports
 from workbench.estimates.sketch import Sketch as Sketch
 from workbench.estimates.summary import Summary as Summary
@@ -16,16 +16,17 @@ from workbench.estimates.transformed_summary import TransformedSummary as Transf
 from workbench.transform import Basis, Cells
 
 ALL = (
-    Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts, Leaves, Partition, NoisyAnswers,
-    Model, Reports, BitReports,
+    Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,
+    Leaves, Partition, NoisyAnswers, Model, Reports, BitReports,
 )  # fmt: skip
 
 
 def summary_in_basis(
     basis: Basis, keys, values, decay: float, theta=0.0, tau=0.0, sides=2
 ) -> Summary:
-    """What was released of a noisy table in a basis: a summary of cells, or a tree."""
+    """What was released of a noisy table in a basis: a summary of cells, or of its nodes."""
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, decay, theta, tau, sides)
-    told = dict(decay=decay, theta=theta, tau=tau, sides=sides, transform=basis.transform)
-    return TransformedSummary(basis.domain, keys, values, **told)
+    return TransformedSummary(
+        basis.domain, keys, values, decay, theta, tau, sides, transform=basis.transform
+    )

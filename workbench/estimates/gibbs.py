@@ -9,18 +9,28 @@ Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990; Hastings, Bio
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.compiled import njit
+from workbench.estimates.chow_liu import attribute_tree
 
 _TINY = 1e-30  # below this a product of weights is computed again, by logarithms
-_CHAINS = 2**16  # at once: their uniform numbers fit in cache
+_CHAINS_AT_ONCE = 2**16  # their uniform numbers fit in cache
+_CHAINS_FOR_THREADS = 64  # fewer are drawn by one
+
+
+class _Copy(NamedTuple):
+    """A set's table with the values of one of its axes last: where it stands in `Chains.rows`."""
+
+    set_index: int
+    axis: int
+    cells: slice
 
 
 class Chains:
@@ -32,92 +42,78 @@ class Chains:
         prior: Sequence[Float[np.ndarray, " values"]],
         sets: Sequence[tuple[int, ...]],
     ):
-        self.shape, self.sets, d = shape, tuple(sets), len(shape)
+        self.shape = shape
+        self.sets = tuple(sets)
         self.prior = np.concatenate(prior)
         self.start = np.cumsum([0, *shape]).astype(np.int64)
-        wide = max((len(s) for s in self.sets), default=1) or 1
-        places, others, strides, first, base = [], [], [], [0], 0
-        self.copies: list[tuple[int, int, slice]] = []  # (which set, which of its axes, where)
-        for k in range(d):
+        self._lay_out_copies()
+        self._lay_out_tables()
+
+    def _lay_out_copies(self) -> None:
+        """For each copy: its first cell, and the axes and strides that say which of its rows is meant."""
+        width = max((len(axes) for axes in self.sets), default=1) or 1
+        bases: list[int] = []
+        others: list[list[int]] = []
+        strides: list[list[int]] = []
+        first = [0]
+        cells = 0
+        self.copies: list[_Copy] = []
+        for k, values in enumerate(self.shape):
             for i, axes in enumerate(self.sets):
                 if k not in axes:
                     continue
                 rest = [j for j in axes if j != k]
-                step = shape[k] * np.cumprod([1, *(shape[j] for j in rest[:0:-1])])[::-1]
-                others.append(rest + [0] * (wide - len(rest)))
-                strides.append([*step[: len(rest)].tolist()] + [0] * (wide - len(rest)))
-                places.append(base)
-                size = prod(shape[j] for j in axes)
-                self.copies.append((i, axes.index(k), slice(base, base + size)))
-                base += size
-            first.append(len(places))
-        self.first, self.base = np.array(first), np.array(places, np.int64)
-        self.others = np.array(others, np.int64).reshape(len(places), wide)
-        self.strides = np.array(strides, np.int64).reshape(len(places), wide)
-        self.logs, self.rows = np.zeros(base, np.float32), np.ones(base, np.float32)
-        self.axes = np.zeros((len(self.sets), wide), np.int64)
-        self.steps = np.zeros((len(self.sets), wide), np.int64)
-        sizes = [prod(shape[k] for k in axes) for axes in self.sets]
+                padding = [0] * (width - len(rest))
+                others.append(rest + padding)
+                strides.append(
+                    [values * step for step in _row_major([self.shape[j] for j in rest])]
+                    + padding
+                )
+                size = prod(self.shape[j] for j in axes)
+                bases.append(cells)
+                self.copies.append(_Copy(i, axes.index(k), slice(cells, cells + size)))
+                cells += size
+            first.append(len(bases))
+        self.first = np.array(first)
+        self.base = np.array(bases, np.int64)
+        self.others = np.array(others, np.int64).reshape(len(bases), width)
+        self.strides = np.array(strides, np.int64).reshape(len(bases), width)
+        self.logs = np.zeros(cells, np.float32)
+        self.rows = np.ones(cells, np.float32)
+
+    def _lay_out_tables(self) -> None:
+        """For each set: the first cell of its table, and the axes and strides of its cells."""
+        width = max((len(axes) for axes in self.sets), default=1) or 1
+        self.axes = np.zeros((len(self.sets), width), np.int64)
+        self.steps = np.zeros((len(self.sets), width), np.int64)
+        sizes = []
         for i, axes in enumerate(self.sets):
+            shape = [self.shape[k] for k in axes]
             self.axes[i, : len(axes)] = axes
-            ends = np.cumprod([1, *(shape[k] for k in axes[:0:-1])])[::-1]
-            self.steps[i, : len(axes)] = ends[: len(axes)]
+            self.steps[i, : len(axes)] = _row_major(shape)
+            sizes.append(prod(shape))
         self.starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
         """Draw from these potentials from now on: one table for each set, in nats."""
-        for i, axis, own in self.copies:
-            table = np.moveaxis(potentials[i], axis, -1)
-            self.logs[own] = (table - table.max(axis=-1, keepdims=True)).ravel()
+        for copy in self.copies:
+            table = np.moveaxis(potentials[copy.set_index], copy.axis, -1)
+            self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
         np.exp(self.logs, out=self.rows)
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
     def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Propose whole tuples from now on as a tree of attributes with these margins has them.
-
-        The tree of the largest mutual information (Chow & Liu, 1968), of pairs that any set holds.
-        """
-        pairs: dict[tuple[int, int], np.ndarray] = {}
-        for axes, table in sorted(
-            zip(self.sets, margins, strict=True), key=lambda x: -x[1].size
-        ):
-            for i, j in combinations(range(len(axes)), 2):
-                rest = tuple(k for k in range(len(axes)) if k not in (i, j))
-                pairs[axes[i], axes[j]] = table.sum(axis=rest)
-        d = len(self.shape)
-        parts = np.split(self.prior, self.start[1:-1])
-        alone = [p / p.sum() for p in parts]
-        for axes, table in zip(self.sets, margins, strict=True):
-            for i, k in enumerate(axes):
-                alone[k] = table.sum(axis=tuple(j for j in range(len(axes)) if j != i))
-        known = {e: _information(p) for e, p in pairs.items()}
-        order, parent, held = [], [], []
-        while len(order) < d:
-            best = max(
-                ((v, a, b) if a in order else (v, b, a) for (a, b), v in known.items()
-                 if (a in order) != (b in order)),
-                default=(0.0, -1, next(k for k in range(d) if k not in order)),
-            )  # fmt: skip
-            _, a, b = best
-            table = alone[b][None]
-            if a >= 0:
-                table = pairs[a, b] if (a, b) in pairs else pairs[b, a].T
-                table = table + 0.01 * np.multiply.outer(alone[a], alone[b])
-            table = np.maximum(table, 1e-9 / table.size)
-            order.append(b), parent.append(a)
-            held.append(table / table.sum(axis=1, keepdims=True))
-        self.order, self.parent = np.array(order), np.array(parent)
-        self.place = np.cumsum([0, *(t.size for t in held)])[:-1].astype(np.int64)
-        self.upper = np.concatenate([np.cumsum(t, axis=1).ravel() for t in held])
-        self.law = np.concatenate([np.log(t).ravel() for t in held])
+        """Propose whole tuples from now on as a tree of attributes with these margins has them."""
+        prior = np.split(self.prior, self.start[1:-1])
+        self.proposal = attribute_tree(prior, self.sets, margins)
 
     def propose(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Tuples of the tree itself."""
+        """Tuples of the proposal's tree itself."""
         states = np.zeros((count, len(self.shape)), np.int32)
-        self._jump(states, rng, True)
+        self._jump(states, rng, always=True)
         return states
 
     def jump(
@@ -127,28 +123,27 @@ class Chains:
 
         Draws of single attributes may never connect modes; whole tuples do.
         """
-        return self._jump(states, rng, False)
+        return self._jump(states, rng, always=False)
 
     def _jump(self, states, rng, always: bool) -> int:
         moved = 0
-        for start in range(0, len(states), _CHAINS):
-            part = states[start : start + _CHAINS]
+        for part in _blocks(states):
             drawn = rng.random((len(part), part.shape[1] + 1))
             moved += _jump(
-                part, drawn, always, self.order, self.parent, self.place, self.upper, self.law,
-                np.array(self.shape), np.log(self.prior), self.start, self.axes, self.steps,
-                self.starts, self.flat,
+                part, drawn, always, *self.proposal, np.array(self.shape), np.log(self.prior),
+                self.start, self.axes, self.steps, self.starts, self.flat,
             )  # fmt: skip
         return moved
 
-    def begin(
+    def draw_from_prior(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Tuples drawn from the prior."""
+        """Tuples of independent attributes."""
         states = np.empty((count, len(self.shape)), np.int32)
-        for k, a in enumerate(self.start[:-1]):
-            upper = np.cumsum(self.prior[a : self.start[k + 1]])
-            states[:, k] = np.searchsorted(upper, rng.random(count) * upper[-1], side="right")
+        for k, start in enumerate(self.start[:-1]):
+            cumulative = np.cumsum(self.prior[start : self.start[k + 1]])
+            drawn = rng.random(count) * cumulative[-1]
+            states[:, k] = np.searchsorted(cumulative, drawn, side="right")
         return np.minimum(states, np.array(self.shape, np.int32) - 1)
 
     def sweep(
@@ -163,50 +158,54 @@ class Chains:
         Uniform numbers are drawn beforehand, so that the outcome does not depend on the workers.
         """
         workers = workers or os.cpu_count() or 1
-        for start in range(0, len(states), _CHAINS):
-            part = states[start : start + _CHAINS]
+        for part in _blocks(states):
             drawn = rng.random(part.shape, np.float32)
             cuts = np.linspace(0, len(part), workers + 1).astype(int)
-            own = [
-                np.zeros(0 if sums is None else sums.size, np.float32) for _ in range(workers)
-            ]
+            size = 0 if sums is None else sums.size
+            worker_sums = [np.zeros(size, np.float32) for _ in range(workers)]
 
-            def work(i: int, part=part, drawn=drawn, cuts=cuts, own=own):
-                a, b = cuts[i], cuts[i + 1]
+            def work(i: int, part=part, drawn=drawn, cuts=cuts, worker_sums=worker_sums):
+                rows = slice(cuts[i], cuts[i + 1])
                 _sweep(
-                    part[a:b], drawn[a:b], self.rows, self.logs, self.prior.astype(np.float32),
-                    self.start, self.first, self.base, self.others, self.strides, own[i],
+                    part[rows], drawn[rows], self.rows, self.logs, self.prior.astype(np.float32),
+                    self.start, self.first, self.base, self.others, self.strides, worker_sums[i],
                 )  # fmt: skip
 
-            if workers == 1 or len(part) < 64:
+            if workers == 1 or len(part) < _CHAINS_FOR_THREADS:
                 for i in range(workers):
                     work(i)
             else:
                 with ThreadPoolExecutor(workers) as pool:
                     list(pool.map(work, range(workers)))
             if sums is not None:
-                for found in own:
-                    sums += found
+                for worker_sum in worker_sums:
+                    sums += worker_sum
 
     def sums(self) -> Float[np.ndarray, " rows"]:
         """An empty sum of conditionals."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """The expected table of each set, from sums of conditionals: each attribute's say, averaged."""
-        out = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
-        for i, axis, own in self.copies:
-            axes = self.sets[i]
-            turned = [self.shape[k] for k in axes if k != axes[axis]] + [self.shape[axes[axis]]]
-            out[i] += np.moveaxis(sums[own].reshape(turned), -1, axis)
-        return [table / table.sum() for table in out]
+        """The expected table of each set, from sums of conditionals: the mean over its attributes."""
+        tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
+        for copy in self.copies:
+            shape = [self.shape[k] for k in self.sets[copy.set_index]]
+            values = shape.pop(copy.axis)
+            table = sums[copy.cells].reshape([*shape, values])
+            tables[copy.set_index] += np.moveaxis(table, -1, copy.axis)
+        return [table / table.sum() for table in tables]
 
 
-def _information(joint: Float[np.ndarray, "a b"]) -> float:
-    """Of one attribute about the other, in nats."""
-    apart = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))
-    some = joint > 0
-    return float((joint[some] * np.log(joint[some] / apart[some])).sum())
+def _row_major(shape: Sequence[int]) -> list[int]:
+    """How many cells a step along each axis is."""
+    return [prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def _blocks(states) -> Iterator[Int[np.ndarray, "chains attributes"]]:
+    return (
+        states[start : start + _CHAINS_AT_ONCE]
+        for start in range(0, len(states), _CHAINS_AT_ONCE)
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -19,11 +19,14 @@ from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.workload import Ranges, Subsets, Workload
 
-MAX_LOOKUPS = 2**32  # look-ups in one answer: some twenty seconds
-_EACH = 16  # a cell counts for at least so many
+MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
+_LEAST_LOOKUPS = 16  # that a cell counts for
 
-_HALF, _SIGN = np.uint64(32), np.uint64(63)
-_LOW, _ONE = np.uint64(2**32 - 1), np.uint64(1)  # numba turns mixed signs into floats
+# all of them unsigned: numba turns mixed signs into floats
+_HALF = np.uint64(32)
+_SIGN = np.uint64(63)
+_LOW = np.uint64(2**32 - 1)
+_ONE = np.uint64(1)
 _PLACE = np.uint64(63)
 
 
@@ -41,30 +44,38 @@ def _mixed(x, a, b):
 
 
 @njit(cache=True, nogil=True)
-def add_counts(keys, counts, words, out):
+def _eight(parameters):
+    return (
+        parameters[0], parameters[1], parameters[2], parameters[3], parameters[4], parameters[5],
+        parameters[6], parameters[7],
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def add_counts(keys, counts, parameters, out):
     """Add every count, with its key's sign, to its key's bucket: one row of a sketch.
 
     Signs have a hash function of their own: the variance needs that signs of two keys are independent
     of each other given the buckets of three.
     """
-    a, b, c, d, e, f = words[0], words[1], words[2], words[3], words[4], words[5]
+    a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
     for i in range(keys.size):
-        x = _mixed(np.uint64(keys[i]), words[6], words[7])
+        x = _mixed(np.uint64(keys[i]), mix_a, mix_b)
         sign = np.int64(_hash(x, d, e, f) >> _SIGN)
         bucket = (_hash(x, a, b, c) >> _HALF) * width >> _HALF
         out[bucket] += (counts[i] ^ -sign) + sign
 
 
 @njit(cache=True, nogil=True)
-def sum_buckets(which, lo, hi, words, row, out):
+def sum_buckets(which, lo, hi, parameters, row, out):
     """out[which[i]] += Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
-    a, b, c, d, e, f = words[0], words[1], words[2], words[3], words[4], words[5]
+    a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
     for i in range(lo.size):
         total = 0.0
         for key in range(lo[i], hi[i]):
-            x = _mixed(np.uint64(key), words[6], words[7])
+            x = _mixed(np.uint64(key), mix_a, mix_b)
             sign = np.int64(_hash(x, d, e, f) >> _SIGN)
             value = row[(_hash(x, a, b, c) >> _HALF) * width >> _HALF]
             total += (value ^ -sign) + sign
@@ -72,18 +83,18 @@ def sum_buckets(which, lo, hi, words, row, out):
 
 
 @njit(cache=True, nogil=True)
-def set_bits(keys, levels, words, bits):
+def set_bits(keys, levels, parameters, bits):
     """Set the bits of every key's first levels; a key has one bit a level."""
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
         x = np.uint64(keys[i])
         for j in range(levels[i]):
-            at = _hash(x, words[j, 0], words[j, 1], words[j, 2]) >> shift
+            at = _hash(x, parameters[j, 0], parameters[j, 1], parameters[j, 2]) >> shift
             bits[at >> np.uint64(6)] |= _ONE << (at & _PLACE)
 
 
 @njit(cache=True, nogil=True)
-def sum_levels(which, lo, hi, words, bits, out):
+def sum_levels(which, lo, hi, parameters, bits, out):
     """out[which[i]] += Σ over keys in [lo[i], hi[i]) of the level that fits the key's bits best.
 
     A walk goes up with every set bit and down with every other; the level is the mean place of its
@@ -95,8 +106,8 @@ def sum_levels(which, lo, hi, words, bits, out):
         for key in range(lo[i], hi[i]):
             x = np.uint64(key)
             height, highest, places, times = 0, 0, 0, 1
-            for j in range(words.shape[0]):
-                at = _hash(x, words[j, 0], words[j, 1], words[j, 2]) >> shift
+            for j in range(parameters.shape[0]):
+                at = _hash(x, parameters[j, 0], parameters[j, 1], parameters[j, 2]) >> shift
                 height += 1 if bits[at >> np.uint64(6)] >> (at & _PLACE) & _ONE else -1
                 if height > highest:
                     highest, places, times = height, j + 1, 1
@@ -117,28 +128,29 @@ def _power(n):
 
 
 def visited_ranges(
-    workload: Workload, domain: Domain, steps: int
+    workload: Workload, domain: Domain, lookups: int
 ) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-    """The ranges that make up each query, if all cells can be visited at `steps` look-ups each."""
+    """The ranges that make up each query, if all cells can be visited at so many look-ups each."""
     if not isinstance(workload, Ranges | Subsets):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
             "query, and need Ranges or Subsets"
         )
-    cells, most = workload.cells(domain).sum(), MAX_LOOKUPS // max(steps, _EACH)
-    if cells > most:
+    cells = workload.cells(domain).sum()
+    max_cells = MAX_LOOKUPS // max(lookups, _LEAST_LOOKUPS)
+    if cells > max_cells:
         raise ValueError(
-            f"the queries cover {cells:.3g} cells, each of which must be visited: need at most {most} "
-            f"in one answer, at {steps} look-ups a cell"
+            f"the queries cover {cells:.3g} cells, each of which must be visited: need at most "
+            f"{max_cells} in one answer, at {lookups} look-ups a cell"
         )
     return workload.intervals(domain)
 
 
-def to_hex(words: UInt64[np.ndarray, "functions words"]) -> str:
+def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:
     """Hash functions as text."""
-    return words.astype("<u8").tobytes().hex()
+    return parameters.astype("<u8").tobytes().hex()
 
 
-def from_hex(text: str, words: int) -> UInt64[np.ndarray, "functions words"]:
-    """Hash functions, of so many words each, from their text."""
-    return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, words)
+def from_hex(text: str, parameters: int) -> UInt64[np.ndarray, "functions parameters"]:
+    """Hash functions, of so many parameters each, from their text."""
+    return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, parameters)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.summary import check_weights
+from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
 from workbench.transform import level_sizes
-from workbench.value import read_only
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -21,8 +20,20 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+class _Level(NamedTuple):
+    start: int
+    size: int
+
+
+class _Cover(NamedTuple):
+    """The sums of each range's minimal cover, and how many nodes it has."""
+
+    sums: Float[np.ndarray, " ranges"]
+    nodes: Int[np.ndarray, " ranges"]
+
+
 @dataclass(frozen=True, eq=False)
-class HierarchicalSums:
+class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
 
     `variance` is that of the independent noise on every node; None where they are not independent.
@@ -34,90 +45,123 @@ class HierarchicalSums:
     variance: float | None
     kind: ClassVar[str] = "intervals"
     contents: ClassVar[str] = "nodes"
+    arrays: ClassVar = ("values",)
+    stored: ClassVar = (in_metadata("branching"), in_metadata("variance"), DOMAIN)
 
     def __post_init__(self):
-        if self.branching < 2 or len(self.values) != sum(size for _, size in self._levels):
+        if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
             raise ValueError(
                 f"{len(self.values)} nodes are not those of a {self.branching}-ary tree over "
                 f"{self.domain.size} cells"
             )
-        object.__setattr__(self, "values", read_only(self.values))
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __repr__(self) -> str:
-        names = " × ".join(self.domain.attributes)
-        return f"<Intervals of {names}: {len(self):,} nodes of a {self.branching}-ary tree>"
+        return (
+            f"<HierarchicalSums of {self._attribute_names}: {len(self):,} nodes of a "
+            f"{self.branching}-ary tree>"
+        )
 
     @cached_property
-    def _levels(self) -> list[tuple[int, int]]:
+    def _levels(self) -> list[_Level]:
         """Where each level starts, and its nodes; leaves first."""
         sizes = level_sizes(self.domain.size, self.branching)
-        starts = list(accumulate(sizes, initial=0))
-        return list(zip(starts[-2::-1], sizes[::-1], strict=True))
+        starts = list(accumulate(sizes, initial=0))[:-1]
+        return [_Level(*level) for level in zip(starts, sizes, strict=True)][::-1]
 
     @cached_property
-    def _prefix(self) -> Float[np.ndarray, " nodes+1"]:
+    def _prefix_sums(self) -> Float[np.ndarray, " nodes+1"]:
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts from the fewest nodes, float64[queries]; with `error` standard errors too.
+        """Estimated counts of ranges, and of what is made of ranges, from the fewest nodes.
 
-        Ranges, and what is made of ranges: at most 2(k − 1) nodes a level.
+        A range needs at most 2(k − 1) nodes a level.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain that are made of ranges.
+        weights : "unbiased" or "raw"
+            Both mean the same, as nothing is sampled.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in counts; with `error` also the standard error of each, NaN where nodes are not
+            independent.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or a workload that is not made of ranges.
         """
         check_weights(weights)
         workload = workload.on(self.domain)
         which, ranges = workload.intervals(self.domain)
-        found, nodes = self._cover(ranges.lo, ranges.hi)
-        answers = np.bincount(which, found, len(workload))
+        cover = self._cover(ranges.lo, ranges.hi)
+        answers = np.bincount(which, cover.sums, len(workload))
         if not error:
             return answers
-        known = np.nan if self.variance is None else self.variance
-        return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * known)
+        variance = np.nan if self.variance is None else self.variance
+        return answers, np.sqrt(np.bincount(which, cover.nodes, len(workload)) * variance)
 
-    def _cover(self, lo, hi):
-        """The sums of each range's minimal cover, and how many nodes it has."""
-        k, total, nodes = self.branching, np.zeros(len(lo)), np.zeros(len(lo), np.int64)
-        whole, done = hi == self.domain.size, lo >= hi
+    def _cover(self, lo, hi) -> _Cover:
+        k = self.branching
+        sums = np.zeros(len(lo))
+        nodes = np.zeros(len(lo), np.int64)
+        to_the_end = hi == self.domain.size
+        done = lo >= hi
         for start, size in self._levels:
-            lo, hi = np.where(done, 0, lo), np.where(done, 0, np.where(whole, size, hi))
+            lo = np.where(done, 0, lo)
+            hi = np.where(done, 0, np.where(to_the_end, size, hi))
             # up to the next parent's first node
             left = np.minimum(hi, -(-lo // k) * k) if size > 1 else hi
-            right = np.maximum(left, np.where(whole, hi, hi // k * k))
-            total += self._prefix[start + left] - self._prefix[start + lo]
-            total += self._prefix[start + hi] - self._prefix[start + right]
+            right = np.maximum(left, np.where(to_the_end, hi, hi // k * k))
+            sums += self._prefix_sums[start + left] - self._prefix_sums[start + lo]
+            sums += self._prefix_sums[start + hi] - self._prefix_sums[start + right]
             nodes += (left - lo) + (hi - right)
             done = done | (left >= right)
-            lo, hi = left // k, right // k
-        return total, nodes
+            lo = left // k
+            hi = right // k
+        return _Cover(sums, nodes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a node: level from the root, first and last + 1 cell, and its `noisy` value."""
+        """All nodes as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a node: level from the root, first and last + 1 cell, and its `noisy` value.
+        """
         import pandas as pd
 
-        parts = []
+        frames = []
         for depth, (start, size) in enumerate(reversed(self._levels)):
             width = self.branching ** (len(self._levels) - 1 - depth)
             lo = np.arange(size) * width
             hi = np.minimum(lo + width, self.domain.size)
             noisy = self.values[start : start + size]
-            parts.append(pd.DataFrame({"level": depth, "lo": lo, "hi": hi, "noisy": noisy}))
-        return pd.concat(parts, ignore_index=True)
+            frames.append(pd.DataFrame({"level": depth, "lo": lo, "hi": hi, "noisy": noisy}))
+        return pd.concat(frames, ignore_index=True)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The same table for a Parquet file."""
+        """The same table for a Parquet file.
+
+        Returns
+        -------
+        pyarrow.Table
+            With what pandas adds to a schema, as files always had it.
+        """
         import pyarrow as pa
 
         return pa.Table.from_pandas(self.to_frame(), preserve_index=False)
 
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        told = {"branching": self.branching, "variance": self.variance}
-        return told | {"domain": self.domain.to_dict()}
-
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """Intervals from their file's table and record."""
-        domain = Domain.from_dict(about["domain"])
-        return cls(domain, about["branching"], table["noisy"].to_numpy(), about["variance"])
+    def _from_columns(cls, table, fields: dict) -> dict:
+        return {"values": table["noisy"].to_numpy()}

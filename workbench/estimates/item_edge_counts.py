@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from jaxtyping import Float
 
 from workbench.domain import Domain
+from workbench.estimates.estimate import Estimate, check_weights
 from workbench.estimates.histogram import Histogram
-from workbench.estimates.summary import check_weights
 from workbench.value import sealed
 from workbench.workload import Workload
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemEdgeCounts:
-    """Estimates of all items and of all edges, each a `Sequence` over its domain.
+class ItemEdgeCounts(Estimate):
+    """Estimates of all items and of all edges, each a `Histogram` over its domain.
 
     The variances are those of the noise, about the counts of the records that were kept. `covariance`
     is that of two edges of one item (0 where the noise is independent). `sampled` says that records
@@ -38,7 +39,7 @@ class ItemEdgeCounts:
         domain = self.edges.domain
         if len(domain.shape) != 2 or self.items.domain != domain.project(domain.attributes[:1]):
             raise ValueError(
-                f"Tables.items over {self.items.domain.attributes} do not fit edges over "
+                f"ItemEdgeCounts.items over {self.items.domain.attributes} do not fit edges over "
                 f"{domain.attributes}: need an item attribute, and the same with a context"
             )
 
@@ -51,8 +52,10 @@ class ItemEdgeCounts:
         return len(self.edges)
 
     def __repr__(self) -> str:
-        names = " × ".join(self.domain.attributes)
-        return f"<Tables of {names}: {len(self.items):,} items, {len(self):,} edges>"
+        return (
+            f"<ItemEdgeCounts of {self._attribute_names}: {len(self.items):,} items, "
+            f"{len(self):,} edges>"
+        )
 
     def answer(
         self,
@@ -61,46 +64,68 @@ class ItemEdgeCounts:
         error: bool | str = False,
         of: str = "edges",
     ) -> Any:
-        """Estimated counts, float64[queries], of edges (by default) or of items.
+        """Estimated counts of edges or of items.
 
-        With `error` also the standard error of each: NaN where records may have been dropped, as no
-        formula knows how many. With error="noise" that of the noise alone, about the counts of the
-        records that were kept; NaN where it is not known either.
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain of edges, or of items.
+        weights : "unbiased" or "raw"
+            Both mean the same, as no cell is sampled.
+        error : bool or "noise"
+            With True the standard error of each answer: NaN where records may have been dropped, as no
+            formula knows how many. With "noise" that of the noise alone, about the counts of the
+            records that were kept; NaN where it is not known either.
+        of : "edges" or "items"
+            Which of the two tables answers.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in records; with `error` also the standard error of each.
+
+        Raises
+        ------
+        ValueError
+            For other weights, errors or tables, or a workload that does not fit the domain.
         """
         check_weights(weights)
         if of not in ("edges", "items"):
             raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")
         if error not in (False, True, "noise"):
             raise ValueError(f"error = {error!r} is not allowed: need False, True or 'noise'")
-        workload = workload.on(self.domain if of == "edges" else self.items.domain)
+        histogram = self.edges if of == "edges" else self.items
+        workload = workload.on(histogram.domain)
         if not error:
-            return (self.edges if of == "edges" else self.items).answer(workload)
-        answers, deviations = (self.edges if of == "edges" else self.items).answer(
-            workload, error=True
-        )
+            return histogram.answer(workload)
+        answers, deviations = histogram.answer(workload, error=True)
         if of == "edges" and self.covariance:
-            deviations = np.sqrt(deviations**2 + self.covariance * self._twins(workload))
+            deviations = np.sqrt(deviations**2 + self.covariance * self._pairs(workload))
         if self.sampled and error != "noise":
             deviations = np.full(len(answers), np.nan)
         return answers, deviations
 
-    def _twins(self, workload: Workload) -> np.ndarray:
+    def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """How many ordered pairs of different edges of one item each query covers."""
-        rows, width = self.domain.shape
+        items, contexts = self.domain.shape
         try:
             which, ranges = workload.intervals(self.domain)
         except ValueError:  # scattered over the domain
             return np.full(len(workload), np.nan)
         box, boxes = ranges.boxes(self.domain)
-        of, row = which[box], boxes.lo[:, 0]
-        tall, wide = boxes.hi[:, 0] - row, boxes.hi[:, 1] - boxes.lo[:, 1]
-        whole = wide == width
-        twins = np.bincount(of[whole], (tall * width * (width - 1))[whole], len(workload))
-        parts, at = np.unique(of[~whole] * rows + row[~whole], return_inverse=True)
-        k = np.bincount(at, wide[~whole], len(parts))  # pieces of one item come together
-        return twins + np.bincount(parts // rows, k * (k - 1), len(workload))
+        query = which[box]
+        first_item = boxes.lo[:, 0]
+        height = boxes.hi[:, 0] - first_item
+        width = boxes.hi[:, 1] - boxes.lo[:, 1]
+        whole = width == contexts
+        pairs_in_whole = (height * contexts * (contexts - 1))[whole]
+        pairs = np.bincount(query[whole], pairs_in_whole, len(workload))
+        # pieces of one item come together
+        pieces, at = np.unique(query[~whole] * items + first_item[~whole], return_inverse=True)
+        covered = np.bincount(at, width[~whole], len(pieces))
+        return pairs + np.bincount(pieces // items, covered * (covered - 1), len(workload))
 
-    def consistent(self) -> ItemEdgeCounts:
+    def consistent(self) -> Self:
         """Each item the sum of its edges: the weighted least squares of both tables.
 
         An item is known twice, as itself and as the sum of its h edges: y of variance v and e of
@@ -108,34 +133,57 @@ class ItemEdgeCounts:
         takes its part (x − e)/h of what is missing. As e and an edge less its mean are not
         correlated, an edge then has variance w(1 − 1/h) + Var(x)/h², and two of one item the covariance
         Var(x)/h² − w/h. Values are real numbers, perhaps negative; what is public stays so.
+
+        Returns
+        -------
+        ItemEdgeCounts
+            Of the same domain.
+
+        Raises
+        ------
+        ValueError
+            Where the noise on the counts is not independent, or of unknown variance.
         """
-        v, w, (m, h) = self.items.variance, self.edges.variance, self.domain.shape
+        v = self.items.variance
+        w = self.edges.variance
+        m, h = self.domain.shape
         if v is None or w is None or self.covariance:
             raise ValueError(
                 "these tables do not tell variances of independent noise on each count"
             )
         edges = self.edges.values.reshape(m, h)
         sums = edges.sum(axis=1)
-        share = h * w / (v + h * w) if v + h * w else 1.0  # of the item in the mean
-        means = sums + share * (self.items.values - sums)
-        known = share * v
-        apart = edges + ((means - sums) / h)[:, None]
+        item_weight = h * w / (v + h * w) if v + h * w else 1.0
+        means = sums + item_weight * (self.items.values - sums)
+        mean_variance = item_weight * v
+        edge_values = edges + ((means - sums) / h)[:, None]
+        edge_variance = w * (1 - 1 / h) + mean_variance / h**2
         return replace(
             self,
-            items=Histogram(self.items.domain, sealed(means), known),
-            edges=Histogram(self.domain, sealed(apart.ravel()), w * (1 - 1 / h) + known / h**2),
-            covariance=known / h**2 - w / h if h > 1 else 0.0,
+            items=Histogram(self.items.domain, sealed(means), mean_variance),
+            edges=Histogram(self.domain, sealed(edge_values.ravel()), edge_variance),
+            covariance=mean_variance / h**2 - w / h if h > 1 else 0.0,
         )
 
-    def scaled(self, total: float) -> ItemEdgeCounts:
-        """Both tables times one common factor, by which the items sum to `total`, public or paid for.
+    def scaled(self, total: float) -> Self:
+        """Both tables times one common factor, by which the items sum to `total`.
 
         A factor for each user instead would not be private: it undoes the bound. Where the sum is not
         above its own noise, the noise's standard deviation stands for it. Standard errors are lost.
+
+        Parameters
+        ----------
+        total : float
+            In records; public, or paid for.
+
+        Returns
+        -------
+        ItemEdgeCounts
+            Of the same domain.
         """
-        spread = np.sqrt(len(self.items) * (self.items.variance or 0))
-        found = max(float(self.items.values.sum()), float(spread))
-        factor = total / found if found > 0 else 1.0
+        deviation = np.sqrt(len(self.items) * (self.items.variance or 0))
+        estimated_total = max(float(self.items.values.sum()), float(deviation))
+        factor = total / estimated_total if estimated_total > 0 else 1.0
         return replace(
             self,
             items=Histogram(self.items.domain, sealed(self.items.values * factor)),
@@ -144,18 +192,28 @@ class ItemEdgeCounts:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an edge: labels and its `noisy` value; `items.to_frame()` has one row an item."""
+        """All edges as a table; `items.to_frame()` is that of the items.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an edge: labels and its `noisy` value.
+        """
         return self.edges.to_frame()
 
-    def to_arrow(self) -> pyarrow.Table:
-        """One row an edge for a Parquet file: its value, and beside it that of its item."""
-        import pyarrow as pa
-
+    def _columns(self) -> dict:
+        """One row an edge: its value, and beside it that of its item."""
         items = np.repeat(self.items.values, self.domain.shape[1])
-        return pa.table({"item": items, "noisy": self.edges.values})
+        return {"item": items, "noisy": self.edges.values}
 
     def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
+        """What `from_arrow` needs beside the table.
+
+        Returns
+        -------
+        dict
+            Of values that JSON can hold.
+        """
         return {
             "domain": self.domain.to_dict(),
             "variances": [self.items.variance, self.edges.variance],
@@ -164,11 +222,24 @@ class ItemEdgeCounts:
         }
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """Tables from their file's table and record."""
-        domain = Domain.from_dict(about["domain"])
-        one, two = about["variances"]
-        values = table["item"].to_numpy()[:: domain.shape[1]]
-        items = Histogram(domain.project(domain.attributes[:1]), values, one)
-        edges = Histogram(domain, table["noisy"].to_numpy(), two)
-        return cls(items, edges, about["covariance"], about["sampled"])
+    def from_arrow(cls, table: pyarrow.Table, metadata: dict) -> Self:
+        """The two tables that `to_arrow` and `metadata` described.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The columns of a release file.
+        metadata : dict
+            What the file says beside them.
+
+        Returns
+        -------
+        ItemEdgeCounts
+            Of the same values.
+        """
+        domain = Domain.from_dict(metadata["domain"])
+        item_variance, edge_variance = metadata["variances"]
+        item_values = table["item"].to_numpy()[:: domain.shape[1]]
+        items = Histogram(domain.project(domain.attributes[:1]), item_values, item_variance)
+        edges = Histogram(domain, table["noisy"].to_numpy(), edge_variance)
+        return cls(items, edges, metadata["covariance"], metadata["sampled"])

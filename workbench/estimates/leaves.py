@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from workbench.estimates.summary import check_weights, geometric_variance
+from workbench.estimates.estimate import HIERARCHY, Estimate, check_weights, in_metadata
+from workbench.estimates.summary import geometric_variance
 from workbench.hierarchy import (
     Hierarchy,
     Keys,
     Prefixes,
     Quadtree,
     argsort_keys,
-    from_dict,
     searchsorted_keys,
-    to_dict,
 )
 from workbench.records import Records
 from workbench.table import PUBLIC
-from workbench.value import read_only
 from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
+
+
+class _Position(NamedTuple):
+    """The last node that starts at or before each key, and which part of it is below that key.
+
+    What lies before all nodes is at none of the first.
+    """
+
+    node: Int[np.ndarray, " keys"]
+    part: Float[np.ndarray, " keys"]
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class Leaves(Estimate):
     """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
 
     `levels` and `keys` (uint64[words, n], the lowest of a node) say which; what lies in none of them
@@ -45,10 +52,8 @@ class Leaves:
     decay: float | None = None
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
-
-    def __post_init__(self):
-        for name in ("levels", "keys", "values"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+    arrays: ClassVar = ("levels", "keys", "values")
+    stored: ClassVar = (HIERARCHY, in_metadata("decay"))
 
     @property
     def domain(self) -> Hierarchy:
@@ -62,10 +67,15 @@ class Leaves:
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
 
     def counts(self) -> Int[np.ndarray, " n"]:
-        """How many synthetic records each node gets: its noisy count, or 0 if that is negative.
+        """How many synthetic records each node gets.
 
         Many noisy zeros then sum to more than nothing; `answer` adds them up as they are, and
-        `inference.balanced` keeps their sum.
+        `inference.project_to_simplex` keeps their sum.
+
+        Returns
+        -------
+        int64[n]
+            The noisy counts, or 0 where they are negative.
         """
         return np.maximum(self.values, 0)
 
@@ -75,69 +85,112 @@ class Leaves:
         return int(self.counts().sum())
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts, float64[queries]; with `error` also the standard error of each.
+        """Estimated counts; a node's noisy count is spread evenly over its keys.
 
-        A node's noisy count is spread evenly over its keys (over its volume, for boxes of points).
-        Nothing is sampled, so both kinds of `weights` mean the same. The standard error is that of the
-        noise, where a query cuts no node; NaN where it does, since nobody knows what lies where.
+        Over its volume, for boxes of points. The standard error is that of the noise, where a query
+        cuts no node; NaN where it does, since nobody knows what lies where.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the hierarchy: boxes, levels, nodes, or ranges of keys.
+        weights : "unbiased" or "raw"
+            Both mean the same, as nothing is sampled.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in records; with `error` also the standard error of each.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or a workload that does not fit the hierarchy.
         """
         check_weights(weights)
         workload = queries_on_hierarchy(workload, self.hierarchy)
         ones = np.ones(len(self))
         if isinstance(workload, Boxes):
-            ends = workload.lo, workload.hi
             boxes = self.hierarchy.boxes
-            answers, cut = boxes(self.levels, self.keys, self.values, *ends)
-            held = boxes(self.levels, self.keys, ones, *ends)[0] if error else None
+            answers, cut = boxes(self.levels, self.keys, self.values, workload.lo, workload.hi)
+            if error:
+                nodes, _ = boxes(self.levels, self.keys, ones, workload.lo, workload.hi)
         else:
             which, lo, hi = key_runs(workload, self.hierarchy)
-            up_to, up_to_lo = self._up_to(hi, True), self._up_to(lo, False)
-            answers = self._sums(which, up_to, up_to_lo, self.values, len(workload))
-            held = self._sums(which, up_to, up_to_lo, ones, len(workload)) if error else None
-            parts = np.stack([up_to[1], up_to_lo[1]])
+            end = self._position(hi, True)
+            start = self._position(lo, False)
+            answers = self._sums(which, start, end, self.values, len(workload))
+            if error:
+                nodes = self._sums(which, start, end, ones, len(workload))
+            parts = np.stack([end.part, start.part])
             within = ((parts > 0) & (parts < 1)).any(axis=0)
             cut = np.bincount(which, within, len(workload)) > 0
         if not error:
             return answers
         variance = np.nan if self.decay is None else geometric_variance(self.decay)
-        return answers, np.where(cut, np.nan, np.sqrt(np.rint(held) * variance))
+        return answers, np.where(cut, np.nan, np.sqrt(np.rint(nodes) * variance))
 
-    def _sums(self, which, up_to, up_to_lo, values, queries: int) -> np.ndarray:
-        prefix, values = np.append(0, np.cumsum(values)), np.append(values, 0)
-        ends = [prefix[at] + part * values[at] for at, part in (up_to, up_to_lo)]
-        return np.bincount(which, ends[0] - ends[1], queries)
+    def _sums(self, which, start: _Position, end: _Position, values, queries: int):
+        """Of each query, the values of the nodes from `start` to `end`."""
+        prefix = np.append(0, np.cumsum(values))
+        values = np.append(values, 0)
+        up_to_end = prefix[end.node] + end.part * values[end.node]
+        up_to_start = prefix[start.node] + start.part * values[start.node]
+        return np.bincount(which, up_to_end - up_to_start, queries)
 
-    def _up_to(self, keys: Keys, after: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The last node that starts at or before each key, and which part of it is below that key.
-
-        Or (`after`) below the next one. What lies before all nodes is told as none of the first.
-        """
+    def _position(self, keys: Keys, after: bool) -> _Position:
+        """Where the keys lie; with `after`, the next key's place."""
+        count = keys.shape[1]
         if not len(self):
-            return np.zeros(keys.shape[1], np.int64), np.zeros(keys.shape[1])
-        at, by = np.empty(keys.shape[1], np.int64), argsort_keys(keys)
-        at[by] = searchsorted_keys(self.keys, keys[:, by], after=True) - 1
+            return _Position(np.zeros(count, np.int64), np.zeros(count))
+        by_key = argsort_keys(keys)
+        at = np.empty(count, np.int64)
+        at[by_key] = searchsorted_keys(self.keys, keys[:, by_key], after=True) - 1
         node = np.maximum(at, 0)
-        share = self.hierarchy.digits.fraction_below(
+        part = self.hierarchy.digits.fraction_below(
             self.levels[node], self.keys[:, node], keys, after
         )
-        return node, np.where(at < 0, 0, share)
+        return _Position(node, np.where(at < 0, 0, part))
 
     def noise_variance(self, level: int) -> float:
         """The variance that noise gives to the answer about a node of a level, mean over all of them.
 
         In closed form: a node's answer has the noise of the leaves below it; of a leaf above it, spread
-        evenly over k nodes, 1/k. NaN where the law of the noise is another.
+        evenly over k nodes, 1/k.
+
+        Parameters
+        ----------
+        level : int
+            0 is the root.
+
+        Returns
+        -------
+        float
+            In records²; NaN where the law of the noise is not geometric.
         """
         if self.decay is None:
             return float("nan")
-        many = np.cumprod([1.0, *self.hierarchy.digits.radices])
-        share = np.minimum(1, many[self.levels] / many[level])  # Σ over its k nodes of 1/k²
-        return float(geometric_variance(self.decay) * share.sum() / many[level])
+        nodes_of_level = np.cumprod([1.0, *self.hierarchy.digits.radices])
+        # Σ over a leaf's k nodes of 1/k²
+        share = np.minimum(1, nodes_of_level[self.levels] / nodes_of_level[level])
+        return float(geometric_variance(self.decay) * share.sum() / nodes_of_level[level])
 
     def coarsened(self, level: int) -> Self:
         """The same counts, those of leaves below a level added up to the nodes there that hold them.
 
         Standard errors have no closed form any more.
+
+        Parameters
+        ----------
+        level : int
+            The deepest that remains; 0 is the root.
+
+        Returns
+        -------
+        Leaves
+            No more nodes than before.
         """
         levels = np.minimum(self.levels, level)
         keys = self.hierarchy.digits.ancestors(levels, self.keys)
@@ -149,60 +202,85 @@ class Leaves:
         )
 
     def synthetic(self, seed: int = 0) -> Records:
-        """The synthetic records, public: anywhere in their nodes; beginnings of strings as they stand.
+        """The synthetic records: anywhere in their nodes; beginnings of strings as they stand.
 
-        `seed` places them, which tells nothing.
+        Parameters
+        ----------
+        seed : int
+            Of the places in the nodes, which tell nothing.
+
+        Returns
+        -------
+        Records
+            Public ones.
         """
-        tree, counts = self.hierarchy, self.counts()
-        if isinstance(tree, Prefixes):
-            return Records.from_keys(tree, self.keys, counts, PUBLIC)
-        levels, nodes = np.repeat(self.levels, counts), np.repeat(self.keys, counts, axis=1)
-        keys = tree.random_keys(levels, nodes, np.random.default_rng(seed))
-        return Records.from_keys(tree, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
+        counts = self.counts()
+        if isinstance(self.hierarchy, Prefixes):
+            return Records.from_keys(self.hierarchy, self.keys, counts, PUBLIC)
+        levels = np.repeat(self.levels, counts)
+        nodes = np.repeat(self.keys, counts, axis=1)
+        keys = self.hierarchy.random_keys(levels, nodes, np.random.default_rng(seed))
+        return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Synthetic points of a `Quadtree`, in the units of its box: anywhere in their nodes."""
-        counts, rng = self.counts(), np.random.default_rng(seed)
-        levels, keys = np.repeat(self.levels, counts), np.repeat(self.keys, counts, axis=1)
-        return self.hierarchy.points(levels, keys, rng)
+        """Synthetic points of a `Quadtree`: anywhere in their nodes.
+
+        Parameters
+        ----------
+        seed : int
+            Of the places in the nodes, which tell nothing.
+
+        Returns
+        -------
+        float64[records, dims]
+            In the units of the hierarchy's box.
+        """
+        counts = self.counts()
+        levels = np.repeat(self.levels, counts)
+        keys = np.repeat(self.keys, counts, axis=1)
+        return self.hierarchy.points(levels, keys, np.random.default_rng(seed))
 
     def to_frame(self, seed: int = 0) -> pd.DataFrame:
         """The synthetic records.
 
-        Points: one row each, a column a dimension. Strings and codes: one row a node with any records,
-        whether it is `complete`, and its `count`.
+        Parameters
+        ----------
+        seed : int
+            Of the points, as in `points`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Points: one row each, a column a dimension. Strings and codes: one row a node with any
+            records, whether it is `complete`, and its `count`.
         """
         import pandas as pd
 
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
-        some = self.values > 0
-        told = self.hierarchy.frame(self.levels[some], self.keys[:, some])
-        return told.assign(count=self.values[some])
+        positive = self.values > 0
+        frame = self.hierarchy.frame(self.levels[positive], self.keys[:, positive])
+        return frame.assign(count=self.values[positive])
 
     def nodes(self) -> pd.DataFrame:
-        """One row a node: what it is in words, its `level`, and its `noisy` count."""
-        told = self.hierarchy.frame(self.levels, self.keys)
-        return told.assign(level=self.levels, noisy=self.values)
+        """The released nodes.
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The nodes for a Parquet file, in words and as keys."""
-        import pyarrow as pa
+        Returns
+        -------
+        pandas.DataFrame
+            One row a node: what it is in words, its `level`, and its `noisy` count.
+        """
+        frame = self.hierarchy.frame(self.levels, self.keys)
+        return frame.assign(level=self.levels, noisy=self.values)
 
-        table = pa.Table.from_pandas(self.nodes(), preserve_index=False)
-        for i, word in enumerate(self.keys):
-            table = table.append_column(f"key{i}", pa.array(word))
-        return table.replace_schema_metadata(None)
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        return {"hierarchy": to_dict(self.hierarchy), "decay": self.decay}
+    def _columns(self) -> dict:
+        """The nodes, in words and as keys."""
+        keys = {f"key{i}": word for i, word in enumerate(self.keys)}
+        return {**self.nodes(), **keys}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """Leaves from their file's table and record."""
-        tree = from_dict(about["hierarchy"])
-        words = range(tree.digits.word_count)
+    def _from_columns(cls, table, fields: dict) -> dict:
+        words = range(fields["hierarchy"].digits.word_count)
         keys = np.stack([table[f"key{i}"].to_numpy() for i in words]).astype(np.uint64)
-        levels, values = (table[name].to_numpy() for name in ("level", "noisy"))
-        return cls(tree, levels, keys, values, about["decay"])
+        levels = table["level"].to_numpy()
+        return {"levels": levels, "keys": keys, "values": table["noisy"].to_numpy()}

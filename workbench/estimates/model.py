@@ -6,33 +6,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from workbench.domain import Domain
+from workbench.estimates.estimate import (
+    DOMAIN,
+    Estimate,
+    check_weights,
+    in_metadata,
+    without_errors,
+)
 from workbench.estimates.gibbs import Chains
-from workbench.estimates.summary import check_weights
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
 from workbench.workload import Margins, Workload, linear_queries
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
 
-_ANSWERED = 2**17  # tuples that answer what the kept margins do not
-_DENSE = 2**22  # cells of one margin
+_ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
+_MAX_MARGIN_CELLS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Estimate):
     """p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), and `total` tuples of it.
 
     `sets` holds axes, `potentials` a table of nats for each, `margins` what the model expects there
     (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
-    is exact; else those that no kept margin gives are the means of 2¹⁷ tuples, always the same.
+    is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
     `gap` is the duality gap at the fit, in nats: 0 at the optimum. `sweeps` is how often each attribute
     is drawn anew before a chain's tuple counts.
     """
@@ -48,6 +53,25 @@ class Model:
     sweeps: int = 20
     kind: ClassVar[str] = "model"
     contents: ClassVar[str] = "potentials"
+    stored: ClassVar = (
+        DOMAIN,
+        in_metadata("total"),
+        in_metadata(
+            "prior",
+            write=lambda prior: [p.tolist() for p in prior],
+            read=lambda lists: tuple(np.array(p) for p in lists),
+        ),
+        in_metadata(
+            "sets", write=lambda sets: [list(axes) for axes in sets],
+            read=lambda lists: tuple(tuple(axes) for axes in lists),
+        ),
+        in_metadata("explicit"),
+        in_metadata(
+            "gap", write=lambda gap: None if np.isnan(gap) else gap,
+            read=lambda gap: float("nan") if gap is None else gap,
+        ),
+        in_metadata("sweeps"),
+    )  # fmt: skip
 
     def __post_init__(self):
         shape = self.domain.shape
@@ -57,74 +81,125 @@ class Model:
             raise ValueError(f"Model.total = {self.total!r} is not allowed: need a number > 0")
         for name in ("potentials", "margins"):
             tables = tuple(read_only(np.asarray(t, float)) for t in getattr(self, name))
-            fit = [tuple(shape[k] for k in axes) for axes in self.sets]
-            if [t.shape for t in tables] != fit:
+            if [table.shape for table in tables] != _shapes(self.domain, self.sets):
                 raise ValueError(f"Model.{name} do not fit the sets {self.sets}")
             object.__setattr__(self, name, tables)
 
     def __len__(self) -> int:
-        return sum(t.size for t in self.potentials)
+        return sum(table.size for table in self.potentials)
 
     def __repr__(self) -> str:
-        names = " × ".join(self.domain.attributes)
-        return f"<Model of {names}: {len(self):,} potentials in {len(self.sets)} tables>"
+        return (
+            f"<Model of {self._attribute_names}: {len(self):,} potentials in "
+            f"{len(self.sets)} tables>"
+        )
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Expected counts, float64[queries], of any linear queries; they are all consistent.
+        """Expected counts of any linear queries; they are all consistent.
 
-        With `error` also standard errors, all NaN: how far a model is from the truth it cannot know.
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+        weights : "unbiased" or "raw"
+            Both mean the same, as nothing is sampled.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in tuples; with `error` also NaN for each: how far a model is from the truth it
+            cannot know.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or queries that are not linear.
         """
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
-        found = queries.sums_of_margins(_Expected(self)) * self.total
-        return (found, np.full(len(found), np.nan)) if error else found
-
-    def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """The expected shares on some axes, if they are known without drawing tuples."""
-        axes = tuple(axes)
-        if prod(self.domain.shape[k] for k in axes) > _DENSE:
-            return None
-        own = [k for k in axes if k in self.touched]
-        if self.explicit:
-            inner = _over(self.joint, self.touched, own)
-        else:
-            near = [i for i, s in enumerate(self.sets) if set(own) <= set(s)]
-            if own and not near:
-                return None
-            i = min(near, key=lambda i: self.margins[i].size) if own else None
-            inner = np.ones(()) if i is None else _over(self.margins[i], self.sets[i], own)
-        for k in axes:
-            if k not in own:  # drawn from the prior, whatever the others are
-                inner = inner[..., None] * self.prior[k]
-        return inner.transpose(
-            np.argsort(_ranks([*own, *(k for k in axes if k not in own)], axes))
+        return without_errors(
+            queries.sums_of_margins(_ExpectedMargins(self)) * self.total, error
         )
 
+    def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
+        """What the model expects on some attributes, if that needs no drawn tuples.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            Attributes by number; an axis of the result each.
+
+        Returns
+        -------
+        float64[...] or None
+            Shares, which sum to 1.
+        """
+        axes = tuple(axes)
+        if prod(self.domain.shape[k] for k in axes) > _MAX_MARGIN_CELLS:
+            return None
+        modelled = [k for k in axes if k in self.modelled_axes]
+        if self.explicit:
+            table = _summed_to(self.joint, self.modelled_axes, modelled)
+        elif not modelled:
+            table = np.ones(())
+        else:
+            covering = [i for i, s in enumerate(self.sets) if set(modelled) <= set(s)]
+            if not covering:
+                return None
+            i = min(covering, key=lambda i: self.margins[i].size)
+            table = _summed_to(self.margins[i], self.sets[i], modelled)
+        independent = [k for k in axes if k not in modelled]
+        for k in independent:  # drawn from the prior, whatever the others are
+            table = table[..., None] * self.prior[k]
+        places = [axes.index(k) for k in [*modelled, *independent]]
+        return table.transpose(np.argsort(places))
+
     @cached_property
-    def touched(self) -> tuple[int, ...]:
+    def modelled_axes(self) -> tuple[int, ...]:
         """The axes that any table is about."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def joint(self) -> Float[np.ndarray, "..."]:
-        """The shares of all cells of the touched axes; only where they are few."""
-        return sealed(
-            cell_probabilities(self.domain.shape, self.prior, self.sets, self.potentials)[0]
+        """The shares of all cells of the modelled axes; only where they are few."""
+        distribution = cell_probabilities(
+            self.domain.shape, self.prior, self.sets, self.potentials
         )
+        return sealed(distribution.probabilities)
 
     @cached_property
     def _drawn(self) -> SparseTable:
-        return self.synthetic(_ANSWERED)
+        return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> SparseTable:
-        """A public table of `size` tuples, each from a chain of its own.
+        """Tuples of the model, each from a chain of its own.
 
         Chains start at tuples of the tree of attributes with the model's margins; `sweeps` times they
         may jump to another of these, and then draw every attribute anew.
+
+        Parameters
+        ----------
+        size : int
+            How many tuples.
+        seed : int
+            Of the chains, which tell nothing.
+
+        Returns
+        -------
+        SparseTable
+            A public one.
+
+        Raises
+        ------
+        ValueError
+            If `size` is no whole number from 0 to 2^31.
         """
         if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
             raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
-        shape, rng = self.domain.shape, np.random.default_rng(seed)
+        shape = self.domain.shape
+        rng = np.random.default_rng(seed)
         chains = Chains(shape, self.prior, self.sets)
         chains.set_potentials(self.potentials)
         chains.set_proposal(self.margins)
@@ -139,71 +214,47 @@ class Model:
         return SparseTable.from_keys(self.domain, keys, np.ones(len(keys), np.int64), PUBLIC)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a potential: the attributes, their codes, what is expected, and the potential."""
+        """All potentials as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a potential: the attributes, their codes (`cell`), the `potential` in nats, and the
+            expected count (`noisy`).
+        """
         import pandas as pd
 
+        columns = ["attributes", "cell", "potential", "noisy"]
         frames = []
         for axes, potential, margin in zip(
             self.sets, self.potentials, self.margins, strict=True
         ):
             names = [self.domain.attributes[k] for k in axes]
-            own = self.domain.project(names)
-            cells = own.frame(np.arange(own.size)).astype(str).agg(" × ".join, axis=1)
-            told = dict(attributes=" × ".join(names), cell=cells)
-            told |= dict(potential=potential.ravel(), noisy=self.total * margin.ravel())
-            frames.append(pd.DataFrame(told))
-        names = ["attributes", "cell", "potential", "noisy"]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+            table = self.domain.project(names)
+            cells = table.frame(np.arange(table.size)).astype(str).agg(" × ".join, axis=1)
+            rows = (" × ".join(names), cells, potential.ravel(), self.total * margin.ravel())
+            frames.append(pd.DataFrame(dict(zip(columns, rows, strict=True))))
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """One row a potential for a Parquet file."""
-        import pyarrow as pa
-
-        flat = [
-            np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
-            for tables in (self.potentials, self.margins)
-        ]
-        return pa.table(dict(zip(("potential", "share"), flat, strict=True)))
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        return {
-            "domain": self.domain.to_dict(),
-            "total": self.total,
-            "prior": [p.tolist() for p in self.prior],
-            "sets": [list(axes) for axes in self.sets],
-            "explicit": self.explicit,
-            "gap": None if np.isnan(self.gap) else self.gap,
-            "sweeps": self.sweeps,
-        }
+    def _columns(self) -> dict:
+        """One row a potential, table after table."""
+        return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """A model from its file's table and record."""
-        domain = Domain.from_dict(about["domain"])
-        sets = tuple(tuple(axes) for axes in about["sets"])
-        shapes = [[domain.shape[k] for k in axes] for axes in sets]
-        ends = np.cumsum([prod(s) for s in shapes])[:-1]
-        potentials, margins = (
-            tuple(
-                part.reshape(own)
-                for part, own in zip(
-                    np.split(table[name].to_numpy(), ends), shapes, strict=True
-                )
-            )
-            for name in ("potential", "share")
-        )
-        gap = float("nan") if about["gap"] is None else about["gap"]
-        prior = tuple(np.array(p) for p in about["prior"])
-        told = about["explicit"], gap, about["sweeps"]
-        return cls(domain, about["total"], prior, sets, potentials, margins, *told)
+    def _from_columns(cls, table, fields: dict) -> dict:
+        shapes = _shapes(fields["domain"], fields["sets"])
+        return {
+            "potentials": _unflattened(table["potential"].to_numpy(), shapes),
+            "margins": _unflattened(table["share"].to_numpy(), shapes),
+        }
 
 
-class _Expected:
-    """What a model expects, where workloads look for the sums of a table; shares."""
+class _ExpectedMargins:
+    """What a model expects, in shares, where workloads look for the sums of a table."""
 
     def __init__(self, model: Model):
-        self.model, self.domain = model, model.domain
+        self.model = model
+        self.domain = model.domain
 
     @cached_property
     def _table(self) -> Margins:
@@ -211,43 +262,60 @@ class _Expected:
         return Margins(self.domain, table.keys, table.counts / table.total)
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        known = self.model.margin(axes)
-        return self._table.dense(axes) if known is None else known
+        margin = self.model.margin(axes)
+        return self._table.dense(axes) if margin is None else margin
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         return self._table.occupied_cells(axes)
 
 
-def cell_probabilities(
-    shape, prior, sets, potentials
-) -> tuple[Float[np.ndarray, "..."], float]:
-    """The shares of all cells of the axes in `sets`, and ln Z = ln p0[exp(Σ potentials)]."""
-    touched = sorted({k for axes in sets for k in axes})
+class CellProbabilities(NamedTuple):
+    """The probability of every cell, and ln Z = ln p0[exp(Σ potentials)], in nats."""
+
+    probabilities: Float[np.ndarray, "..."]
+    log_normaliser: float
+
+
+def cell_probabilities(shape, prior, sets, potentials) -> CellProbabilities:
+    """The model's distribution over all cells of the axes in `sets`."""
+    modelled = sorted({k for axes in sets for k in axes})
     with np.errstate(divide="ignore"):
-        parts = [((k,), np.log(prior[k])) for k in touched]
-    score = np.zeros([shape[k] for k in touched])
-    for axes, table in [*parts, *zip(sets, potentials, strict=True)]:
-        by = np.argsort(axes)
-        wide = [shape[k] if k in axes else 1 for k in touched]
-        score = score + np.transpose(table, by).reshape(wide)
-    top = score.max()
-    np.exp(score - top, out=score)
+        log_priors = [((k,), np.log(prior[k])) for k in modelled]
+    score = np.zeros([shape[k] for k in modelled])
+    for axes, table in [*log_priors, *zip(sets, potentials, strict=True)]:
+        ascending = np.argsort(axes)
+        broadcast_shape = [shape[k] if k in axes else 1 for k in modelled]
+        score = score + np.transpose(table, ascending).reshape(broadcast_shape)
+    largest = score.max()
+    np.exp(score - largest, out=score)
     total = score.sum()
     score /= total
-    return score, float(top + np.log(total))
+    return CellProbabilities(score, float(largest + np.log(total)))
 
 
-def _over(table, held: Sequence[int], axes: Sequence[int]) -> Float[np.ndarray, "..."]:
-    """A table on the axes `held`, summed down to `axes`, in that order."""
-    inner = table.sum(axis=tuple(i for i, k in enumerate(held) if k not in axes))
-    left = [k for k in held if k in axes]
-    return inner.transpose([left.index(k) for k in axes])
+def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    return [tuple(domain.shape[k] for k in axes) for axes in sets]
 
 
-def _ranks(now: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    return [list(wanted).index(k) for k in now]
+def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
+    """All cells of all tables, one after another."""
+    return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
 
-def outer_product(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple:
+    parts = np.split(values, np.cumsum([prod(shape) for shape in shapes])[:-1])
+    return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+def _summed_to(
+    table, table_axes: Sequence[int], axes: Sequence[int]
+) -> Float[np.ndarray, "..."]:
+    """A table on `table_axes`, summed down to `axes`, in that order."""
+    inner = table.sum(axis=tuple(i for i, k in enumerate(table_axes) if k not in axes))
+    remaining = [k for k in table_axes if k in axes]
+    return inner.transpose([remaining.index(k) for k in axes])
+
+
+def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
     """The table of independent attributes."""
-    return reduce(np.multiply.outer, parts, np.ones(()))
+    return reduce(np.multiply.outer, vectors, np.ones(()))

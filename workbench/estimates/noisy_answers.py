@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.summary import check_weights
+from workbench.estimates.estimate import Estimate, check_weights
 from workbench.value import read_only, sealed
 from workbench.workload import (
     Products,
@@ -24,11 +24,30 @@ from workbench.workload import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
+
+
+class _MergedAnswers(NamedTuple):
+    """Each different query once: its place by its text, the weighted mean, and its variance."""
+
+    places: dict[str, int]
+    means: Float[np.ndarray, " different"]
+    variances: Float[np.ndarray, " different"]
+
+    def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
+        """The place of each query, −1 where it is not among them."""
+        return np.array([self.places.get(text, -1) for text in texts], int)
+
+
+class _CellAnswers(NamedTuple):
+    """The keys of all cells of the domain with their answers and variances."""
+
+    keys: Int[np.ndarray, " cells"]
+    means: Float[np.ndarray, " cells"]
+    variances: Float[np.ndarray, " cells"]
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyAnswers:
+class NoisyAnswers(Estimate):
     """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
 
     A query may be there twice, with different noise: both answers are kept.
@@ -42,17 +61,20 @@ class NoisyAnswers:
     contents: ClassVar[str] = "queries"
 
     def __post_init__(self):
-        fix = object.__setattr__
-        fix(self, "workload", linear_queries(self.workload, self.domain))
-        fix(self, "values", read_only(_numbers("values", self.values)))
-        variances = _numbers("variances", self.variances)
-        fix(self, "variances", read_only(np.broadcast_to(variances, self.values.shape).copy()))
+        workload = linear_queries(self.workload, self.domain)
+        values = _finite_numbers("values", self.values)
+        variances = _finite_numbers("variances", self.variances)
+        object.__setattr__(self, "workload", workload)
+        object.__setattr__(self, "values", read_only(values))
+        variances = np.broadcast_to(variances, self.values.shape).copy()
+        object.__setattr__(self, "variances", sealed(variances))
         if self.values.shape != (len(self.workload),):
             raise ValueError(
                 f"NoisyAnswers.values of shape {self.values.shape} do not fit "
                 f"{len(self.workload)} queries"
             )
-        if (bad := ~(self.variances > 0)).any():
+        bad = ~(self.variances > 0)
+        if bad.any():
             i = int(bad.argmax())
             raise ValueError(
                 f"NoisyAnswers.variances[{i}] = {self.variances[i]} is not allowed: need numbers > 0"
@@ -60,31 +82,48 @@ class NoisyAnswers:
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Several releases as one, in their order; over different domains, or none, is a ValueError."""
-        answers = [answers] if isinstance(answers, NoisyAnswers) else list(answers)
-        for other in answers:
+        """Several releases as one, in their order.
+
+        Parameters
+        ----------
+        answers : NoisyAnswers, or several
+            All over one domain.
+
+        Returns
+        -------
+        NoisyAnswers
+            All queries of all releases.
+
+        Raises
+        ------
+        ValueError
+            Without any answer, or over different domains.
+        """
+        releases = [answers] if isinstance(answers, NoisyAnswers) else list(answers)
+        for other in releases:
             if not isinstance(other, NoisyAnswers):
                 raise ValueError(f"{other!r} is not allowed in a history: need NoisyAnswers")
-            if other.domain != answers[0].domain:
-                names = (" × ".join(x.domain.attributes) for x in (answers[0], other))
-                raise ValueError("a history over {} and over {} does not add up".format(*names))
-        if not sum(map(len, answers)):
+            if other.domain != releases[0].domain:
+                raise ValueError(
+                    f"a history over {releases[0]._attribute_names} and over "
+                    f"{other._attribute_names} does not add up"
+                )
+        if not sum(map(len, releases)):
             raise ValueError("the history is empty: need at least one noisy answer")
-        if len(answers) == 1:
-            return answers[0]
+        if len(releases) == 1:
+            return releases[0]
         return cls(
-            answers[0].domain,
-            Together(tuple(a.workload for a in answers)),
-            sealed(np.concatenate([a.values for a in answers])),
-            sealed(np.concatenate([a.variances for a in answers])),
+            releases[0].domain,
+            Together(tuple(release.workload for release in releases)),
+            sealed(np.concatenate([release.values for release in releases])),
+            sealed(np.concatenate([release.variances for release in releases])),
         )
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __repr__(self) -> str:
-        names = " × ".join(self.domain.attributes)
-        return f"<NoisyAnswers of {names}: {len(self):,} queries>"
+        return f"<NoisyAnswers of {self._attribute_names}: {len(self):,} queries>"
 
     def __getitem__(self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]) -> Self:
         """Some of the queries with their answers."""
@@ -99,91 +138,111 @@ class NoisyAnswers:
         return np.sqrt(self.variances / 2)
 
     @cached_property
-    def _held(self) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
-        """Each different query once: its place by its text, the weighted mean, and its variance."""
-        known: dict[str, int] = {}
-        at = np.array(
-            [known.setdefault(t, len(known)) for t in serialise.to_text(self.workload)], int
-        )
-        weight = np.bincount(at, 1 / self.variances, len(known))
-        mean = np.bincount(at, self.values / self.variances, len(known)) / weight
-        single = np.bincount(at, minlength=len(known))[at] == 1
-        mean[at[single]] = self.values[single]  # as they are, without rounding
-        return known, mean, 1 / weight
+    def _merged(self) -> _MergedAnswers:
+        places: dict[str, int] = {}
+        texts = serialise.to_text(self.workload)
+        at = np.array([places.setdefault(text, len(places)) for text in texts], int)
+        weights = np.bincount(at, 1 / self.variances, len(places))
+        means = np.bincount(at, self.values / self.variances, len(places)) / weights
+        single = np.bincount(at, minlength=len(places))[at] == 1
+        means[at[single]] = self.values[single]  # as they are, without rounding
+        return _MergedAnswers(places, means, 1 / weights)
 
     @cached_property
-    def _cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Keys of all cells of the domain with their answers and variances, if all are held."""
+    def _cells(self) -> _CellAnswers | None:
+        """The answers about single cells, if every cell of the domain has one."""
         if self.domain.size > len(self):
             return None
-        codes = np.arange(self.domain.size)
-        texts = serialise.to_text(Products.boxes(self.domain, *_corners(self.domain, codes)))
-        known, mean, variance = self._held
-        at = np.array([known.get(t, -1) for t in texts])
-        return None if (at < 0).any() else (codes, mean[at], variance[at])
+        keys = np.arange(self.domain.size)
+        codes = self.domain.codes(keys)
+        at = self._merged.find(serialise.to_text(Products.boxes(self.domain, codes, codes + 1)))
+        if (at < 0).any():
+            return None
+        return _CellAnswers(keys, self._merged.means[at], self._merged.variances[at])
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """What was bought for these very queries, float64[queries]; with `error` standard errors too.
+        """What was bought for these very queries.
 
         Of a query that is held twice, the mean that weighs inversely to variances. Where every cell of
-        the domain is held, sums of cells are answered as well. Any other query is a ValueError: it
-        needs inference.
+        the domain is held, sums of cells are answered as well.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that were bought before.
+        weights : "unbiased" or "raw"
+            Both mean the same, as nothing is sampled.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in tuples; with `error` also the standard error of each.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or any other query: it needs inference.
         """
         check_weights(weights)
-        asked = workload.on(self.domain)
-        if self._cells is not None and not isinstance(
-            asked, Products | TableQueries | Together
-        ):
-            keys, means, variances = self._cells
-            found = asked.sums(self.domain, keys, means)
-            spread = asked.sums(self.domain, keys, variances) if error else None
-        else:
-            known, means, variances = self._held
-            texts = serialise.to_text(linear_queries(asked, self.domain))
-            at = np.array([known.get(t, -1) for t in texts], int)
-            if (new := at < 0).any():
-                raise ValueError(
-                    f"{int(new.sum())} of {len(at)} queries were never asked, the first is query "
-                    f"{int(new.argmax())}: inference answers them from this history (KernelPCA)"
-                )
-            found, spread = means[at], variances[at]
-        return (found, np.sqrt(spread)) if error else found
+        queries = workload.on(self.domain)
+        is_linear = isinstance(queries, Products | TableQueries | Together)
+        if self._cells is not None and not is_linear:
+            answers = queries.sums(self.domain, self._cells.keys, self._cells.means)
+            if not error:
+                return answers
+            variances = queries.sums(self.domain, self._cells.keys, self._cells.variances)
+            return answers, np.sqrt(variances)
+        at = self._merged.find(serialise.to_text(linear_queries(queries, self.domain)))
+        new = at < 0
+        if new.any():
+            raise ValueError(
+                f"{int(new.sum())} of {len(at)} queries were never asked, the first is query "
+                f"{int(new.argmax())}: inference answers them from this history (KernelPCA)"
+            )
+        answers = self._merged.means[at]
+        return (answers, np.sqrt(self._merged.variances[at])) if error else answers
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query: its words, the standard deviation of its noise, and its `noisy` answer."""
+        """All answers as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a query: its words, the standard deviation of its noise, and its `noisy` answer.
+        """
         import pandas as pd
 
-        texts = serialise.to_text(self.workload)
-        told = dict(query=texts, deviation=np.sqrt(self.variances), noisy=self.values)
-        return pd.DataFrame(told)
+        deviations = np.sqrt(self.variances)
+        return pd.DataFrame(
+            {
+                "query": serialise.to_text(self.workload),
+                "deviation": deviations,
+                "noisy": self.values,
+            }
+        )
 
-    def to_arrow(self) -> pyarrow.Table:
-        """One row a query for a Parquet file: its words, variance and noisy answer."""
+    def _columns(self) -> dict:
+        """One row a query: its words, variance and noisy answer."""
         import pyarrow as pa
 
         texts = pa.array(serialise.to_text(self.workload), pa.large_string())
-        return pa.table({"query": texts, "variance": self.variances, "noisy": self.values})
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        return {"domain": self.domain.to_dict()}
+        return {"query": texts, "variance": self.variances, "noisy": self.values}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """Answers from their file's table and record."""
-        domain = Domain.from_dict(about["domain"])
-        workload = serialise.from_text(domain, table["query"].to_pylist())
-        return cls(domain, workload, table["noisy"].to_numpy(), table["variance"].to_numpy())
+    def _from_columns(cls, table, fields: dict) -> dict:
+        return {
+            "workload": serialise.from_text(fields["domain"], table["query"].to_pylist()),
+            "values": table["noisy"].to_numpy(),
+            "variances": table["variance"].to_numpy(),
+        }
 
 
-def _corners(domain: Domain, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    codes = domain.codes(keys)
-    return codes, codes + 1
-
-
-def _numbers(name: str, values: Any) -> Float[np.ndarray, "..."]:
+def _finite_numbers(name: str, values: Any) -> Float[np.ndarray, "..."]:
     values = np.asarray(values, float)
-    if (bad := ~np.isfinite(values)).any():
+    bad = ~np.isfinite(values)
+    if bad.any():
         i = int(np.flatnonzero(bad.ravel())[0])
         raise ValueError(
             f"NoisyAnswers.{name}[{i}] = {values.ravel()[i]} is not allowed: need finite numbers"

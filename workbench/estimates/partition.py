@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int
 
-from workbench.estimates.summary import check_weights
-from workbench.hierarchy import Hierarchy, from_dict, to_dict
-from workbench.value import read_only
+from workbench.estimates.estimate import HIERARCHY, Estimate, check_weights, without_errors
+from workbench.hierarchy import Hierarchy
 from workbench.workload import Boxes, Workload, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class Partition(Estimate):
     """Disjoint boxes [lo, hi) of the finest cells of a hierarchy over attributes, and their counts."""
 
     hierarchy: Hierarchy
@@ -28,10 +26,8 @@ class Partition:
     values: Int[np.ndarray, " boxes"]
     kind: ClassVar[str] = "partition"
     contents: ClassVar[str] = "boxes"
-
-    def __post_init__(self):
-        for name in ("lo", "hi", "values"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+    arrays: ClassVar = ("lo", "hi", "values")
+    stored: ClassVar = (HIERARCHY,)
 
     @property
     def domain(self) -> Hierarchy:
@@ -45,9 +41,27 @@ class Partition:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts of `Boxes`, float64[queries]: a count is spread evenly over its box.
+        """Estimated counts of `Boxes`: a count is spread evenly over its box.
 
-        With `error` also standard errors: NaN, since centred noise has none in closed form.
+        Parameters
+        ----------
+        workload : Boxes
+            Queries over the hierarchy.
+        weights : "unbiased" or "raw"
+            Both mean the same, as nothing is sampled.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in records; with `error` also NaN for each, since centred noise has no standard
+            error in closed form.
+
+        Raises
+        ------
+        ValueError
+            For other weights or workloads.
         """
         check_weights(weights)
         workload = queries_on_hierarchy(workload, self.hierarchy)
@@ -58,32 +72,27 @@ class Partition:
         for i, (lo, hi) in enumerate(zip(workload.lo, workload.hi, strict=True)):
             shared = (np.minimum(self.hi, hi) - np.maximum(self.lo, lo)).clip(0)
             answers[i] = (shared.astype(float).prod(axis=1) / volume) @ self.values
-        return (answers, np.full(len(answers), np.nan)) if error else answers
+        return without_errors(answers, error)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a box: what it is of each attribute, in words, and its count, `noisy`."""
+        """The released boxes as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a box: what it is of each attribute, in words, and its count, `noisy`.
+        """
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The boxes for a Parquet file, in words and as cells."""
-        import pyarrow as pa
-
-        table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
-        for side in ("lo", "hi"):
-            for i, column in enumerate(getattr(self, side).T):
-                table = table.append_column(f"{side}{i}", pa.array(column))
-        return table.replace_schema_metadata(None)
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        return {"hierarchy": to_dict(self.hierarchy)}
+    def _columns(self) -> dict:
+        """The boxes, in words and as cells."""
+        lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
+        hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}
+        return {**self.to_frame(), **lo, **hi}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """A partition from its file's table and record."""
-        tree = from_dict(about["hierarchy"])
-        lo, hi = (
-            np.stack([table[f"{side}{i}"].to_numpy() for i in range(len(tree.shape))], axis=1)
-            for side in ("lo", "hi")
-        )
-        return cls(tree, lo, hi, table["noisy"].to_numpy())
+    def _from_columns(cls, table, fields: dict) -> dict:
+        axes = range(len(fields["hierarchy"].shape))
+        lo = np.stack([table[f"lo{i}"].to_numpy() for i in axes], axis=1)
+        hi = np.stack([table[f"hi{i}"].to_numpy() for i in axes], axis=1)
+        return {"lo": lo, "hi": hi, "values": table["noisy"].to_numpy()}

@@ -11,18 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
+from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
 from workbench.value import read_only
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
-
-
-def check_weights(weights: str) -> None:
-    """A ValueError unless these are weights that every estimate knows; they differ in samples alone."""
-    if weights not in ("unbiased", "raw"):
-        raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
 
 
 def geometric_variance(decay: float) -> float:
@@ -31,7 +25,7 @@ def geometric_variance(decay: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Estimate):
     """Released cells: keys (sorted), noisy values, and the thresholds that selected them.
 
     `tau` is the threshold of threshold sampling, or τ_s of a priority sample; 0 where cells were not
@@ -50,32 +44,59 @@ class Summary:
     scale: float = 1.0
     kind: ClassVar[str] = "summary"
     contents: ClassVar[str] = "cells"
-
-    def __post_init__(self):
-        for name in ("keys", "values"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+    arrays: ClassVar = ("keys", "values")
+    stored: ClassVar = (
+        in_metadata("decay"),
+        *(in_metadata(name, optional=True) for name in ("theta", "tau", "sides", "scale")),
+        DOMAIN,
+    )
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __repr__(self) -> str:
-        names = " × ".join(self.domain.attributes)
-        return f"<Summary of {names}: {len(self):,} of {self.domain.size:,} cells>"
+        return (
+            f"<Summary of {self._attribute_names}: {len(self):,} of {self.domain.size:,} cells>"
+        )
 
-    def where(self, kept: Bool[np.ndarray, " cells"], **told: Any) -> Self:
-        """Those of its cells that are `kept`, with what is `told` anew."""
-        return replace(self, keys=self.keys[kept], values=self.values[kept], **told)
+    def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
+        """The released cells that a mask selects.
+
+        Parameters
+        ----------
+        mask : bool[cells]
+            Which of the released cells remain.
+        **changes
+            Fields that are not as before, such as `theta`.
+
+        Returns
+        -------
+        Summary
+            A smaller one, of the same class.
+        """
+        return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
         """What each released cell counts for.
 
-        "unbiased": sign(v)·max(|v|, τ), the Horvitz–Thompson weight: answers are unbiased for the
-        noisy table after its filter. "raw": the noisy values, biased but closer for single cells.
+        Parameters
+        ----------
+        kind : "unbiased" or "raw"
+            "unbiased": sign(v)·max(|v|, τ), the Horvitz–Thompson weight: answers are unbiased for the
+            noisy table after its filter. "raw": the noisy values, biased but closer for single cells.
+
+        Returns
+        -------
+        float64[cells]
+            In counts.
+
+        Raises
+        ------
+        ValueError
+            For another kind.
         """
         check_weights(kind)
-        if kind == "raw":
-            return self.values
-        return self._unbiased
+        return self.values if kind == "raw" else self._unbiased
 
     @cached_property
     def _unbiased(self) -> Float[np.ndarray, " cells"]:
@@ -90,72 +111,93 @@ class Summary:
         error: bool = False,
         absent: float = 0.0,
     ) -> Any:
-        """Estimated counts, float64[queries]; with `error` also the standard error of each.
+        """Estimated counts, and how far they may be off.
 
-        `absent` is what every cell that was not released counts for; half of θ is the paper's
-        heuristic for filtered cells. The standard error, of the answer against the true counts, is
+        The standard error, of the answer against the true counts, is
         sqrt(cells · 2α/(1−α)² + Σ τ·(τ − |v|)⁺ over released v): noise on every cell of the query, and
         an unbiased estimate of the sampling variance. It is NaN where the release alone gives no
         closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights of
         sampled cells, and with `absent`.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain.
+        weights : "unbiased" or "raw"
+            See `weights`.
+        error : bool
+            Whether standard errors are wanted too.
+        absent : float
+            What every cell that was not released counts for; half of θ is the paper's heuristic for
+            filtered cells.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in counts; with `error` also the standard error of each.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or a workload that does not fit the domain.
         """
         workload = workload.on(self.domain)
         answers = workload.sums(self.domain, self.keys, self.weights(weights))
         if absent:
-            held = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
-            answers += absent * (workload.cells(self.domain) - held)
+            released = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
+            answers += absent * (workload.cells(self.domain) - released)
         if not error:
             return answers
-        closed = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
-        if self.decay is None or not closed or (weights == "raw" and self.tau > 1):
+        closed_form = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
+        if self.decay is None or not closed_form or (weights == "raw" and self.tau > 1):
             return answers, np.full(len(workload), np.nan)
         variance = workload.cells(self.domain) * geometric_variance(self.decay)
         if self.tau:
-            lost = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-            variance += workload.sums(self.domain, self.keys, lost)
+            sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
+            variance += workload.sums(self.domain, self.keys, sampling)
         return answers, np.sqrt(variance)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a released cell: labels, `count` (unbiased weight) and `noisy` (noisy value)."""
+        """The released cells as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a cell: labels, `count` (unbiased weight) and `noisy` (noisy value).
+        """
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The same table for a Parquet file, labels as dictionaries."""
+    def _columns(self) -> dict:
+        """The same table; labels become dictionaries."""
         import pyarrow as pa
 
         columns: dict = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
-            words = self.domain.labels and self.domain.labels[i]
-            if isinstance(words, tuple):
+            labels = self.domain.labels and self.domain.labels[i]
+            if isinstance(labels, tuple):
                 columns[name] = pa.DictionaryArray.from_arrays(
-                    codes.astype(np.int32), list(words)
+                    codes.astype(np.int32), list(labels)
                 )
             else:
                 columns[name] = self.domain.decode(name, codes)
-        weights, noisy = ("count", "noisy")
-        if {weights, noisy} & set(columns):
+        if {"count", "noisy"} & set(columns):
             raise ValueError(
                 "attributes may not be called 'count' or 'noisy' in a release file"
             )
-        return pa.table({**columns, weights: self.weights(), noisy: self.values})
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        told = {k: getattr(self, k) for k in ("decay", "theta", "tau", "sides", "scale")}
-        return told | {"domain": self.domain.to_dict()}
+        return columns | {"count": self.weights(), "noisy": self.values}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """A summary from its file's table and record."""
-        domain = Domain.from_dict(about.pop("domain"))
+    def _from_columns(cls, table, fields: dict) -> dict:
+        domain = fields["domain"]
         codes = []
         for name in domain.attributes:
             column = table[name].combine_chunks()
             if hasattr(column, "dictionary"):
-                known = domain.encode(name, column.dictionary.to_pylist())
-                codes.append(known[column.indices.to_numpy(zero_copy_only=False)])
+                code_of_entry = domain.encode(name, column.dictionary.to_pylist())
+                entries = column.indices.to_numpy(zero_copy_only=False)
+                codes.append(code_of_entry[entries])
             else:
                 codes.append(domain.encode(name, column.to_numpy(zero_copy_only=False)))
         keys = domain.keys(np.stack(codes, axis=1))
-        return cls(domain, keys, table["noisy"].to_numpy(), **about)
+        return {"keys": keys, "values": table["noisy"].to_numpy()}

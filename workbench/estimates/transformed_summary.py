@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from workbench.domain import Domain
+from workbench.estimates.estimate import in_metadata
 from workbench.estimates.summary import Summary, geometric_variance
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
+
+
+class _Places(NamedTuple):
+    """Where nodes stand among the released ones, and whether they were released."""
+
+    at: Int[np.ndarray, " k"]
+    released: Bool[np.ndarray, " k"]
+
+
+def _transform_to_dict(transform: Dyadic | Haar) -> dict:
+    return {"name": type(transform).__name__, **asdict(transform)}
+
+
+def _transform_from_dict(fields: dict) -> Dyadic | Haar:
+    arguments = {name: x for name, x in fields.items() if name != "name"}
+    return TRANSFORMS_BY_NAME[fields["name"]](**arguments)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +46,11 @@ class TransformedSummary(Summary):
     consistent: bool = False
     kind: ClassVar[str] = "tree"
     contents: ClassVar[str] = "nodes"
+    stored: ClassVar = (
+        *Summary.stored,
+        in_metadata("transform", write=_transform_to_dict, read=_transform_from_dict),
+        in_metadata("consistent", optional=True),
+    )
 
     @cached_property
     def basis(self) -> Basis:
@@ -38,48 +58,71 @@ class TransformedSummary(Summary):
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:
-        names, nodes = (
-            " × ".join(self.domain.attributes),
-            sum(p.size for p in self.basis.noise_blocks),
+        nodes = sum(part.size for part in self.basis.noise_blocks)
+        return (
+            f"<TransformedSummary of {self._attribute_names} by {self.transform!r}: "
+            f"{len(self):,} of {nodes:,} nodes>"
         )
-        return f"<Tree of {names} by {self.transform!r}: {len(self):,} of {nodes:,} nodes>"
 
     def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts, float64[queries]; with `error` also the standard error of each.
+        """Estimated counts of ranges, and of what is made of ranges: subsets, boxes.
 
-        Ranges, and what is made of ranges: subsets, boxes. Nodes that were not released count for
-        nothing. The standard error is that of `Summary.answer`, over the nodes that the query needs;
-        NaN where there is no closed form, and for wavelet queries of several ranges.
+        Nodes that were not released count for nothing. The standard error is that of `Summary.answer`,
+        over the nodes that the query needs; NaN where there is no closed form, and for wavelet queries
+        of several ranges.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain that are made of ranges.
+        weights : "unbiased" or "raw"
+            See `weights`.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in counts; with `error` also the standard error of each.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or a workload that is not made of ranges.
         """
         workload = workload.on(self.domain)
         which, pieces = self.basis.pieces(workload)
-        weight, (answers, variance) = self.weights(weights), np.zeros((2, len(pieces)))
-        lost = np.maximum(self.tau - np.abs(self.values), 0) * self.tau if error else None
+        weight = self.weights(weights)
+        answers = np.zeros(len(pieces))
+        variance = np.zeros(len(pieces))
+        if error:
+            sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
         for term in self.basis.terms(pieces):
-            at, held = self._find(term.nodes)
-            factor = np.broadcast_to(term.factor, held.shape)
-            answers[term.pieces[held]] += factor[held] * weight[at[held]]
+            places = self._find(term.nodes)
+            released = places.released
+            at = places.at[released]
+            factor = np.broadcast_to(term.factor, released.shape)
+            answers[term.pieces[released]] += factor[released] * weight[at]
             if error:
                 variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
-                variance[term.pieces[held]] += factor[held] ** 2 * lost[at[held]]
+                variance[term.pieces[released]] += factor[released] ** 2 * sampling[at]
         answers = np.bincount(which, answers, len(workload))
         if not error:
             return answers
         variance = np.bincount(which, variance, len(workload))
-        closed = self.theta <= 1 and self.sides == 2 and not self.consistent
-        if not closed or (weights == "raw" and self.tau > 1):
+        closed_form = self.theta <= 1 and self.sides == 2 and not self.consistent
+        if not closed_form or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
         if isinstance(self.transform, Haar):  # pieces share coefficients
             variance[np.bincount(which, minlength=len(workload)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
-    def _find(self, nodes: Int[np.ndarray, " k"]):
-        """Where the nodes stand among the released ones, and whether they do."""
+    def _find(self, nodes: Int[np.ndarray, " k"]) -> _Places:
         if not len(self):
-            return np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool)
+            return _Places(np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool))
         at = np.searchsorted(self.keys, nodes)
         np.minimum(at, len(self) - 1, out=at)
-        return at, self.keys[at] == nodes
+        return _Places(at, self.keys[at] == nodes)
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
@@ -90,33 +133,27 @@ class TransformedSummary(Summary):
         return np.array([*map(geometric_variance, decays)])
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        ends = np.cumsum([p.size for p in self.basis.noise_blocks])
+        ends = np.cumsum([part.size for part in self.basis.noise_blocks])
         return np.searchsorted(ends, nodes, side="right")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a released node: level, first and last + 1 key, `count` (weight) and `noisy`."""
+        """The released nodes as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a node: level, first and last + 1 key, `count` (weight) and `noisy`.
+        """
         import pandas as pd
 
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The same table for a Parquet file, with the nodes' numbers."""
-        import pyarrow as pa
-
+    def _columns(self) -> dict:
+        """The same table, with the nodes' numbers."""
         columns = self.basis.places(self.keys) | {"node": self.keys}
-        return pa.table(columns | {"count": self.weights(), "noisy": self.values})
-
-    def metadata(self) -> dict:
-        """What `from_arrow` needs beside the table."""
-        transform = {"name": type(self.transform).__name__, **asdict(self.transform)}
-        return super().metadata() | {"transform": transform, "consistent": self.consistent}
+        return columns | {"count": self.weights(), "noisy": self.values}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, about: dict) -> Self:
-        """A tree from its file's table and record."""
-        told = about.pop("transform")
-        transform = TRANSFORMS_BY_NAME[told.pop("name")](**told)
-        domain = Domain.from_dict(about.pop("domain"))
-        keys, values = table["node"].to_numpy(), table["noisy"].to_numpy()
-        return cls(domain, keys, values, **about, transform=transform)
+    def _from_columns(cls, table, fields: dict) -> dict:
+        return {"keys": table["node"].to_numpy(), "values": table["noisy"].to_numpy()}

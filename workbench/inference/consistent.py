@@ -17,18 +17,36 @@ def consistent(tree: TransformedSummary) -> TransformedSummary:
     """The released nodes all of whose ancestors are released too.
 
     Of a filter's output only: in a sample, ancestors are absent by chance and say nothing.
+
+    Parameters
+    ----------
+    tree : TransformedSummary
+        By a `Dyadic()` transform, filtered at theta >= 1 and not sampled.
+
+    Returns
+    -------
+    TransformedSummary
+        A smaller one.
+
+    Raises
+    ------
+    ValueError
+        For another estimate, transform, or way of release.
     """
-    if not (isinstance(tree, TransformedSummary) and isinstance(tree.transform, Dyadic)):
-        raise ValueError(f"{tree!r} has no ancestors: need the Tree of a Dyadic() transform")
+    is_tree = isinstance(tree, TransformedSummary) and isinstance(tree.transform, Dyadic)
+    if not is_tree:
+        raise ValueError(
+            f"{tree!r} has no ancestors: need the TransformedSummary of a Dyadic() transform"
+        )
     if tree.tau > 1 or tree.theta < 1:
         raise ValueError(
             f"theta = {tree.theta}, tau = {tree.tau} are not allowed: consistency needs the output "
             "of a filter with theta >= 1, before sampling"
         )
-    kept = np.zeros(len(tree), bool)
-    for own, parents in tree.basis.parents(tree.keys):
-        kept[own] = True
-        for node in parents:
-            at = np.minimum(np.searchsorted(tree.keys, node), max(len(tree) - 1, 0))
-            kept[own] &= kept[at] & (tree.keys[at] == node)
-    return tree.where(kept, consistent=True)
+    remains = np.zeros(len(tree), bool)
+    for nodes, parents_by_axis in tree.basis.parents(tree.keys):
+        remains[nodes] = True
+        for parents in parents_by_axis:
+            at = np.minimum(np.searchsorted(tree.keys, parents), max(len(tree) - 1, 0))
+            remains[nodes] &= remains[at] & (tree.keys[at] == parents)
+    return tree.where(remains, consistent=True)

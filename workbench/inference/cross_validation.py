@@ -4,7 +4,7 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')²
            are held out, a' predicted from the others, is an unbiased estimate of the squared error.
 Differs    the paper searches in three parts, which needs one minimum: here a grid first, then a golden
            section between its neighbours. The total stays known in every fold. The least of many
-           estimates is optimistic, so that the error told is of another, fresh split at the α chosen.
+           estimates is optimistic, so that the error reported is of another, fresh split at the α chosen.
            Both hold folds out of the history, so that errors are those of fewer past queries. What a
            fold's answers lack when it is held out follows from the smoother H of all answers,
            (I − H_FF)⁻¹(r − Hr)_F: one decomposition serves all folds, all α, and the fit.
@@ -14,26 +14,27 @@ Cost       one eigendecomposition of the past queries; then O(m³/folds) of mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import solve
 
 from workbench.estimates import NoisyAnswers
-from workbench.inference.kernel_pca import (
+from workbench.inference.eigenqueries import (
     Eigenqueries,
-    KernelPCA,
-    Posterior,
     centred_gram,
     eigendecomposition,
-    prior_vectors,
     shrinkage,
 )
+from workbench.inference.kernel_pca import KernelPCA, Posterior
+from workbench.inference.priors import prior_vectors
 
 _GOLDEN = (sqrt(5) - 1) / 2
+_CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +70,35 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """The α with the least cross-validated error: `points` on a logarithmic grid, then `refine` more.
+    """The α with the least cross-validated error, on a grid and then between its neighbours.
 
-    The grid goes from a thousandth of the least noise up to the total (the largest answer, if it is not
-    known) unless `low` and `high` say otherwise. Noise must be independent from answer to answer.
+    Parameters
+    ----------
+    history : NoisyAnswers, or several
+        Past answers; their noise must be independent from answer to answer.
+    folds : int
+        Parts of the past answers, each of which is held out once.
+    total, prior, hard
+        As in `KernelPCA`.
+    low, high : float, optional
+        The ends of the grid, in tuples: by default a thousandth of the least noise, and the total (the
+        largest answer, if it is not known).
+    points : int
+        Values of α on a logarithmic grid, at least 3.
+    refine : int
+        Steps of golden section that follow.
+    seed : int
+        Of the folds.
+
+    Returns
+    -------
+    SelectedAlpha
+        With the whole curve, and the posterior at its minimum.
+
+    Raises
+    ------
+    ValueError
+        For an empty history, or folds, points, ends, a total or a prior that are not allowed.
     """
     history = NoisyAnswers.history(history)
     m = len(history)
@@ -81,108 +107,137 @@ def select_alpha(
     if not (isinstance(points, int) and points >= 3):
         raise ValueError(f"points = {points!r} is not allowed: need a whole number >= 3")
     prior = KernelPCA(1.0, total, prior, hard).prior  # which says what is wrong with them
-    deviation = np.sqrt(history.variances)
-    low = 1e-3 * float(deviation.min()) if low is None else low
+    deviations = np.sqrt(history.variances)
+    low = 1e-3 * float(deviations.min()) if low is None else low
     if high is None:
-        most = float(np.abs(history.values).max() + deviation.max())
-        high = max(total or most, 1e3 * low)
+        largest = float(np.abs(history.values).max() + deviations.max())
+        high = max(total or largest, 1e3 * low)
     if not (isfinite(high) and 0 < low < high):
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
-    held = _Held(history, Eigenqueries.of(history, total, prior), hard)
-    split = held.out(_parts(m, folds, rng))
-
-    def error(alpha: float) -> float:
-        return sum(fold(alpha) for fold in split) / m
-
-    tried = dict.fromkeys(np.geomspace(low, high, points).tolist(), 0.0)
-    tried = {alpha: error(alpha) for alpha in tried}
-    alphas = list(tried)
-    best = min(range(points), key=lambda i: tried[alphas[i]])
-    a, b = np.log(alphas[max(0, best - 1)]), np.log(alphas[min(points - 1, best + 1)])
-    x, y = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
-    for _ in range(refine):
-        for at in (x, y):
-            tried.setdefault(float(np.exp(at)), None)
-        for alpha, found in tried.items():
-            tried[alpha] = error(alpha) if found is None else found
-        if tried[float(np.exp(x))] <= tried[float(np.exp(y))]:
-            b, y = y, x
-            x = b - _GOLDEN * (b - a)
-        else:
-            a, x = x, y
-            y = a + _GOLDEN * (b - a)
-    alpha = min(tried, key=tried.get)
-    split = held.out(_parts(m, folds, rng))
-    alphas = sorted(tried)
+    residuals = _Residuals(history, Eigenqueries.of(history, total, prior), hard)
+    error = residuals.mean_error(_split(m, folds, rng))
+    errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
+    alpha = min(errors, key=errors.get)
+    fresh_error = residuals.mean_error(_split(m, folds, rng))
+    alphas = sorted(errors)
     return SelectedAlpha(
         alpha,
-        error(alpha),
+        fresh_error(alpha),
         np.array(alphas),
-        np.array([tried[a] for a in alphas]),
-        Posterior(held.eigen, alpha, hard),
+        np.array([errors[a] for a in alphas]),
+        Posterior(residuals.eigen, alpha, hard),
     )
 
 
-class _Held:
+def _search(
+    error: Callable[[float], float], grid: list[float], refine: int
+) -> dict[float, float]:
+    """The error of each α tried: the grid's, and those of golden section around the best of them."""
+    errors = {alpha: error(alpha) for alpha in grid}
+    best = min(range(len(grid)), key=lambda i: errors[grid[i]])
+
+    def error_at(log_alpha: float) -> float:
+        alpha = float(np.exp(log_alpha))
+        if alpha not in errors:
+            errors[alpha] = error(alpha)
+        return errors[alpha]
+
+    low = np.log(grid[max(0, best - 1)])
+    high = np.log(grid[min(len(grid) - 1, best + 1)])
+    left = high - _GOLDEN * (high - low)
+    right = low + _GOLDEN * (high - low)
+    for _ in range(refine):
+        if error_at(left) <= error_at(right):
+            high = right
+            right = left
+            left = high - _GOLDEN * (high - low)
+        else:
+            low = left
+            left = right
+            right = low + _GOLDEN * (high - low)
+    return errors
+
+
+class _Residuals:
     """What past answers miss when some are held out: the sum of squares, less the noise in them."""
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries, hard: bool):
-        self.history, self.eigen, self.hard = history, eigen, hard
-        self._spread = np.sqrt(history.variances)
-        self._white = (history.values - (eigen.total or 0.0) * eigen.means) / self._spread
-        self._gram = None
+        self.history = history
+        self.eigen = eigen
+        self.hard = hard
+        self.deviations = np.sqrt(history.variances)
+        self.whitened = (history.values - (eigen.total or 0.0) * eigen.means) / self.deviations
 
-    def out(self, parts: list[Int[np.ndarray, " held"]]) -> list:
-        """A function of α for each part."""
-        return [_Fold(self, own) for own in parts]
+    def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
+        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        folds = [_Fold(self, part) for part in parts]
+        return lambda alpha: sum(fold.error(alpha) for fold in folds) / len(self.history)
 
+    @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
         """Inner products in units of the noise, made when they are first needed."""
-        if self._gram is None:
-            prior = prior_vectors(self.eigen.prior, self.history.domain)
-            known = self.eigen.total is not None
-            self._gram = centred_gram(self.history, prior, known)[0]
-            self._gram /= self._spread
-            self._gram /= self._spread[:, None]
-        return self._gram
+        prior = prior_vectors(self.eigen.prior, self.history.domain)
+        gram = centred_gram(self.history, prior, self.eigen.total is not None).products
+        gram /= self.deviations
+        gram /= self.deviations[:, None]
+        return gram
+
+
+class _WithoutFold(NamedTuple):
+    """The other folds' eigenvalues and answers, and what a fold is made of."""
+
+    squares: Float[np.ndarray, " eigenqueries"]
+    coefficients: Float[np.ndarray, "held_out eigenqueries"]
+    answers: Float[np.ndarray, " eigenqueries"]
 
 
 class _Fold:
     """One part held out."""
 
-    def __init__(self, held: _Held, own: Int[np.ndarray, " held"]):
-        self.held, self.own = held, own
-        self.white, self.spread = held._white[own], held._spread[own]
-        self.vectors = held.eigen.basis[own] * self.spread[:, None]  # orthonormal ones
-        self._apart = None
+    def __init__(self, residuals: _Residuals, part: Int[np.ndarray, " held_out"]):
+        self.residuals = residuals
+        self.part = part
+        self.whitened = residuals.whitened[part]
+        self.deviations = residuals.deviations[part]
+        self.vectors = residuals.eigen.basis[part] * self.deviations[:, None]  # orthonormal
 
-    def __call__(self, alpha: float) -> float:
+    def error(self, alpha: float) -> float:
         """Theorem 4's sum."""
-        squares = self.held.eigen.squares
-        extreme = len(squares) and alpha**2 * squares[0] > 1e8  # where I − H cancels
-        if self.held.hard or extreme:
-            missed = self._decomposed(alpha)
+        squares = self.residuals.eigen.squares
+        cancels = len(squares) and alpha**2 * squares[0] > _CANCELS
+        if self.residuals.hard or cancels:
+            missed = self._missed_by_others(alpha)
         else:
-            smooth = squares * shrinkage(squares, alpha)
-            white = self.white - self.vectors @ (self.held.eigen.answers * smooth)
-            half = self.vectors * np.sqrt(smooth)
-            left = -(half @ half.T)
-            left[np.diag_indices(len(left))] += 1
-            missed = solve(left, white, assume_a="pos", overwrite_a=True, check_finite=False)
-        return float(((missed**2 - 1) * self.spread**2).sum())
+            missed = self._missed_by_smoother(alpha)
+        return float(((missed**2 - 1) * self.deviations**2).sum())
 
-    def _decomposed(self, alpha: float) -> Float[np.ndarray, " held"]:
+    def _missed_by_smoother(self, alpha: float) -> Float[np.ndarray, " held_out"]:
+        """(I − H_FF)⁻¹(r − Hr)_F, in units of the noise."""
+        from scipy.linalg import solve
+
+        eigen = self.residuals.eigen
+        smoother = eigen.squares * shrinkage(eigen.squares, alpha)
+        residual = self.whitened - self.vectors @ (eigen.answers * smoother)
+        half = self.vectors * np.sqrt(smoother)
+        rest = -(half @ half.T)
+        rest[np.diag_indices(len(rest))] += 1
+        return solve(rest, residual, assume_a="pos", overwrite_a=True, check_finite=False)
+
+    def _missed_by_others(self, alpha: float) -> Float[np.ndarray, " held_out"]:
         """The same from the others' own eigenqueries."""
-        if self._apart is None:
-            gram, white = self.held.gram(), self.held._white
-            rest = np.setdiff1d(np.arange(len(white)), self.own)
-            squares, vectors = eigendecomposition(gram[np.ix_(rest, rest)])
-            parts = gram[np.ix_(self.own, rest)] @ vectors
-            self._apart = squares, parts, vectors.T @ white[rest]
-        squares, parts, answers = self._apart
-        return self.white - parts @ (answers * shrinkage(squares, alpha, self.held.hard))
+        others = self._others
+        weights = shrinkage(others.squares, alpha, self.residuals.hard)
+        return self.whitened - others.coefficients @ (others.answers * weights)
+
+    @cached_property
+    def _others(self) -> _WithoutFold:
+        gram = self.residuals.gram
+        rest = np.setdiff1d(np.arange(len(gram)), self.part)
+        squares, vectors = eigendecomposition(gram[np.ix_(rest, rest)])
+        coefficients = gram[np.ix_(self.part, rest)] @ vectors
+        return _WithoutFold(squares, coefficients, vectors.T @ self.residuals.whitened[rest])
 
 
-def _parts(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held"]]:
+def _split(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held_out"]]:
     return np.array_split(rng.permutation(m), folds)

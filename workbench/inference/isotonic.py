@@ -9,21 +9,55 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Num
-from scipy.optimize import isotonic_regression
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The ascending sequence with the least squared distance from `noisy`, in its units.
+    """The ascending sequence with the least squared distance from a noisy one.
 
+    Parameters
+    ----------
+    noisy : float[n]
+        Numbers in the order that their exact values have.
+
+    Returns
+    -------
+    float64[n]
+        In the units of `noisy`.
+
+    Raises
+    ------
+    ValueError
+        For anything but a plain sequence of finite numbers.
+
+    Examples
+    --------
     >>> isotonic([14, 9, 10, 15])
     array([11., 11., 11., 15.])
     """
+    from scipy.optimize import isotonic_regression
+
     noisy = finite_array("noisy", noisy, 1)
     return isotonic_regression(noisy).x if len(noisy) else noisy
 
 
 def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """The nearest whole numbers that are not negative."""
+    """The nearest whole numbers that are not negative.
+
+    Parameters
+    ----------
+    values : float[...]
+        Estimated counts.
+
+    Returns
+    -------
+    float64[...]
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        For anything but finite numbers.
+    """
     return np.maximum(np.rint(finite_array("values", values)), 0)
 
 
@@ -39,7 +73,8 @@ def finite_array(
         raise ValueError(
             f"{name} of shape {values.shape} is not allowed: need a plain sequence"
         )
-    if (bad := ~np.isfinite(values)).any():
+    bad = ~np.isfinite(values)
+    if bad.any():
         at = int(np.flatnonzero(bad.ravel())[0])
         raise ValueError(
             f"{name}[{at}] = {values.ravel()[at]} is not allowed: need finite numbers"

@@ -13,13 +13,32 @@ from workbench.estimates import Summary
 
 
 def refilter(summary: Summary, theta: float) -> Summary:
-    """The released cells with |noisy value| >= theta (counts).
+    """The released cells whose noisy value is still large enough.
 
     What a filter at θ released is then, in law, what a filter at `theta` would have; drawing again
     until the size suits would cost twice the budget instead.
+
+    Parameters
+    ----------
+    summary : Summary
+        The output of a filter.
+    theta : float
+        The new cut of |noisy value|, in counts, no lower than the old one.
+
+    Returns
+    -------
+    Summary
+        A smaller one, of the same class.
+
+    Raises
+    ------
+    ValueError
+        For another estimate, or a lower cut.
     """
     if not isinstance(summary, Summary):
-        raise ValueError(f"{summary!r} has no cut to raise: need a Summary or a Tree")
+        raise ValueError(
+            f"{summary!r} has no cut to raise: need a Summary or a TransformedSummary"
+        )
     if not theta >= summary.theta:
         raise ValueError(
             f"theta = {theta!r} is not allowed: need at least the summary's own {summary.theta}"

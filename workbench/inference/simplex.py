@@ -18,18 +18,41 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     """The whole counts >= 0 closest to the noisy ones among those of the same sum (0 if that is below).
 
     Negative counts that are set to 0 leave too many records: half the noise of every empty leaf. All
-    counts then lose alike, down to 0, until the sum is right. Standard errors have no closed form any
-    more.
+    counts then lose alike, down to 0, until the sum is right.
+
+    Parameters
+    ----------
+    leaves : Leaves
+        Released ones.
+
+    Returns
+    -------
+    Leaves
+        The same nodes; standard errors have no closed form any more.
+
+    Raises
+    ------
+    ValueError
+        For another estimate.
     """
     if not isinstance(leaves, Leaves):
         raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
-    total, counts = max(0, int(leaves.values.sum())), leaves.values
-    low, high = 0, max(1, int(counts.max(initial=0)))
-    while high - low > 1:  # the largest loss that leaves enough
-        loss = (low + high) // 2
-        enough = int(np.maximum(counts - loss, 0).sum()) >= total
-        low, high = (loss, high) if enough else (low, loss)
-    counts = np.maximum(counts - low, 0)
-    over = int(counts.sum()) - total
-    counts[np.argsort(-counts, kind="stable")[:over]] -= 1
+    total = max(0, int(leaves.values.sum()))
+    loss = _largest_loss(leaves.values, total)
+    counts = np.maximum(leaves.values - loss, 0)
+    surplus = int(counts.sum()) - total
+    counts[np.argsort(-counts, kind="stable")[:surplus]] -= 1
     return replace(leaves, values=counts, decay=None)
+
+
+def _largest_loss(counts: np.ndarray, total: int) -> int:
+    """The most that all counts can lose, down to 0, so that they still sum to the total at least."""
+    low = 0
+    high = max(1, int(counts.max(initial=0)))
+    while high - low > 1:
+        loss = (low + high) // 2
+        if int(np.maximum(counts - loss, 0).sum()) >= total:
+            low = loss
+        else:
+            high = loss
+    return low

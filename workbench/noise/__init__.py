@@ -36,7 +36,7 @@ from jaxtyping import Bool, Int, Num, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.reports import bit_offsets
+from workbench.estimates.bit_reports import bit_layout
 from workbench.estimates.summary import geometric_variance
 from workbench.noise import exponential, kernels, priorities, response, stability, unary
 from workbench.noise.bits import Aligned as Aligned
@@ -480,7 +480,7 @@ def randomised_response(
             else:
                 kept.append(1.0)
         return sealed(np.sort(domain.keys(codes))), tuple(kept), receipt
-    starts, width = bit_offsets(domain)
+    starts, width = bit_layout(domain)
     chance = response.flip_probability(share)
     bits = response.biased_bits(len(codes) * width, chance, words).reshape(len(codes), width)
     response.flip_code_bits(bits, codes, starts)

@@ -7,7 +7,8 @@ from math import exp, inf, isfinite, log
 
 import numpy as np
 
-from workbench.inference.kernel_pca import Posterior, prior_vectors
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.priors import prior_vectors
 from workbench.workload import Products
 from workbench.workload.inner import inner_products
 
@@ -38,18 +39,20 @@ def variance_after(posterior: Posterior, queries: Products) -> Callable[[float],
     eigen = posterior.eigen
     alpha = posterior.alpha
     squares = eigen.squares
-    projected = eigen.ask(queries)
+    projected = eigen.project(queries)
     rest = inner_products(
         queries, queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain)
     )
     if eigen.total is not None:
         rest -= np.outer(projected.means, projected.means)
     smallest = 1e-13 * len(rest) * rest.diagonal().max(initial=0)
-    rest -= (projected.parts / squares) @ projected.parts.T
+    rest -= (projected.coefficients / squares) @ projected.coefficients.T
     unbiased = projected.bias_share == 0
     rest[unbiased] = 0
     rest[:, unbiased] = 0
-    covariance = (projected.parts / (squares * (squares + alpha**-2.0))) @ projected.parts.T
+    covariance = (
+        projected.coefficients / (squares * (squares + alpha**-2.0))
+    ) @ projected.coefficients.T
     if isfinite(alpha):
         covariance += alpha**2 * rest
         reached = np.eye(len(rest))

@@ -15,7 +15,9 @@ from jaxtyping import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
-from workbench.inference.kernel_pca import Eigenqueries, Posterior, prior_vectors
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.priors import prior_vectors
 from workbench.mechanism import Release, sensitivity
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP

@@ -15,7 +15,7 @@ from workbench.datasets import IPUMSTwin, Projected
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior, select_alpha
-from workbench.inference.kernel_pca import Eigenqueries, ProjectedQueries
+from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
@@ -216,7 +216,7 @@ def asked(
     domain: Domain, past: First, method: KernelPCA, workload: Workload
 ) -> ProjectedQueries:
     """A workload as combinations of eigenqueries."""
-    return eigenqueries(domain, past, method).ask(workload)
+    return eigenqueries(domain, past, method).project(workload)
 
 
 @lru_cache(8)

@@ -1,0 +1,61 @@
+"""Compiled loops over reports of bits: how many reports have given bits set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.compiled import njit
+
+
+@njit(cache=True, nogil=True)
+def transpose(rows, columns):
+    """Columns of bits as rows of bits; one more row, the last, has all set."""
+    one, low = np.uint64(1), np.uint64(63)
+    for i in range(rows.shape[0]):
+        word, bit = i >> 6, one << (np.uint64(i) & low)
+        for j in range(columns.shape[0] - 1):
+            if (rows[i, j >> 6] >> (np.uint64(j) & low)) & one:
+                columns[j, word] |= bit
+        columns[columns.shape[0] - 1, word] |= bit
+
+
+@njit(cache=True, nogil=True)
+def _ones(words):
+    """How many bits are set."""
+    a, b, c = (
+        np.uint64(0x5555555555555555),
+        np.uint64(0x3333333333333333),
+        np.uint64(0x0F0F0F0F0F0F0F0F),
+    )
+    total = np.uint64(0)
+    for x in words:
+        x = x - ((x >> np.uint64(1)) & a)
+        x = (x & b) + ((x >> np.uint64(2)) & b)
+        x = (x + (x >> np.uint64(4))) & c
+        total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return np.int64(total)
+
+
+@njit(cache=True, nogil=True)
+def count_cells(columns, starts, sizes, out):
+    """Reports with all of some bits set, one of each attribute or none (its last place)."""
+    k, last = sizes.size, columns.shape[0] - 1
+    held = np.empty((k, columns.shape[1]), np.uint64)
+    at = np.zeros(k, np.int64)
+    for j in range(k):
+        held[j] = columns[starts[j]] if j == 0 else held[j - 1] & columns[starts[j]]
+    for cell in range(out.size):
+        out[cell] = _ones(held[k - 1])
+        j = k - 1
+        while j >= 0 and at[j] == sizes[j]:
+            at[j] = 0
+            j -= 1
+        if j < 0:
+            break
+        at[j] += 1
+        for i in range(j, k):
+            own = columns[last if at[i] == sizes[i] else starts[i] + at[i]]
+            if i == 0:
+                held[i] = own
+            else:
+                held[i] = held[i - 1] & own

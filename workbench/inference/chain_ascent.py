@@ -1,0 +1,98 @@
+"""Averaged stochastic ascent of the dual of maximum entropy, where cells are too many to lay out.
+
+Thousands of chains draw tuples at the present weights; whole conditionals are averaged, steps are
+divided by each query's variance, and iterates are averaged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.estimates import Model
+from workbench.estimates.gibbs import Chains
+from workbench.inference.dual_problem import DualProblem
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_FIRST_STAGE = 50  # steps
+_STEP_OF_STAGE = 1.6  # times the first stage's steps, over the stage's and the steepness
+_STEPS_A_PROPOSAL = 10
+_LEAST_SETTLING = 8  # sweeps
+_SECONDS_TO_BAR = 0.5
+
+
+def ascend_dual(
+    problem: DualProblem,
+    count: int,
+    steps: int,
+    tolerance: float,
+    rng: np.random.Generator,
+) -> Model:
+    """The model at weights whose gap is small, or that are reached when the steps are done.
+
+    In stages, each of twice as many steps as the one before and half as long ones; weights are averaged
+    over a stage's second half. Chains take turns in drawing attributes and in jumps to other tuples, as
+    modes may be such that no draw of a single attribute connects them.
+    """
+    chains = Chains(problem.domain.shape, problem.prior, problem.sets)
+    states = chains.draw_from_prior(count, rng)
+    w = np.zeros(len(problem.pi))
+    done = 0
+    length = _FIRST_STAGE
+    gap_of_prior = problem.gap(w, problem.prior_margins())
+    chains.set_potentials(problem.potentials(w))
+    chains.set_proposal(problem.prior_margins())
+    with _progress_bar(steps) as bar:
+        while True:
+            length = min(length, steps - done)
+            steepness = problem.steepness(states, rng)
+            step = min(1.0, _STEP_OF_STAGE * _FIRST_STAGE / length / steepness)
+            mean = np.zeros_like(w)
+            for i in range(length):
+                sums = chains.sums()
+                chains.jump(states, rng)
+                chains.sweep(states, rng, sums)
+                margins = chains.margins(sums)
+                w = problem.ascend(w, margins, step)
+                mean += w if 2 * i >= length or length == 1 else 0
+                chains.set_potentials(problem.potentials(w))
+                if i % _STEPS_A_PROPOSAL == _STEPS_A_PROPOSAL - 1:
+                    chains.set_proposal(margins)
+                bar.update()
+            done += length
+            averaged = max(1, length - (length + 1) // 2)  # its second half
+            length *= 2
+            w = problem.with_fixed(mean / averaged)
+            potentials = problem.potentials(w)
+            chains.set_potentials(potentials)
+            chains.set_proposal(margins)
+            margins = settled_margins(chains, states, rng, max(_LEAST_SETTLING, length // 8))
+            gap = problem.gap(w, margins)
+            bar.set_postfix_str(f"gap {gap:.3g} nats")
+            if gap <= tolerance * gap_of_prior or done >= steps:
+                break
+    return problem.model(potentials, margins, False, gap)
+
+
+def settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:
+    """What the chains expect at weights that stay, after half as many sweeps."""
+    for _ in range(sweeps // 2):
+        chains.jump(states, rng)
+        chains.sweep(states, rng)
+    sums = chains.sums()
+    for _ in range(sweeps):
+        chains.jump(states, rng)
+        chains.sweep(states, rng, sums)
+    return chains.margins(sums)
+
+
+def _progress_bar(steps: int) -> tqdm:
+    """For people who watch."""
+    from tqdm.auto import tqdm
+
+    return tqdm(
+        total=steps, desc="maximum entropy", unit="step", disable=None, delay=_SECONDS_TO_BAR
+    )

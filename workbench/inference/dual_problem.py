@@ -1,0 +1,214 @@
+"""The dual of maximum entropy: weights of queries within boxes, and what a model of them expects.
+
+Minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|, where π_i = answer/total, β_i = α·total/b_i, and b_i is
+the scale of the noise: α trades entropy for likelihood. Its dual is concave: the largest
+w·π − ln p0[exp(w·f)] with |w_i| <= β_i; then p ∝ p0 exp(w·f). Its gradient is π − p[f].
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. The covariance lacks its sign in their Equation
+           39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from jaxtyping import Float
+
+from workbench.domain import Domain
+from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates.model import outer_product
+from workbench.inference.priors import prior_vectors
+from workbench.inference.query_terms import QueryTerms, terms_by_axes
+from workbench.inference.reconciliation import reconciled_shares
+from workbench.value import sealed
+
+_WIDEST = 1000.0  # nats: no box is wider, as e^−1000 is no probability that a float holds
+_POWER_STEPS = 12  # of the power iteration for the steepness
+_LEAST_VARIANCE = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class DualProblem:
+    """Shares π, boxes β, and queries by the set of axes that their terms are about.
+
+    `constants` is what queries are worth at every tuple, `peak` the largest |f| of each query, and
+    `fixed` holds weights that are optimal whatever the others are, or NaN.
+    """
+
+    domain: Domain
+    total: float
+    prior: tuple[Float[np.ndarray, " values"], ...]
+    sets: tuple[tuple[int, ...], ...]
+    terms: tuple[QueryTerms, ...]
+    constants: Float[np.ndarray, " queries"]
+    pi: Float[np.ndarray, " queries"]
+    box: Float[np.ndarray, " queries"]
+    peak: Float[np.ndarray, " queries"]
+    fixed: Float[np.ndarray, " queries"]
+
+    @classmethod
+    def of(
+        cls, history, total: float | None, alpha: float, prior, consistent: bool
+    ) -> DualProblem:
+        """From noisy answers; a ValueError names what does not fit."""
+        answers = NoisyAnswers.history(history)
+        domain = answers.domain
+        if total is None:
+            raise ValueError(
+                "total = None is not allowed: a model of tuples needs their number, public or bought"
+            )
+        prior = prior_vectors(prior, domain)
+        constants = np.zeros(len(answers))
+        terms = tuple(terms_by_axes(answers.workload, domain, constants))
+        sets = tuple(sorted({part.axes for part in terms}))
+        pi = answers.values / total
+        if consistent:
+            pi = reconciled_shares(domain, terms, pi, answers.variances / total**2)
+        box = np.minimum(alpha * total / answers.scales, _WIDEST)
+        peak = np.abs(constants)
+        least = constants.copy()
+        for part in terms:
+            low = 0.0 if part.rows is None else part.rows.min(1)
+            high = 1.0 if part.rows is None else part.rows.max(1)
+            np.add.at(least, part.query, low)
+            np.add.at(peak, part.query, np.maximum(np.abs(low), np.abs(high)))
+        # where π is below all that f can be, the gradient is never positive
+        fixed = np.where(pi <= least, -box, np.nan)
+        return cls(domain, float(total), prior, sets, terms, constants, pi, box, peak, fixed)
+
+    @property
+    def modelled_axes(self) -> tuple[int, ...]:
+        """The axes that any query is about."""
+        return tuple(sorted({k for axes in self.sets for k in axes}))
+
+    @cached_property
+    def shapes(self) -> list[list[int]]:
+        """Of the table of each set."""
+        return [[self.domain.shape[k] for k in axes] for axes in self.sets]
+
+    @cached_property
+    def set_of_terms(self) -> list[int]:
+        """Which set each part of the terms is about."""
+        return [self.sets.index(part.axes) for part in self.terms]
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether each query is a single term of 0 and 1, so that p[f²] = p[f]."""
+        count = np.zeros(len(self.pi), np.int64)
+        for part in self.terms:
+            np.add.at(count, part.query, 1)
+        binary = all(part.binary for part in self.terms)
+        return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
+
+    def start(self) -> Float[np.ndarray, " queries"]:
+        """Weights 0, but those that are fixed."""
+        return self.with_fixed(np.zeros(len(self.pi)))
+
+    def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
+        """The weights, but those that are fixed."""
+        return np.where(np.isnan(self.fixed), w, self.fixed)
+
+    def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
+        """Σ w_i f_i, a table for each set."""
+        tables = [np.zeros(prod(shape)) for shape in self.shapes]
+        for i, part in zip(self.set_of_terms, self.terms, strict=True):
+            weights = w[part.query]
+            if part.cells is None:
+                tables[i] += weights @ part.rows
+            else:
+                tables[i] += np.bincount(part.cells, weights, len(tables[i]))
+        return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
+
+    def means(self, margins) -> Float[np.ndarray, " queries"]:
+        """p[f_i] from the expected tables."""
+        means = self.constants.copy()
+        for i, part in zip(self.set_of_terms, self.terms, strict=True):
+            p = margins[i].ravel()
+            np.add.at(means, part.query, part.rows @ p if part.cells is None else p[part.cells])
+        return means
+
+    def mean_squares(self, margins) -> Float[np.ndarray, " queries"]:
+        """The sums over terms of p[f²]."""
+        squares = self.constants**2
+        for i, part in zip(self.set_of_terms, self.terms, strict=True):
+            p = margins[i].ravel()
+            of_terms = part.squared_rows @ p if part.cells is None else p[part.cells]
+            np.add.at(squares, part.query, of_terms)
+        return squares
+
+    def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
+        """The tables that the prior expects."""
+        return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
+
+    def margins_of_joint(self, joint) -> list[Float[np.ndarray, "..."]]:
+        """The tables that a distribution over all cells of the modelled axes expects."""
+        return [
+            joint.sum(axis=tuple(i for i, k in enumerate(self.modelled_axes) if k not in axes))
+            for axes in self.sets
+        ]
+
+    def ascend(self, w, margins, step: float) -> Float[np.ndarray, " queries"]:
+        """A step up the gradient, each weight's divided by its query's variance, within the box.
+
+        A step of one nat at most: where the variance is small beside the residual, it says nothing yet.
+        """
+        means = self.means(margins)
+        squares = means if self.binary else self.mean_squares(margins)
+        residual = self.pi - means
+        variance = np.maximum(squares - means**2, np.abs(residual) * self.peak)
+        change = step * residual / np.maximum(variance, _LEAST_VARIANCE)
+        return np.clip(w + change, -self.box, self.box)
+
+    def gap(self, w, margins) -> float:
+        """Σ (β_i |r_i| − w_i r_i) of r = π − p[f]: how far the dual at w is below the primal at p.
+
+        Noise in r makes it larger on average and never smaller: an estimate from above.
+        """
+        residual = self.pi - self.means(margins)
+        return float((self.box * np.abs(residual) - w * residual).sum())
+
+    def steepness(self, states, rng) -> float:
+        """The largest eigenvalue of the queries' correlations under the chains' tuples, by powers."""
+        cells = [
+            np.ravel_multi_index(states[:, list(axes)].T, shape)
+            for axes, shape in zip(self.sets, self.shapes, strict=True)
+        ]
+
+        def margins(weights=None):
+            return [
+                (np.bincount(at, weights, prod(shape)) / len(states)).reshape(shape)
+                for at, shape in zip(cells, self.shapes, strict=True)
+            ]
+
+        sampled = margins()
+        variance = self.mean_squares(sampled) - self.means(sampled) ** 2
+        deviation = np.sqrt(np.maximum(variance, 0))
+        scale = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
+        v = rng.normal(size=len(scale))
+        eigenvalue = 1.0
+        for _ in range(_POWER_STEPS):
+            v /= np.linalg.norm(v) or 1
+            tables = self.potentials(v * scale)
+            u = sum((t.ravel()[at] for t, at in zip(tables, cells, strict=True)), 0.0)
+            u = u - np.mean(u)
+            v = (self.means(margins(u)) - self.constants) * scale
+            eigenvalue = float(np.linalg.norm(v))
+        return max(1.0, eigenvalue)
+
+    def model(
+        self, potentials: Sequence, margins: Sequence, explicit: bool, gap: float
+    ) -> Model:
+        """The model of these potentials, which expects these tables."""
+        return Model(
+            self.domain,
+            self.total,
+            self.prior,
+            self.sets,
+            tuple(map(sealed, potentials)),
+            tuple(map(sealed, margins)),
+            explicit,
+            gap,
+        )

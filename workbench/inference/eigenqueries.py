@@ -1,0 +1,257 @@
+"""Past queries in orthonormal combinations, whose answers have independent errors.
+
+Inner products are those of `workload.inner`, averaged over a product prior. Where the total is known,
+everything is meant orthogonally to the universal query, whose answer it is.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from workbench.domain import Domain
+from workbench.estimates import NoisyAnswers
+from workbench.inference.priors import prior_vectors
+from workbench.value import sealed
+from workbench.workload import Workload, linear_queries
+from workbench.workload.inner import inner_products, means, squared_norms
+
+_PRODUCTS_AT_ONCE = 2**24  # 128 MiB
+_NO_BIAS = 1e-9  # of a query's squared norm: what rounding leaves of no bias
+_ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
+
+
+class CentredGram(NamedTuple):
+    """Inner products of queries, without the universal one if the total is known; and their means."""
+
+    products: Float[np.ndarray, "queries queries"]
+    means: Float[np.ndarray, " queries"]
+
+
+class Eigendecomposition(NamedTuple):
+    """Eigenvalues, descending, and their vectors."""
+
+    squares: Float[np.ndarray, " eigenqueries"]
+    vectors: Float[np.ndarray, "queries eigenqueries"]
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenqueries:
+    """Combinations of past queries that are orthonormal, with answers of independent errors.
+
+    `squares` are the λ² (their answers have standard error 1/λ), descending; `basis` (queries ×
+    eigenqueries) makes an eigenquery times λ of past ones, and `answers` are theirs, times λ.
+    """
+
+    domain: Domain
+    workload: Workload
+    total: float | None
+    prior: tuple | None
+    squares: Float[np.ndarray, " eigenqueries"]
+    basis: Float[np.ndarray, "queries eigenqueries"]
+    answers: Float[np.ndarray, " eigenqueries"]
+    means: Float[np.ndarray, " queries"]
+
+    @classmethod
+    def of(
+        cls,
+        history: NoisyAnswers,
+        total: float | None = None,
+        prior: tuple | None = None,
+        covariance: Float[np.ndarray, "queries queries"] | None = None,
+    ) -> Eigenqueries:
+        """From past answers: one eigendecomposition."""
+        gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
+        residuals = history.values - (total or 0.0) * gram.means
+        if covariance is None:
+            deviations = np.sqrt(history.variances)
+            products = gram.products
+            products /= deviations
+            products /= deviations[:, None]
+            squares, vectors = eigendecomposition(products)
+            vectors /= deviations[:, None]
+        else:
+            root = _cholesky(covariance, len(history))
+            half = _solve(root, gram.products, overwrite_b=True)
+            squares, vectors = eigendecomposition(_solve(root, half.T))
+            vectors = _solve(root, vectors, trans="T")
+        answers = vectors.T @ residuals
+        arrays = map(sealed, (squares, vectors, answers, gram.means))
+        return cls(history.domain, history.workload, total, prior, *arrays)
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
+
+    def with_answers(
+        self, values: Float[np.ndarray, " queries"], times: float = 1.0
+    ) -> Eigenqueries:
+        """The same past queries with other answers, and `times` the noise: nothing to decompose."""
+        basis = self.basis / times
+        answers = basis.T @ (values - (self.total or 0.0) * self.means)
+        return replace(
+            self,
+            squares=sealed(self.squares / times**2),
+            basis=sealed(basis),
+            answers=sealed(answers),
+        )
+
+    def project(self, workload: Workload) -> ProjectedQueries:
+        """How some queries are made of the eigenqueries: all that is needed for any α."""
+        queries = linear_queries(workload, self.domain)
+        prior = prior_vectors(self.prior, self.domain)
+        mean = means(queries, self.domain, prior)
+        squares = squared_norms(queries, self.domain, prior)
+        blocks = [np.empty((0, len(self)))]
+        for _, kernel in self._kernel(queries, mean):
+            blocks.append(kernel @ self.basis)
+        if self.total is not None:
+            squares = squares - mean**2
+        return ProjectedQueries(self, mean, np.maximum(squares, 0), np.concatenate(blocks))
+
+    def answer(
+        self, workload: Workload, weights: Float[np.ndarray, " eigenqueries"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Answers with each eigenquery's answer times `weights`; memory does not grow with queries."""
+        queries = linear_queries(workload, self.domain)
+        mean = means(queries, self.domain, prior_vectors(self.prior, self.domain))
+        coefficients = self.basis @ (self.answers * weights)
+        answers = (self.total or 0.0) * mean
+        for rows, kernel in self._kernel(queries, mean):
+            answers[rows] += kernel @ coefficients
+        return answers
+
+    def _kernel(self, queries, mean) -> Iterator[tuple[slice, np.ndarray]]:
+        """Inner products with the past queries, orthogonally to the universal one, in blocks."""
+        prior = prior_vectors(self.prior, self.domain)
+        step = _rows_at_once(len(self.workload))
+        for start in range(0, len(queries), step):
+            rows = slice(start, min(start + step, len(queries)))
+            whole = len(queries) <= step
+            block = queries if whole else queries[np.arange(rows.start, rows.stop)]
+            kernel = inner_products(block, self.workload, self.domain, prior)
+            if self.total is not None:
+                kernel -= mean[rows, None] * self.means
+            yield rows, kernel
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedQueries:
+    """Queries as combinations of eigenqueries: O(m) for each query and α.
+
+    `means` are ⟨q, u⟩, `squares` the squared norms ‖q‖² (of what the total does not know), and
+    `coefficients` (queries × eigenqueries) the inner products with each eigenquery, times λ.
+    """
+
+    eigen: Eigenqueries
+    means: Float[np.ndarray, " queries"]
+    squares: Float[np.ndarray, " queries"]
+    coefficients: Float[np.ndarray, "queries eigenqueries"]
+
+    def with_answers(
+        self, values: Float[np.ndarray, " queries"], times: float = 1.0
+    ) -> ProjectedQueries:
+        """The same queries where past ones had other answers, and `times` the noise."""
+        eigen = self.eigen.with_answers(values, times)
+        return replace(self, eigen=eigen, coefficients=self.coefficients / times)
+
+    def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
+        """The answers."""
+        from_total = (self.eigen.total or 0.0) * self.means
+        weights = shrinkage(self.eigen.squares, alpha, hard)
+        return from_total + self.coefficients @ (self.eigen.answers * weights)
+
+    @property
+    def bias_share(self) -> Float[np.ndarray, " queries"]:
+        """The inherent bias, a share of ‖q‖²: 0 if past queries make up q, 1 if nothing is known."""
+        reached = (self.coefficients**2) @ (1 / self.eigen.squares)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.clip(1 - reached / self.squares, 0, 1)
+        from_total = self.squares <= _ROUNDING * (self.squares + self.means**2)
+        return np.where(from_total | (share < _NO_BIAS), 0.0, share)
+
+    def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
+        """Finite α: a posterior standard deviation, bias included as α believes it, no confidence.
+
+        α = ∞: the standard error of sampling, NaN for queries that past ones do not make up.
+        """
+        squares = self.eigen.squares
+        bias_share = self.bias_share
+        if not isfinite(alpha):
+            deviations = np.sqrt((self.coefficients**2) @ (1 / squares**2))
+            return np.where(bias_share > 0, np.nan, deviations)
+        if hard:
+            variances = np.where(squares > alpha**-2.0, 1 / squares**2, alpha**2 / squares)
+        else:
+            variances = 1 / (squares * (squares + alpha**-2.0))
+        bias = alpha**2 * bias_share * self.squares
+        return np.sqrt(bias + (self.coefficients**2) @ variances)
+
+    def sampling(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
+        """The standard deviation that the noise of the past answers gives these answers, bias aside."""
+        weights = shrinkage(self.eigen.squares, alpha, hard)
+        return np.sqrt((self.coefficients**2) @ weights**2)
+
+
+def centred_gram(history: NoisyAnswers, prior, total_known: bool) -> CentredGram:
+    """Those of past queries."""
+    products = inner_products(history.workload, history.workload, history.domain, prior)
+    mean = means(history.workload, history.domain, prior)
+    if total_known:
+        step = _rows_at_once(len(mean))
+        for start in range(0, len(mean), step):
+            rows = slice(start, start + step)
+            products[rows] -= mean[rows, None] * mean
+    return CentredGram(products, mean)
+
+
+def eigendecomposition(gram: Float[np.ndarray, "queries queries"]) -> Eigendecomposition:
+    """Eigenvalues above what rounding makes of zero, and their vectors; overwrites."""
+    from scipy.linalg import eigh
+
+    squares, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
+    least = max(squares[-1], 0.0) * len(squares) * np.finfo(float).eps
+    rank = int((squares > least).sum())
+    return Eigendecomposition(squares[::-1][:rank].copy(), vectors[:, ::-1][:, :rank])
+
+
+def shrinkage(
+    squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
+) -> Float[np.ndarray, " eigenqueries"]:
+    """What multiplies each eigenquery's answer: α²/(α² + 1/λ²), over λ²."""
+    if hard and isfinite(alpha):
+        return np.where(squares > alpha**-2.0, 1 / squares, 0.0)
+    return 1 / (squares + (0.0 if alpha == inf else alpha**-2.0))
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(1, _PRODUCTS_AT_ONCE // max(1, columns))
+
+
+def _solve(root, right, **options: Any) -> np.ndarray:
+    """Solve a triangular system by the covariance's root."""
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(root, right, lower=True, check_finite=False, **options)
+
+
+def _cholesky(covariance: Any, m: int) -> Float[np.ndarray, "queries queries"]:
+    covariance = np.asarray(covariance, float)
+    if covariance.shape != (m, m):
+        raise ValueError(
+            f"covariance of shape {covariance.shape} is not allowed: need {m} × {m}, one a past answer"
+        )
+    if not np.isfinite(covariance).all() or not np.allclose(covariance, covariance.T):
+        raise ValueError("covariance is not allowed: need finite numbers, symmetric")
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError("covariance is not allowed: need a positive definite matrix") from None
