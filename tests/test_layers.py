@@ -10,11 +10,20 @@ import pytest
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value compiled privacy domain hierarchy workload transform table records interactions estimates "
-    "noise mechanism inference metrics datasets claims mechanisms advice experiment session audit "
-    "plots figures reproduction report widgets cli"
+    "value compiled privacy domain hierarchy workload transform labelled_rows table records "
+    "interactions estimates noise mechanism inference metrics datasets claims mechanisms advice "
+    "experiment session audit plots figures reproduction report widgets cli"
 ).split()
-PRIVATE = {"table", "records", "interactions", "datasets", "noise", "mechanism", "mechanisms"}
+PRIVATE = {
+    "labelled_rows",
+    "table",
+    "records",
+    "interactions",
+    "datasets",
+    "noise",
+    "mechanism",
+    "mechanisms",
+}
 
 
 def modules():

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
+from workbench.labelled_rows import arrow_column, refuse_missing_columns, value_codes
 from workbench.value import read_only, sealed
 from workbench.workload import Workload
 
@@ -171,25 +172,16 @@ class SparseTable:
         count: str | None = None,
         truth_public: bool = False,
     ) -> SparseTable:
-        """From a DataFrame with one column an attribute; `count` names the column of counts.
+        """From a DataFrame (pandas or polars) with one column an attribute; `count` names the counts.
 
         Without `count` each row counts one. A value outside the domain is a ValueError that names
         the column, the row and the value: a domain is public and is never learnt from the data.
         """
-        needed = [*domain.attributes, *([count] if count else [])]
-        if missing := [a for a in needed if a not in frame.columns]:
-            raise ValueError(
-                f"columns {missing} are missing: the table has {list(frame.columns)}"
-            )
+        refuse_missing_columns([*domain.attributes, *([count] if count else [])], frame)
         keys = np.zeros(len(frame), np.int64)
-        for name, n in zip(domain.attributes, domain.shape, strict=True):
-            codes = domain.encode(name, frame[name])
-            if (outside := codes < 0).any():
-                row = int(outside.argmax())
-                found = frame[name].tolist()[row]  # as Python's own
-                raise ValueError(f"column {name!r}, row {row}: {found!r} is outside the domain")
-            keys *= n
-            keys += codes
+        for attribute, size in zip(domain.attributes, domain.shape, strict=True):
+            keys *= size
+            keys += value_codes(domain, attribute, arrow_column(frame[attribute]), attribute)
         counts = frame[count].to_numpy() if count else np.ones(len(frame), np.int64)
         return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +12,6 @@ from typer.core import TyperCommand
 from workbench.cli import screen, show
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-
     from workbench.domain import Domain
     from workbench.table import Bound, SparseTable
 
@@ -114,6 +109,7 @@ def release(
 
     from workbench import noise
     from workbench.domain import Domain
+    from workbench.labelled_rows import observed_domain
     from workbench.mechanism import refuse_existing
     from workbench.privacy import DP
 
@@ -130,7 +126,7 @@ def release(
     if not table.is_file():
         raise FileNotFoundError(f"{table}: no such file")
     if domain_from_data and domain is None:
-        space = _domain_of(table, count)
+        space = observed_domain(table, count)
     elif domain is None:
         raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
     elif domain_from_data:
@@ -254,116 +250,14 @@ def _read(path: Path, domain: Domain, count: str | None, bound: Bound) -> Sparse
     """
     import numpy as np
 
+    from workbench.labelled_rows import read_table_file
     from workbench.table import SparseTable
 
     if count in domain.attributes:
         raise ValueError(
             f"--count {count!r} is an attribute of the domain: need another column"
         )
-    frame = _text(path, [*domain.attributes, *([count] if count else [])])
-    codes = [_codes(path, frame[name], domain) for name in domain.attributes]
-    keys = domain.keys(np.stack(codes, axis=1))
-    counts = _counts(path, frame[count]) if count else np.ones(len(frame), np.int64)
+    rows = read_table_file(path, [*domain.attributes, *([count] if count else [])])
+    keys = domain.keys(rows.domain_codes(domain))
+    counts = rows.counts(count) if count else np.ones(len(keys), np.int64)
     return SparseTable.from_keys(domain, keys, counts, bound)
-
-
-def _codes(path: Path, column: pl.Series, domain: Domain) -> np.ndarray:
-    """The codes of an attribute's column."""
-    import polars as pl
-
-    words = domain.labels and domain.labels[domain.axis(column.name)]
-    if words is None or isinstance(words, range):
-        span = words or range(domain.shape[domain.axis(column.name)])
-        whole = column.cast(pl.Int64, strict=False)
-        outside = ~whole.is_between(span.start, span[-1]).fill_null(False)
-        _refuse(path, column, outside, f"a whole number from {span.start} to {span[-1]}")
-        return domain.encode(column.name, whole.to_numpy())
-    found = column.unique()
-    codes = domain.encode(column.name, found.to_list())
-    codes = column.replace_strict(found, codes, default=-1, return_dtype=pl.Int64)
-    some = ", ".join(str(w) for w in words[:8]) + ", …" * (len(words) > 8)
-    _refuse(path, column, codes < 0, f"a value of the domain ({some})")
-    return codes.to_numpy()
-
-
-def _counts(path: Path, column: pl.Series) -> np.ndarray:
-    """Whole numbers, also where they are written 3.0."""
-    import polars as pl
-
-    number = column.cast(pl.Float64, strict=False)
-    whole = (number >= 0) & (number <= 2**53) & (number == number.floor())
-    _refuse(path, column, ~whole.fill_null(False), "a whole number >= 0")
-    return number.cast(pl.Int64).to_numpy()
-
-
-def _refuse(path: Path, column: pl.Series, bad: pl.Series, need: str) -> None:
-    """A ValueError about the first bad row, if there is one."""
-    row = bad.arg_max() if bad.any() else None
-    if row is not None:
-        found = "nothing" if column[row] is None else repr(column[row])
-        raise ValueError(
-            f"{path}, {_line(path, row)}, column {column.name!r}: found {found}, need {need}"
-        )
-
-
-def _text(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """The columns of a file (all, if none are named) as text; empty fields are null."""
-    import polars as pl
-
-    try:
-        if path.suffix == ".parquet":
-            there = list(pl.read_parquet_schema(path))
-        else:
-            there = pl.read_csv(path, n_rows=0, infer_schema=False).columns
-        if absent := [name for name in columns or () if name not in there]:
-            raise ValueError(f"{path} has no column {', '.join(absent)}: it has {there}")
-        if path.suffix == ".parquet":
-            return pl.read_parquet(path, columns=columns).select(pl.all().cast(pl.String))
-        frame = pl.read_csv(path, columns=columns, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as e:
-        why = str(e).splitlines()[0]
-        raise ValueError(f"{path}{_ragged(path)}: it cannot be read ({why})") from None
-    frame = frame.with_columns(pl.all().str.strip_chars().replace("", None))
-    told = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
-    return frame.head(told[-1] + 1 if len(told) else 0)  # without empty lines at the end
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The records of a CSV file with the lines they end on; only for saying where something is."""
-    import csv
-    import gzip
-
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        records = csv.reader(file)
-        for record in records:
-            yield records.line_num, record
-
-
-def _line(path: Path, row: int) -> str:
-    """Where the row (from 0) of a file stands."""
-    if path.suffix == ".parquet":
-        return f"row {row + 1}"
-    return f"line {next(line for i, (line, _) in enumerate(_lines(path)) if i == row + 1)}"
-
-
-def _ragged(path: Path) -> str:
-    """Where a CSV file first has more fields than its header names."""
-    with suppress(OSError, EOFError, StopIteration, ValueError):
-        lines = _lines(path)
-        wide = len(next(lines)[1])
-        return f", line {next(line for line, record in lines if len(record) > wide)}"
-    return ""
-
-
-def _domain_of(path: Path, count: str | None) -> Domain:
-    """The values that occur, which is not public knowledge."""
-    from workbench.domain import Domain
-
-    frame = _text(path)
-    columns = [frame[name] for name in frame.columns if name != count]
-    if not len(frame) or not columns:
-        raise ValueError(f"{path} holds nothing to read a domain off")
-    for column in columns:
-        _refuse(path, column, column.is_null(), "a value")
-    return Domain.from_dict({column.name: sorted(column.unique()) for column in columns})

@@ -1,0 +1,289 @@
+"""Labelled rows: columns of a file or a frame become codes, and an error says which row is wrong.
+
+A file is read as text (`read_table_file`, and the readers of published files); the columns of a frame
+hold values of any kind (`arrow_column`, `value_codes`). The lists of labels are public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from workbench.domain import Domain
+
+_LARGEST_COUNT = 2**53  # counts up to here, and their sums in float64, are exact
+_LABELS_SHOWN = 8  # in an error
+
+
+@dataclass
+class LabelledRows:
+    """Some rows of a file: columns of text, empty fields null, and the line that each row stands on.
+
+    Without `lines` the file is read again where an error needs one.
+    """
+
+    path: Path
+    lines: Int[np.ndarray, " rows"] | None
+    frame: pl.DataFrame
+
+    def refuse(self, bad: pl.Series, column: str, need: str) -> None:
+        """A ValueError that names file, line, column and value of the first bad or null row."""
+        bad = bad.fill_null(True)
+        if not bad.any():
+            return
+        row = int(bad.to_numpy().argmax())
+        text = self.frame[column][row]
+        value = "nothing" if text is None else repr(text)
+        raise ValueError(
+            f"{self.path}, {self._place(row)}, column {column!r}: found {value}, need {need}"
+        )
+
+    def codes(
+        self, column: str, labels: Sequence[str] | range | pl.Enum, need: str = ""
+    ) -> Int[np.ndarray, " rows"]:
+        """Places in a public list: a sequence of labels, their polars Enum, or a `range`."""
+        import polars as pl
+
+        if isinstance(labels, range):
+            numbers = self.frame[column].cast(pl.Int64, strict=False)
+            inside = numbers.is_between(min(labels[0], labels[-1]), max(labels[0], labels[-1]))
+            need = need or f"a whole number from {labels[0]} to {labels[-1]}"
+            if labels.step == 1:
+                self.refuse(~inside, column, need)
+                return numbers.to_numpy() - labels.start
+            inside &= (numbers - labels.start) % labels.step == 0
+            self.refuse(~inside, column, f"{need} in steps of {labels.step}")
+            return (numbers.to_numpy() - labels.start) // labels.step
+        kind = labels if isinstance(labels, pl.Enum) else pl.Enum(list(map(str, labels)))
+        places = self.frame[column].cast(kind, strict=False).to_physical()
+        if places.null_count():
+            self.refuse(
+                places.is_null(), column, need or f"one of {', '.join(kind.categories)}"
+            )
+        return places.to_numpy().astype(np.int64)
+
+    def whole_numbers(
+        self, column: str, low: int, high: int, need: str
+    ) -> Int[np.ndarray, " rows"]:
+        """Whole numbers from `low` to `high`."""
+        import polars as pl
+
+        numbers = self.frame[column].cast(pl.Int64, strict=False)
+        self.refuse(~numbers.is_between(low, high), column, need)
+        return numbers.to_numpy()
+
+    def numbers(
+        self, column: str, low: float, high: float, need: str
+    ) -> Float[np.ndarray, " rows"]:
+        """Numbers from `low` to `high`."""
+        import polars as pl
+
+        numbers = self.frame[column].cast(pl.Float64, strict=False)
+        self.refuse(~numbers.is_between(low, high), column, need)
+        return numbers.to_numpy()
+
+    def times(self, column: str, written: str, need: str) -> pl.Series:
+        """Times that are written in one way (a format of strptime), to the microsecond."""
+        times = self.frame[column].str.to_datetime(written, time_unit="us", strict=False)
+        self.refuse(times.is_null(), column, need)
+        return times
+
+    def positive_counts(self, column: str) -> Int[np.ndarray, " rows"]:
+        """Whole numbers of at least 1; commas between thousands are read over."""
+        import polars as pl
+
+        text = self.frame[column].str.replace_all(",", "", literal=True)
+        counts = text.cast(pl.Int64, strict=False)
+        self.refuse(counts < 1, column, "a whole number >= 1")
+        return counts.to_numpy()
+
+    def counts(self, column: str) -> Int[np.ndarray, " rows"]:
+        """Whole numbers of at least 0, also where they are written 3.0."""
+        import polars as pl
+
+        numbers = self.frame[column].cast(pl.Float64, strict=False)
+        whole = numbers.is_between(0, _LARGEST_COUNT) & (numbers == numbers.floor())
+        self.refuse(~whole, column, "a whole number >= 0")
+        return numbers.cast(pl.Int64).to_numpy()
+
+    def domain_codes(self, domain: Domain) -> Int[np.ndarray, "rows attributes"]:
+        """The codes of the domain's attributes; a value outside it is a ValueError."""
+        columns = []
+        for attribute, size in zip(domain.attributes, domain.shape, strict=True):
+            labels = domain.labels and domain.labels[domain.axis(attribute)]
+            if labels is None or isinstance(labels, range):
+                columns.append(self.codes(attribute, labels or range(size)))
+            else:
+                need = f"a value of the domain ({shortened(labels)})"
+                columns.append(self.codes(attribute, labels, need))
+        return np.stack(columns, axis=1)
+
+    def drop(self, columns: Sequence[str], text: str) -> int:
+        """Leaves out the rows that have `text` in one of the columns; says how many."""
+        out = np.zeros(len(self.frame), bool)
+        for column in columns:
+            out |= (self.frame[column] == text).fill_null(False).to_numpy()
+        self.keep(~out)
+        return int(out.sum())
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Leaves out all other rows."""
+        self.frame = self.frame.filter(rows)
+        self.lines = None if self.lines is None else self.lines[rows]
+
+    def _place(self, row: int) -> str:
+        if self.lines is not None:
+            return f"line {self.lines[row]}"
+        if self.path.suffix == ".parquet":
+            return f"row {row + 1}"
+        lines = (line for line, _ in _csv_records(self.path))
+        return f"line {next(line for i, line in enumerate(lines) if i == row + 1)}"
+
+
+def shortened(labels: Sequence) -> str:
+    """The first labels of a list, for an error."""
+    more = ", …" if len(labels) > _LABELS_SHOWN else ""
+    return ", ".join(map(str, labels[:_LABELS_SHOWN])) + more
+
+
+# Files of text
+
+
+def read_table_file(path: Path, columns: Sequence[str] | None = None) -> LabelledRows:
+    """The columns of a CSV or Parquet file (all, if none are named), without empty rows at the end."""
+    import polars as pl
+
+    is_parquet = path.suffix == ".parquet"
+    try:
+        if is_parquet:
+            names = list(pl.read_parquet_schema(path))
+        else:
+            names = pl.read_csv(path, n_rows=0, infer_schema=False).columns
+        if missing := [name for name in columns or () if name not in names]:
+            raise ValueError(f"{path} has no column {', '.join(missing)}: it has {names}")
+        if is_parquet:
+            frame = pl.read_parquet(path, columns=columns).select(pl.all().cast(pl.String))
+            return LabelledRows(path, None, frame)
+        frame = pl.read_csv(path, columns=columns, infer_schema=False)
+    except (pl.exceptions.PolarsError, OSError) as e:
+        why = str(e).splitlines()[0]
+        raise ValueError(f"{path}{_ragged_line(path)}: it cannot be read ({why})") from None
+    frame = frame.with_columns(pl.all().str.strip_chars().replace("", None))
+    filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+    return LabelledRows(path, None, frame.head(filled[-1] + 1 if len(filled) else 0))
+
+
+def observed_domain(path: Path, count: str | None) -> Domain:
+    """The values that occur in all columns but `count`, which is not public knowledge."""
+    from workbench.domain import Domain
+
+    rows = read_table_file(path)
+    columns = [rows.frame[name] for name in rows.frame.columns if name != count]
+    if not len(rows.frame) or not columns:
+        raise ValueError(f"{path} holds nothing to read a domain off")
+    for column in columns:
+        rows.refuse(column.is_null(), column.name, "a value")
+    return Domain.from_dict({column.name: sorted(column.unique()) for column in columns})
+
+
+def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file with the lines they end on; only for saying where something is."""
+    import csv
+    import gzip
+
+    open_text = gzip.open if path.suffix == ".gz" else open
+    with open_text(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        records = csv.reader(file)
+        for record in records:
+            yield records.line_num, record
+
+
+def _ragged_line(path: Path) -> str:
+    """Where a CSV file first has more fields than its header names."""
+    with suppress(OSError, EOFError, StopIteration, ValueError):
+        records = _csv_records(path)
+        width = len(next(records)[1])
+        return f", line {next(line for line, record in records if len(record) > width)}"
+    return ""
+
+
+# Columns of frames
+
+
+def refuse_missing_columns(columns: Sequence[str], frame: Any) -> None:
+    """A ValueError unless a pandas or polars frame has these columns."""
+    if missing := [name for name in columns if name not in frame.columns]:
+        raise ValueError(f"columns {missing} are missing: the table has {list(frame.columns)}")
+
+
+def arrow_column(column: Any) -> pa.Array:
+    """A column of a pandas or polars frame, as an Arrow array."""
+    import pyarrow as pa
+
+    if hasattr(column, "to_arrow"):
+        return column.to_arrow()
+    try:
+        array = pa.Array.from_pandas(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # values of several kinds
+        array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def refuse_missing_values(values: pa.Array, column: str, first_row: int = 0) -> None:
+    """A ValueError that names the first row (of the table) without a value."""
+    if values.null_count:
+        row = first_row + int(values.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise ValueError(f"column {column!r}, row {row}: a value is missing")
+
+
+def value_codes(
+    domain: Domain, attribute: str, values: pa.Array, column: str, first_row: int = 0
+) -> Int[np.ndarray, " rows"]:
+    """Codes of an attribute's values, in any type of whole numbers.
+
+    A value that is missing, or outside the domain, is a ValueError that names the column, the row of
+    the table (`values` begin at its `first_row`) and the value.
+    """
+    import pyarrow as pa
+
+    refuse_missing_values(values, column, first_row)
+    axis = domain.axis(attribute)
+    labels = (domain.labels and domain.labels[axis]) or range(domain.shape[axis])
+    is_plain = isinstance(labels, range) and labels.step == 1
+    if is_plain and pa.types.is_integer(values.type):
+        codes = values.to_numpy()
+        if not len(codes) or labels.start <= codes.min() <= codes.max() < labels.stop:
+            codes = (
+                codes.astype(np.int64) if labels.start or codes.dtype == np.uint64 else codes
+            )
+            return codes - labels.start if labels.start else codes
+        outside = (codes < labels.start) | (codes >= labels.stop)
+    else:
+        encoded = dictionary_encoded(values)
+        label_codes = domain.encode(attribute, encoded.dictionary.to_pandas())
+        codes = label_codes[encoded.indices.to_numpy()]
+        outside = codes < 0
+        if not outside.any():
+            return codes
+    row = int(outside.argmax())
+    raise ValueError(
+        f"column {column!r}, row {first_row + row}: {values[row].as_py()!r} is outside the domain "
+        f"of {attribute!r}"
+    )
+
+
+def dictionary_encoded(values: pa.Array) -> pa.DictionaryArray:
+    """An Arrow array as indices into a dictionary of its values."""
+    import pyarrow as pa
+
+    return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
