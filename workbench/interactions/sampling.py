@@ -1,0 +1,102 @@
+"""Sampling the records of each user on their own, with draws that are independent across users.
+
+Which records of a user stay needs no more than that independence (the proof is about each possible
+sample), so that a fast generator serves; what hides users is the noise.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Num, UInt64
+
+from workbench.interactions import kernels
+from workbench.interactions.reading import Columns
+
+
+class PairCounts(NamedTuple):
+    """Pairs of items as keys of a square of items, ascending, and how many there are of each."""
+
+    keys: Int[np.ndarray, " cells"]
+    counts: Int[np.ndarray, " cells"]
+
+
+def sample_records(
+    columns: Columns,
+    starts: np.ndarray,
+    records: int,
+    rng: np.random.Generator | None,
+) -> Columns:
+    """All of a user's records, or so many, every choice of them equally likely."""
+    size = _truncated_size(starts, records)
+    if size == len(columns.users):
+        return columns
+    sample = _empty_like(columns, size)
+    kernels.sample(starts, records, _generator_state(rng), *columns, *sample)
+    return sample
+
+
+def one_per_item(
+    columns: Columns, starts: np.ndarray, items: int, rng: np.random.Generator | None
+) -> Columns:
+    """One record of each user and item: where there are several, one at random."""
+    sample = _empty_like(columns, len(columns.users))
+    size = kernels.one_per_item(starts, items, _generator_state(rng), *columns, *sample)
+    return Columns(*(column[:size].copy() for column in sample))
+
+
+def top_scored(
+    columns: Columns,
+    starts: np.ndarray,
+    records: int,
+    random: int,
+    scores: Num[np.ndarray, " items"],
+    rng: np.random.Generator | None,
+) -> Columns:
+    """`random` records of each user, and of the others those with the highest scores, `records` in all."""
+    size = _truncated_size(starts, records)
+    if size == len(columns.users):
+        return columns
+    ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
+    sample = _empty_like(columns, size)
+    state = _generator_state(rng)
+    kernels.top_scored(starts, records - random, random, ranks, state, *columns, *sample)
+    return sample
+
+
+def count_item_pairs(
+    items: Int[np.ndarray, " records"], starts: np.ndarray, size: int
+) -> PairCounts:
+    """How many pairs of records of one user fall on each unordered pair of the `size` items."""
+    sizes = np.diff(starts)
+    keys = np.empty((sizes * (sizes - 1) // 2).sum(), np.int64)
+    kernels.item_pairs(starts, items, size, keys)
+    keys.sort()
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return PairCounts(keys[first], np.diff(first, append=len(keys)))
+
+
+def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
+    """The first row of an item (of `size`) that its user has in a row before; −1 if there is none."""
+    if size > 4 * len(items):
+        items = np.unique(items, return_inverse=True)[1]
+        size = int(items.max(initial=-1)) + 1
+    return kernels.first_repeated(starts, items, size)
+
+
+def _truncated_size(starts: np.ndarray, records: int) -> int:
+    return np.minimum(np.diff(starts), records).sum()
+
+
+def _empty_like(columns: Columns, size: int) -> Columns:
+    return Columns(*(np.empty(size, column.dtype) for column in columns))
+
+
+def _generator_state(rng: np.random.Generator | None) -> UInt64[np.ndarray, " 4"]:
+    """A state of the fast generator: 256 bits from the operating system, or from a seeded one."""
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
+    seed = int.from_bytes(os.urandom(32) if rng is None else rng.bytes(32))
+    return np.random.SeedSequence(seed, pool_size=8).generate_state(4, np.uint64)
