@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,9 +42,7 @@ def frame_columns(frame: Any, names: Sequence[str], domain: Domain) -> Columns:
     """The named columns of users, items and contexts of a pandas or polars frame, by user."""
     refuse_missing_columns(names, frame)
     arrays = [arrow_column(frame[name]) for name in names]
-    starts = range(0, len(frame), _BATCH)
-    batches = ([array.slice(start, _BATCH) for array in arrays] for start in starts)
-    return _read(batches, names, domain, len(frame))
+    return _read(_slices(arrays, len(frame)), names, domain, len(frame))
 
 
 def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> Columns:
@@ -54,6 +52,9 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> C
     """
     import pyarrow
     import pyarrow.parquet as parquet
+
+    def select(rows: pyarrow.RecordBatch) -> list[pa.Array]:
+        return [rows.column(name) for name in names]
 
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such Parquet file")
@@ -65,8 +66,7 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> C
                     f"{path}: columns {missing} are missing: the file has {all_names}"
                 )
             rows = file.iter_batches(_BATCH, columns=[*dict.fromkeys(names)])
-            batches = ([batch.column(name) for name in names] for batch in rows)
-            return _read(batches, names, domain, file.metadata.num_rows)
+            return _read(map(select, rows), names, domain, file.metadata.num_rows)
     except (pyarrow.ArrowException, OSError) as e:
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
 
@@ -102,6 +102,11 @@ def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
     user_codes = users if in_place else np.empty(len(users), np.int32)
     kernels.number_users(users, user_codes)
     return Columns(sealed(user_codes), sealed(columns.items), sealed(columns.contexts))
+
+
+def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
+    for start in range(0, size, _BATCH):
+        yield [array.slice(start, _BATCH) for array in arrays]
 
 
 def _read(
