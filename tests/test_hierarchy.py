@@ -64,7 +64,9 @@ def test_children_of_a_node_hold_its_records(tree, values):
         assert (digit < many[whose]).all()
         front, ended = front.next_level(np.ones(len(many), bool), np.empty(0, np.int64))
         ended = [(at, keys) for at, keys in ended if at == depth]
-        made = front.nodes.shape[1] + front.zeros + sum(keys.shape[1] for _, keys in ended)
+        made = (
+            front.nodes.shape[1] + front.empty_nodes + sum(keys.shape[1] for _, keys in ended)
+        )
         assert made == many.sum()
         seen += sum(records.below(np.full(k.shape[1], at), k).sum() for at, k in ended)
     assert seen + front.counts.sum() == len(values)

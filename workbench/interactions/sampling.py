@@ -55,7 +55,7 @@ def top_scored(
     scores: Num[np.ndarray, " items"],
     rng: np.random.Generator | None,
 ) -> Columns:
-    """`random` records of each user, and of the others those of the highest scores: `records` in all."""
+    """`random` records of a user, and of the others those of the highest scores, `records` in all."""
     size = _truncated_size(starts, records)
     if size == len(columns.users):
         return columns

@@ -64,7 +64,7 @@ class BasicAdaptiveHistogram:
         for epsilon in paid:
             passed, spawning, receipt = noise.noisy_threshold(
                 front.counts,
-                front.zeros,
+                front.empty_nodes,
                 cut=ceil(self.threshold),
                 l1=l1,
                 epsilon=epsilon,
@@ -73,7 +73,7 @@ class BasicAdaptiveHistogram:
             ledger.append(receipt)
             front, ended = front.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
         return Release(leaves, (*ledger, receipt), self, records.bound)
 
     @classmethod

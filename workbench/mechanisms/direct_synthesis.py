@@ -215,7 +215,7 @@ def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
 def _level(records, level, ends, nodes, start, stop, allot, children, l1, epsilon, rng):
     """One level of some nodes: children with anything allotted, their records, a receipt."""
     tree = records.hierarchy
-    whose, digit, first, last = records.split(level, nodes, start, stop, ends)
+    whose, digit, first, last = records.occupied_children(level, nodes, start, stop, ends)
     at = np.cumsum(children) - children
     held = np.zeros((2, int(children.sum())), np.int64)  # which records lie in which child
     held[:, at[whose] + digit] = first, last

@@ -96,7 +96,7 @@ class ImprovedAdaptiveHistogram:
         for _ in range(records.hierarchy.digits.depth):
             passed, spawning, _ = noise.noisy_threshold(
                 discount.counts(front),
-                front.zeros,
+                front.empty_nodes,
                 cut=self.threshold,
                 l1=l1,
                 epsilon=structure / 2,
@@ -104,7 +104,7 @@ class ImprovedAdaptiveHistogram:
             )
             front, ended = front.next_level(passed, spawning, discount)
             stopped += ended
-        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
         return Release(leaves, (self._price(structure, rng), receipt), self, records.bound)
 
     def _price(self, structure: float, rng: np.random.Generator | None):

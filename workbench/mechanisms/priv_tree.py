@@ -70,11 +70,11 @@ class PrivTree:
         for level in range(records.hierarchy.digits.depth):
             scores = np.maximum(0, front.counts - level * fall - floor)
             passed, spawning, _ = noise.noisy_threshold(
-                scores, front.zeros, cut=fall + 1, l1=l1, epsilon=each, rng=rng
+                scores, front.empty_nodes, cut=fall + 1, l1=l1, epsilon=each, rng=rng
             )
             front, ended = front.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = noisy_leaves(records, [*stopped, *front.all()], l1, last, rng)
+        leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
         theorem = noise.by_theorem(
             "tree", DP(structure), "Zhang, Xiao & Xie 2016, Theorem 3.1", rng=rng
         )

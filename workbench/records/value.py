@@ -1,0 +1,336 @@
+"""Records: private records in a hierarchy, sorted by key, so that a node's records are a slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places
+from workbench.table import PUBLIC, Bound, Public, SparseTable, whole
+from workbench.value import read_only, sealed
+from workbench.workload import Boxes, Workload, asked, spans
+
+_LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
+
+
+class Children(NamedTuple):
+    """Children of some nodes that hold records: the place of the parent, which child, its records."""
+
+    parents: Int[np.ndarray, " k"]
+    digits: Int[np.ndarray, " k"]
+    start: Int[np.ndarray, " k"]
+    stop: Int[np.ndarray, " k"]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records of a hierarchy: keys in ascending order, equal ones next to each other, and their counts.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The space, which is public: points, strings, a taxonomy, or a table's attributes.
+    keys : uint64[words, n]
+        In ascending order; one or two words a key.
+    counts : int[n] or None
+        How many records each key stands for, at least 1; None, one each.
+    bound : Bound or PUBLIC
+        How far one unit moves the records, l1 of them at most; no default.
+    truth_public : bool
+        Exact counts may be shown beside a release.
+    left_out : dict[str, int]
+        Why how many values were not in the space: as private as the records.
+
+    Raises
+    ------
+    ValueError
+        Keys out of order or of another hierarchy, counts that do not fit, or no bound.
+    """
+
+    hierarchy: Hierarchy
+    keys: Keys
+    counts: Int[np.ndarray, " n"] | None
+    bound: Bound | Public
+    truth_public: bool = False
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if not isinstance(self.bound, Bound | Public):
+            raise ValueError(
+                f"Records.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far one "
+                "unit moves the records, or PUBLIC"
+            )
+        words = self.hierarchy.digits.words
+        keys = np.asarray(self.keys)
+        if keys.ndim == 1:
+            keys = keys[None]
+        if keys.dtype != np.uint64 or keys.ndim != 2 or len(keys) != words:
+            raise ValueError(
+                f"Records.keys of shape {keys.shape} and type {keys.dtype} are not allowed: need "
+                f"uint64[{words}, n]"
+            )
+        object.__setattr__(self, "keys", read_only(keys))
+        if not _ascending(self.keys):
+            raise ValueError("Records.keys must be in ascending order; use Records.of")
+        if not self.hierarchy.holds(self.keys):
+            raise ValueError("Records.keys must be keys of the hierarchy; use Records.of")
+        if self.counts is None:
+            return
+        counts = whole(self.counts)
+        if counts.shape != keys.shape[1:]:
+            raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
+        if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > _LARGEST_TOTAL):
+            raise ValueError(f"Records.counts must be >= 1 and sum to at most {_LARGEST_TOTAL}")
+        object.__setattr__(self, "counts", sealed(counts))
+
+    @classmethod
+    def of(
+        cls,
+        hierarchy: Hierarchy,
+        values: Any,
+        bound: Bound | Public,
+        *,
+        counts: Int[np.ndarray, " n"] | None = None,
+        truth_public: bool = False,
+    ) -> Records:
+        """From values in any order.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The space, which encodes the values.
+        values : array or sequence
+            Points, strings or codes. What is not in the space is left out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        counts : int[n], optional
+            How many records each value stands for.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        Records
+            `left_out` says why and how many records are not among them.
+
+        Raises
+        ------
+        ValueError
+            Counts that do not fit the values, or values of another kind.
+
+        Examples
+        --------
+        >>> from workbench.hierarchy import Quadtree
+        >>> Records.of(Quadtree(1, 4), np.array([[0.5], [0.1], [1.5]]), Bound()).left_out
+        {'outside the box': 1}
+        """
+        keys, reasons = hierarchy.encode(values)
+        weights = None if counts is None else whole(counts)
+        if weights is not None and len(weights) != len(reasons):
+            raise ValueError(f"{len(reasons)} values do not fit {weights.shape} counts")
+        names = hierarchy.reasons  # reason 0 is none: the value is in the space
+        totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
+        left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
+        if weights is None:
+            return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
+        inside = weights[reasons == 0]
+        return cls.from_keys(hierarchy, keys, inside, bound, truth_public, left_out)
+
+    @classmethod
+    def from_keys(
+        cls, hierarchy, keys: Keys, counts, bound, truth_public=False, left_out=None
+    ) -> Records:
+        """From keys in any order with counts: those of equal keys add up.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The space.
+        keys : uint64[words, n] or uint64[n]
+            Keys of the hierarchy.
+        counts : int[n]
+            How many records each stands for; 0 leaves a key out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        truth_public : bool
+            Exact counts may be shown.
+        left_out : dict[str, int], optional
+            Why how many values are not among them.
+
+        Returns
+        -------
+        Records
+
+        Raises
+        ------
+        ValueError
+            What are no keys, or counts that do not fit them.
+        """
+        keys = np.asarray(keys)
+        counts = whole(counts)
+        keys = keys[None] if keys.ndim == 1 else keys
+        if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
+            raise ValueError("Records.keys must be whole numbers >= 0")
+        if counts.shape != keys.shape[1:]:
+            raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
+        if counts.astype(float).sum() > _LARGEST_TOTAL:
+            raise ValueError(f"Records.counts must sum to at most {_LARGEST_TOTAL}")
+        keys = keys.astype(np.uint64, copy=False)
+        ascending = order(keys)
+        ascending = ascending[counts[ascending] > 0]
+        keys = keys[:, ascending]
+        counts = counts[ascending]
+        first = np.flatnonzero(_changes(keys))
+        if len(first) < len(counts):
+            keys = keys[:, first]
+            counts = np.add.reduceat(counts, first)
+        return cls(hierarchy, sealed(keys), counts, bound, truth_public, left_out or {})
+
+    @classmethod
+    def from_table(cls, table: SparseTable) -> Records:
+        """The records of a table, attribute by attribute."""
+        keys = table.keys.astype(np.uint64)[None]
+        tree = Attributes(table.domain)
+        return cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
+
+    @property
+    def domain(self) -> Hierarchy:
+        """The hierarchy, which workloads are asked over."""
+        return self.hierarchy
+
+    def __len__(self) -> int:
+        return self.keys.shape[1]
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return len(self) if self.counts is None else int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        shown = self.truth_public or self.bound is PUBLIC
+        total = f"{self.total:,} " if shown else ""
+        return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
+
+    def ends(self) -> Int[np.ndarray, " n"]:
+        """How many records there are up to each key; empty where every key is one record."""
+        return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
+
+    def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """How many records the keys before each place stand for."""
+        return places if self.counts is None else np.append(0, self.ends())[places]
+
+    def occupied_children(
+        self,
+        level: int,
+        nodes: Keys,
+        start: Int[np.ndarray, " n"],
+        stop: Int[np.ndarray, " n"],
+        ends: Int[np.ndarray, " keys"],
+    ) -> Children:
+        """The occupied children of nodes that hold records start … stop−1.
+
+        Records are counted in the order of keys, copies one after another. Nothing is copied, and the
+        cost is in children that hold anything.
+        """
+        from workbench.records import kernels
+
+        digits = self.hierarchy.digits
+        most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
+        out = np.empty((4, most_children), np.int64)
+        word = digits.word(level)
+        width = np.uint64(digits.widths[level])
+        radix = np.uint64(digits.radices[level])
+        size = kernels.occupied_children(
+            self.keys[word], ends, nodes[word], start, stop, width, radix, out
+        )
+        return Children(*out[:, :size])
+
+    def below(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
+        """How many records lie in each node; nodes in the order of keys, none in another."""
+        first = places(self.keys, nodes)
+        last = places(self.keys, self.hierarchy.digits.ends(levels, nodes), after=True)
+        before_first, before_last = self._records_before(np.stack([first, last]))
+        return before_last - before_first
+
+    def between(self, keys: Keys) -> Int[np.ndarray, " n"]:
+        """How many records lie from each of some sorted keys up to the next one."""
+        starts = np.append(places(self.keys, keys), len(self))
+        return np.diff(self._records_before(starts))
+
+    def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
+        """The occupied nodes of a level, in the order of keys, and how many records they hold."""
+        keys = self.hierarchy.digits.lowest(level, self.keys)
+        first = np.flatnonzero(_changes(keys))
+        return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
+
+    def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
+        """The exact answers.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the hierarchy.
+
+        Returns
+        -------
+        float[queries]
+            In records.
+        """
+        workload = asked(workload, self.hierarchy)
+        if isinstance(workload, Boxes):
+            levels = np.full(len(self), self.hierarchy.digits.depth)
+            counts = np.ones(len(self)) if self.counts is None else self.counts
+            return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
+        queries, lo, hi = spans(workload, self.hierarchy)
+        by_lo = order(lo)
+        by_hi = order(hi)
+        ends = np.empty((2, len(queries)), np.int64)
+        ends[0, by_lo] = places(self.keys, lo[:, by_lo])
+        ends[1, by_hi] = places(self.keys, hi[:, by_hi], after=True)
+        before_first, before_last = self._records_before(ends)
+        return np.bincount(queries, before_last - before_first, len(workload))
+
+    def to_frame(self) -> Any:
+        """One row a key: its value, and `count`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        levels = np.full(len(self), self.hierarchy.digits.depth)
+        counts = 1 if self.counts is None else self.counts
+        return self.hierarchy.frame(levels, self.keys).assign(count=counts)
+
+
+def _changes(keys: Keys) -> np.ndarray:
+    """Where a key differs from the one before."""
+    if not keys.shape[1]:
+        return np.zeros(0, bool)
+    return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+
+
+def _ascending(keys: Keys) -> bool:
+    if len(keys) == 1:
+        return bool((keys[0, 1:] >= keys[0, :-1]).all())
+    from workbench.records import kernels
+
+    return bool(kernels.ascending(keys[0], keys[1]))
+
+
+def _sorted(keys: Keys) -> Keys:
+    """The keys, which nobody else holds, put in order where they are."""
+    if len(keys) == 1:
+        keys[0].sort()
+        return sealed(keys)
+    from workbench.records import kernels
+
+    is_short = keys[1] == 0  # most strings: a plain sort is ten times as fast as one of pairs
+    short_keys = keys[0, is_short]
+    pairs = keys[:, ~is_short]
+    short_keys.sort()
+    ascending = np.lexsort((pairs[1], pairs[0]))
+    kernels.merge_keys(short_keys, pairs[0][ascending], pairs[1][ascending], keys)
+    return sealed(keys)
