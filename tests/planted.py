@@ -175,8 +175,8 @@ MISTAKES = (
     ),
     Mistake(
         "children that are never empty",
-        "records.py",
-        "stays[spawning] = False",
+        "records/frontier.py",
+        "stays_empty[spawning] = False",
         "pass",
         "test_adaptive.py::test_empty_nodes_that_are_split_leave_a_partition",
         "an empty node that was split is counted once more, above its own children",
@@ -191,19 +191,9 @@ MISTAKES = (
     ),
     Mistake(
         "a bound that is believed",
-        "interactions.py",
-        "        l = min(most, _MOST)  # noqa: E741  (nobody has more)\n"
-        "        size = np.minimum(self.per_user(), l).sum()\n"
-        "        columns = self.users, self.items, self.contexts\n"
-        "        if size < len(self):\n"
-        "            kept = _empty(size, columns)\n"
-        "            _sample",
-        "        l = min(l, _MOST)  # noqa: E741  (nobody has more)\n"
-        "        size = np.minimum(self.per_user(), l).sum()\n"
-        "        columns = self.users, self.items, self.contexts\n"
-        "        if size < len(self):\n"
-        "            kept = _empty(size, columns)\n"
-        "            _sample",
+        "interactions/value.py",
+        "self._columns, self._starts, min(limit, _MOST_RECORDS), rng",
+        "self._columns, self._starts, min(l, _MOST_RECORDS), rng",
         "test_sampling.py::test_a_bound_that_is_not_true_is_made_true",
         "noise is for as many records as the caller says that a user has, not for what is counted",
     ),

@@ -20,6 +20,7 @@ from workbench.datasets import (
     query_log_twin,
 )
 from workbench.datasets.commute_points import POPULATION
+from workbench.datasets.readers import delimited
 from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
 from workbench.table import PUBLIC, Bound
 
@@ -440,7 +441,7 @@ def test_a_list_in_another_encoding_is_refused_at_its_first_line(folder):
 
 
 def test_lines_are_right_across_blocks(folder, monkeypatch):
-    monkeypatch.setattr(datasets.delimited, "_SIZE", 100)
+    monkeypatch.setattr(delimited, "_SIZE", 100)
     lines = [f"word {i}\t{i}".encode() for i in range(1, 60)]
     path = pack(folder / "list.tsv", b"\n".join(lines))
     assert StringCounts("list.tsv", Bound(1)).load().total == sum(range(60))

@@ -24,6 +24,7 @@ from workbench.datasets import (
     OnTheMapTwin,
     published,
 )
+from workbench.datasets.readers import delimited
 from workbench.table import Bound
 
 
@@ -330,18 +331,18 @@ def test_rows_with_too_few_or_too_many_fields(alabama):
 
 def test_any_header_and_one_column_are_read(tmp_path):
     path = pack(tmp_path / "x.csv", '\ufeff"home, city" ,n\r\n a ,1\r\n\r\n"b ""c""",2')
-    blocks = list(datasets.delimited.read(path, ["n", "home, city"]))
+    blocks = list(delimited.read_blocks(path, ["n", "home, city"]))
     assert [b.frame.rows() for b in blocks] == [[("1", "a")], [("2", 'b "c"')]]
     assert [b.lines.tolist() for b in blocks] == [[2], [4]]
-    (block,) = datasets.delimited.read(pack(path, "n\n3\n\n4\n"), ["n"])
+    (block,) = delimited.read_blocks(pack(path, "n\n3\n\n4\n"), ["n"])
     assert block.counts("n").tolist() == [3, 4] and block.lines.tolist() == [2, 4]
     with pytest.raises(ValueError, match="line 3: more than 1 fields"):
-        list(datasets.delimited.read(pack(path, "n\n3\n4,5\n"), ["n"]))
-    assert list(datasets.delimited.read(pack(path, "n\n"), ["n"])) == []
+        list(delimited.read_blocks(pack(path, "n\n3\n4,5\n"), ["n"]))
+    assert list(delimited.read_blocks(pack(path, "n\n"), ["n"])) == []
 
 
 def test_lines_are_right_across_blocks(alabama, monkeypatch):
-    monkeypatch.setattr(datasets.delimited, "_SIZE", 100)
+    monkeypatch.setattr(delimited, "_SIZE", 100)
     rows = [(a, b, n) for n, (a, b) in enumerate([(A, B), (B, C), (C, A)] * 9, 1)]
     pack(alabama, od(*rows))
     assert OnTheMap(states=("al",)).load().total == sum(range(28))

@@ -23,6 +23,7 @@ from workbench.datasets import (
     online_retail,
     published,
 )
+from workbench.datasets.readers import netflix_ratings
 from workbench.table import UNBOUNDED, Bound
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -111,7 +112,7 @@ def test_netflix_domain_and_where_it_may_be_found():
 
 def test_netflix_as_slow_loops_read_it(few, monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(netflix_prize, "_SIZE", 5000)  # films reach over several pieces
+    monkeypatch.setattr(netflix_ratings, "_SIZE", 5000)  # films reach over several pieces
     day = datetime.date(1998, 10, 1)
     films, records = {}, []
     for film in range(1, 6):
@@ -627,7 +628,7 @@ def test_twins_at_the_edges(numbers, contexts, once):
 
 
 def test_both_ways_to_draw_without_replacement_have_one_law():
-    from workbench.datasets import kernels
+    from workbench.datasets import interactions_twin_kernels as kernels
 
     m, users, rng = 24, 60_000, np.random.default_rng(0)
     popular = 1.0 / np.arange(1, m + 1)

@@ -49,7 +49,7 @@ every = pytest.mark.parametrize("tree,values", list(samples()), ids=lambda x: ty
 @every
 def test_children_of_a_node_hold_its_records(tree, values):
     """Level by level: the slices of occupied children are a partition, and keys are prefixes."""
-    records = Records.of(tree, values, Bound())
+    records = Records.from_values(tree, values, Bound())
     depth = tree.digits.depth
     full = path(tree, depth, records.keys)
     assert len(full) == len(values) and full == sorted(full)
@@ -68,14 +68,16 @@ def test_children_of_a_node_hold_its_records(tree, values):
             front.nodes.shape[1] + front.empty_nodes + sum(keys.shape[1] for _, keys in ended)
         )
         assert made == many.sum()
-        seen += sum(records.below(np.full(k.shape[1], at), k).sum() for at, k in ended)
+        seen += sum(records.node_counts(np.full(k.shape[1], at), k).sum() for at, k in ended)
     assert seen + front.counts.sum() == len(values)
 
 
 @every
 def test_levels_and_nodes_count_what_dictionaries_count(tree, values):
     counts = seeded().integers(1, 5, len(values))
-    plain, weighted = (Records.of(tree, values, Bound(), counts=c) for c in (None, counts))
+    plain, weighted = (
+        Records.from_values(tree, values, Bound(), counts=c) for c in (None, counts)
+    )
     for records in (plain, weighted):
         weight = np.ones(len(records)) if records.counts is None else records.counts
         full = path(tree, tree.digits.depth, records.keys)
@@ -86,7 +88,7 @@ def test_levels_and_nodes_count_what_dictionaries_count(tree, values):
             keys, held = records.level(level)
             assert dict(zip(path(tree, level, keys), held.tolist(), strict=True)) == literal
             levels = np.full(len(held), level)
-            assert (records.below(levels, keys) == held).all()
+            assert (records.node_counts(levels, keys) == held).all()
             assert (records.answer(Nodes(levels, keys)) == held).all()
             if tree.digits.size < 2**20:
                 nodes = Level(level).on(tree)
@@ -110,7 +112,7 @@ def test_points_land_where_their_coordinates_say():
 
 def test_boxes_are_answered_as_by_masks():
     tree, points = Quadtree(2, 5), seeded().random((500, 2))
-    records, boxes = Records.of(tree, points, Bound()), RandomBoxes((7, 12), 30)
+    records, boxes = Records.from_values(tree, points, Bound()), RandomBoxes((7, 12), 30)
     asked = boxes.on(tree)
     literal = [
         ((points * 32 >= a) & (points * 32 < b)).all(axis=1).sum()
@@ -121,35 +123,35 @@ def test_boxes_are_answered_as_by_masks():
 
 def test_what_is_not_in_the_space_is_left_out_and_told():
     points = np.array([[0.5], [np.nan], [-0.1], [1.0], [np.inf], [1.0000001], [0.0]])
-    records = Records.of(Quadtree(1, 3), points, Bound())
+    records = Records.from_values(Quadtree(1, 3), points, Bound())
     assert records.left_out == {"outside the box": 4} and records.total == 3
     words = ["ab", "Ab", "abab", "", "a\0b", "a-b", "toolong", "é"]
     many = np.arange(1, 9)
-    records = Records.of(Prefixes("ab", 3), words, Bound(), counts=many)
+    records = Records.from_values(Prefixes("ab", 3), words, Bound(), counts=many)
     assert records.left_out == {"too long": 3, "foreign symbol": 2 + 5 + 6 + 7 + 8}
     assert records.hierarchy.texts(records.keys) == ["", "ab"]
     assert records.counts.tolist() == [4, 1]
-    lists = Records.of(Taxonomy(CODES), ["A", "B", "?", None], Bound())
+    lists = Records.from_values(Taxonomy(CODES), ["A", "B", "?", None], Bound())
     assert lists.left_out == {"not a leaf of the list": 3}
 
 
 @pytest.mark.parametrize("make", [np.array, pd.Series, list, lambda x: np.array(x, "S5")])
 def test_strings_come_in_every_form(make):
     words = ["abc", "", "b", "cab", "abc"]
-    records = Records.of(Prefixes("abc", 4), make(words), Bound())
+    records = Records.from_values(Prefixes("abc", 4), make(words), Bound())
     assert records.hierarchy.texts(records.keys) == sorted(words)
 
 
 def test_strings_of_other_alphabets_and_past_the_first_word():
     tree = Prefixes("añß", 3)
-    records = Records.of(tree, ["ñ", "ßa", "añß"], Bound())
+    records = Records.from_values(tree, ["ñ", "ßa", "añß"], Bound())
     assert sorted(tree.texts(records.keys)) == sorted(["ñ", "ßa", "añß"])
     with pytest.raises(ValueError, match="ASCII"):
         tree.encode(np.array([b"a"]))
     long = Prefixes(depth=24)
     assert long.digits.word_count == 2 and long.digits.first_word_levels == 12
     words = ["the quick brown fox.", "a" * 12, "a" * 13, "a" * 24]
-    records = Records.of(long, words, Bound())
+    records = Records.from_values(long, words, Bound())
     assert sorted(long.texts(records.keys)) == sorted(words)
     frame = long.frame(np.array([3, 24]), long.encode(["the", "a" * 24])[0])
     assert frame.complete.tolist() == [False, True]
@@ -174,11 +176,11 @@ def test_hierarchies_tell_themselves():
 def test_the_largest_keys_fit_their_words():
     for tree in (Quadtree(4, 16), Quadtree(4, 32), Quadtree(1, 52), Quadtree(16, 8)):
         top = np.full((1, tree.dims), 1.0)
-        records = Records.of(tree, np.concatenate([top, 0 * top, top]), Bound())
+        records = Records.from_values(tree, np.concatenate([top, 0 * top, top]), Bound())
         assert records.level(tree.depth)[1].tolist() == [1, 2]
         assert records.level(1)[1].tolist() == [1, 2]
         root = np.zeros(1, np.int64), tree.digits.root()
-        assert records.below(*root).tolist() == [3]
+        assert records.node_counts(*root).tolist() == [3]
     assert Digits((39,) * 24).word_count == 2
     with pytest.raises(ValueError, match="more than two words"):
         Prefixes(depth=25)
@@ -254,5 +256,5 @@ def test_bad_input_is_one_error_that_says_what(bad):
 
 def test_private_records_do_not_show_how_many_they_are():
     tree, points = Quadtree(1, 3), seeded().random((7, 1))
-    assert "7" not in repr(Records.of(tree, points, Bound()))
-    assert "7" in repr(Records.of(tree, points, PUBLIC))
+    assert "7" not in repr(Records.from_values(tree, points, Bound()))
+    assert "7" in repr(Records.from_values(tree, points, PUBLIC))

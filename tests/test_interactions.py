@@ -192,7 +192,7 @@ def test_no_users_at_all_are_interactions(tmp_path):
             and data.records_per_user().size == 0
             and not data.edge_counts().any()
         )
-        for kept in (data.bounded(3), data.once(), data.top_scored(2, np.zeros(6))):
+        for kept in (data.bounded(3), data.one_per_item(), data.top_scored(2, np.zeros(6))):
             assert len(kept) == 0
         assert len(data.bounded(3).pairs()) == 0
 
@@ -248,12 +248,12 @@ def test_what_is_kept_says_its_bound(bound):
         ).all()
         for user, own in rows(kept).items():
             assert not Counter(own) - Counter(rows(data)[user])
-    once = data.once(seeded())
+    once = data.one_per_item(seeded())
     if bound is not PUBLIC:
         assert once.bound == Bound(min(getattr(bound, "l1", 6), 6), 1)
         assert once.bounded(2).bound == Bound(2, 1)
     if bound == Bound(4, 4, 4):  # which is not true of these: they are cut
-        assert once.records_per_user().max() == 4 == data.once(seeded()).bound.l1
+        assert once.records_per_user().max() == 4 == data.one_per_item(seeded()).bound.l1
         return
     for user, own in rows(data).items():
         kept = rows(once)[user]
@@ -341,7 +341,7 @@ def test_the_highest_are_picked_and_ties_are_broken_evenly(scores, l, random):  
 
 
 def test_one_record_of_an_item_is_any_of_them():
-    items, seen = kept_places(8, lambda data, rng: data.once(rng))
+    items, seen = kept_places(8, lambda data, rng: data.one_per_item(rng))
     places = [np.flatnonzero(items == i) for i in range(3)]
     chances = {(a, b, c): 1 / 18 for a in places[0] for b in places[1] for c in places[2]}
     fits(seen, {k: v for k, v in chances.items()})
@@ -374,7 +374,7 @@ def test_draws_come_from_the_system_or_from_rng(monkeypatch):
     assert rows(data.bounded(3)) != rows(data.bounded(3))
     monkeypatch.setattr("os.urandom", bytes)
     assert rows(data.bounded(3)) == rows(data.bounded(3))
-    assert rows(data.once()) == rows(data.once())
+    assert rows(data.one_per_item()) == rows(data.one_per_item())
     assert rows(data.top_scored(3, np.zeros(6))) == rows(data.top_scored(3, np.zeros(6)))
 
 
@@ -405,7 +405,7 @@ def test_pairs_are_literal_and_within_their_bound(l):  # noqa: E741
 
 
 def test_pairs_of_distinct_items_move_each_cell_by_one():
-    table = made(bound=Bound(6, 1)).once().bounded(4).pairs()
+    table = made(bound=Bound(6, 1)).one_per_item().bounded(4).pairs()
     assert table.bound == Bound(6, 1)
     assert table.domain.attributes == ("film", "other film")
 

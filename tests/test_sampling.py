@@ -161,7 +161,7 @@ def test_a_bound_that_is_not_true_is_made_true(bound):
     )
     for kept in (
         data.bounded(8, seeded()),
-        data.once(seeded()),
+        data.one_per_item(seeded()),
         data.top_scored(8, np.arange(4), seeded()),
         SRA(B, 8).bounded_data(data, seeded()),
         HPA(B, 8, 2).bounded_data(data, seeded()),

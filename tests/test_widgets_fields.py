@@ -548,7 +548,7 @@ def test_a_private_file_is_advised_about_by_its_shape(tmp_path):
 
 
 def test_private_records_and_interactions_are_refused_in_one_sentence():
-    records = Records.of(Quadtree(1, 4), np.array([[0.5], [0.1]]), Bound())
+    records = Records.from_values(Quadtree(1, 4), np.array([[0.5], [0.1]]), Bound())
     domain = Domain(("film", "day"), (5, 7))
     visits = Interactions.from_codes(domain, [9, 4, 9], [0, 1, 4], [6, 6, 0], Bound(2))
     for data in (records, visits):

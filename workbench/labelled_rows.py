@@ -92,6 +92,10 @@ class LabelledRows:
         self.refuse(~numbers.is_between(low, high), column, need)
         return numbers.to_numpy()
 
+    def degrees(self, column: str, limit: int) -> Float[np.ndarray, " rows"]:
+        """Latitudes or longitudes."""
+        return self.numbers(column, -limit, limit, f"degrees from -{limit} to {limit}")
+
     def times(self, column: str, written: str, need: str) -> pl.Series:
         """Times that are written in one way (a format of strptime), to the microsecond."""
         times = self.frame[column].str.to_datetime(written, time_unit="us", strict=False)

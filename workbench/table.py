@@ -18,14 +18,30 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNIT = 1e300  # no unit moves more
-_MOST = 2**53  # counts up to here, and their sums in float64, are exact
+_LARGEST_MOVE = 1e300  # of one unit
+_LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
 
 @dataclass(frozen=True)
 class Bound:
     """How far one unit moves a table: at most `l0` cells, each by at most `linf`, `l1` in all.
 
+    Parameters
+    ----------
+    l0 : int
+        Cells, at least 1.
+    linf : float
+        Counts in each of them, above 0.
+    l1 : float, optional
+        Counts in all cells together, from `linf` to l0·linf, which is the default.
+
+    Raises
+    ------
+    ValueError
+        A number out of its range.
+
+    Examples
+    --------
     >>> Bound(l0=4, linf=2).l1, Bound(l0=4, linf=2, l1=5).l2
     (8, 3.1622776601683795)
     """
@@ -36,17 +52,19 @@ class Bound:
 
     def __post_init__(self):
         for name in ("l0", "linf", "l1"):
-            if hasattr(x := getattr(self, name), "item"):  # numpy's integers wrap
-                object.__setattr__(self, name, x.item())
-        whole = isinstance(self.l0, int | float) and 1 <= self.l0 <= _UNIT
-        if isinstance(self.l0, bool) or not whole or self.l0 != int(self.l0):
+            number = getattr(self, name)
+            if hasattr(number, "item"):  # numpy's integers wrap
+                object.__setattr__(self, name, number.item())
+        in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
+        if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
             raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
         if self.l1 is None:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
-            if not 0 < (x := getattr(self, name)) <= _UNIT:
+            number = getattr(self, name)
+            if not 0 < number <= _LARGEST_MOVE:
                 raise ValueError(
-                    f"Bound.{name} = {x!r} is not allowed: need a finite number > 0"
+                    f"Bound.{name} = {number!r} is not allowed: need a finite number > 0"
                 )
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise ValueError(
@@ -88,11 +106,26 @@ UNBOUNDED = Unbounded()
 
 @dataclass(frozen=True, eq=False)
 class SparseTable:
-    """Counts over a domain: keys sorted and distinct, counts whole and at least 1.
+    """Counts over a domain, of its non-empty cells.
 
-    `bound` says how far one unit moves the counts, or that the table is `PUBLIC`; there is no
-    default. `truth_public` says that the exact counts may be shown beside a release (published
-    files, generated twins): without it, everything that compares with the truth refuses.
+    Parameters
+    ----------
+    domain : Domain
+        Which cells there can be; public.
+    keys : int64[cells]
+        Keys of the domain, sorted and distinct.
+    counts : int64[cells]
+        At least 1; their sum is at most 2⁵³.
+    bound : Bound or PUBLIC
+        How far one unit moves the counts, or that nothing is left to protect; no default.
+    truth_public : bool
+        Exact counts may be shown beside a release (published files, generated twins). Without it,
+        everything that compares with the truth refuses.
+
+    Raises
+    ------
+    ValueError
+        Keys or counts in another form, or no bound; `from_keys` takes them in any order.
     """
 
     domain: Domain
@@ -118,8 +151,10 @@ class SparseTable:
                 raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")
             if (self.keys[1:] <= self.keys[:-1]).any():
                 raise ValueError("SparseTable.keys must be sorted and distinct; use from_keys")
-            if self.counts.min() < 1 or self.counts.astype(float).sum() > _MOST:
-                raise ValueError(f"SparseTable.counts must be >= 1 and sum to at most {_MOST}")
+            if self.counts.min() < 1 or self.counts.astype(float).sum() > _LARGEST_TOTAL:
+                raise ValueError(
+                    f"SparseTable.counts must be >= 1 and sum to at most {_LARGEST_TOTAL}"
+                )
 
     @classmethod
     def from_keys(
@@ -127,6 +162,30 @@ class SparseTable:
     ) -> SparseTable:
         """From keys in any order: counts of the same cell add up, empty cells are dropped.
 
+        Parameters
+        ----------
+        domain : Domain
+            Which cells there can be.
+        keys : int[n]
+            Keys of the domain.
+        counts : numbers[n]
+            Whole numbers of at least 0.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            Keys outside the domain, or a count that is no whole number, with its row.
+
+        Examples
+        --------
         >>> SparseTable.from_keys(Domain(("x",), (9,)), [5, 1, 5], [1, 0, 2], Bound()).counts
         array([3])
         """
@@ -135,25 +194,51 @@ class SparseTable:
             keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
-        keys, counts = keys.astype(np.int64), whole_counts(counts)
+        keys = keys.astype(np.int64)
+        counts = whole_counts(counts)
         if keys.shape != counts.shape:
             raise ValueError(f"{keys.shape} keys do not fit {counts.shape} counts")
         if len(keys) and (keys[1:] <= keys[:-1]).any():
             order = np.argsort(keys, kind="stable")
-            keys, counts = keys[order], counts[order]
-            if counts.astype(float).sum() > _MOST:
-                raise ValueError(f"counts must sum to at most {_MOST}")
+            keys = keys[order]
+            counts = counts[order]
+            if counts.astype(float).sum() > _LARGEST_TOTAL:
+                raise ValueError(f"counts must sum to at most {_LARGEST_TOTAL}")
             starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-            keys, counts = keys[starts], np.add.reduceat(counts, starts)
-        if (empty := counts == 0).any():
-            keys, counts = keys[~empty], counts[~empty]
+            keys = keys[starts]
+            counts = np.add.reduceat(counts, starts)
+        occupied = counts > 0
+        if not occupied.all():
+            keys = keys[occupied]
+            counts = counts[occupied]
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
 
     @classmethod
     def from_dense(
         cls, domain: Domain, array, bound: Bound | Public, *, truth_public: bool = False
     ) -> SparseTable:
-        """From an array of the domain's shape."""
+        """From an array of the domain's shape.
+
+        Parameters
+        ----------
+        domain : Domain
+            Which cells there can be.
+        array : numbers[...]
+            A whole number of at least 0 for each cell.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            An array of another shape, or a count that is no whole number.
+        """
         array = np.asarray(array)
         if array.shape != domain.shape:
             raise ValueError(f"array of shape {array.shape} does not fit domain {domain.shape}")
@@ -174,8 +259,30 @@ class SparseTable:
     ) -> SparseTable:
         """From a DataFrame (pandas or polars) with one column an attribute; `count` names the counts.
 
-        Without `count` each row counts one. A value outside the domain is a ValueError that names
-        the column, the row and the value: a domain is public and is never learnt from the data.
+        A domain is public and is never learnt from the data.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or polars.DataFrame
+            Rows of the same cell add up.
+        domain : Domain
+            Which cells there can be.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        count : str, optional
+            The column of counts; without it each row counts one.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            A column that is missing, or a value that is missing or outside the domain, with its
+            column and row.
         """
         refuse_missing_columns([*domain.attributes, *([count] if count else [])], frame)
         keys = np.zeros(len(frame), np.int64)
@@ -205,11 +312,32 @@ class SparseTable:
         return len(self) / self.domain.size
 
     def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
-        """The exact answers, in counts."""
+        """The exact answers.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain.
+
+        Returns
+        -------
+        float[queries]
+            In counts.
+        """
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def project(self, attributes: Sequence[str]) -> SparseTable:
-        """The marginal on `attributes`: a unit's cells may fall together, its l1 stays."""
+        """The marginal on `attributes`: a unit's cells may fall together, its l1 stays.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            Attributes of the domain, in the order of the marginal's.
+
+        Returns
+        -------
+        SparseTable
+        """
         domain = self.domain.project(attributes)
         columns = [self.domain.column(self.keys, a) for a in attributes]
         bound = self.bound
@@ -228,12 +356,19 @@ class SparseTable:
 
         A unit that moves the counts by l1 in all moves the sorted ones by no more, but perhaps in other
         places: moving one count past its equals moves the last of them.
+
+        Returns
+        -------
+        SparseTable
+            Over one attribute, `rank`, of as many values as the domain has cells.
         """
-        m, n = self.domain.size, len(self)
-        keys, counts = np.arange(m - n, m), np.sort(self.counts)
-        domain, bound = Domain(("rank",), (m,)), self.bound
+        size = self.domain.size
+        keys = np.arange(size - len(self), size)
+        counts = np.sort(self.counts)
+        bound = self.bound
         if isinstance(bound, Bound) and bound.linf > 1:
-            bound = Bound(min(m, ceil(bound.l1)), min(bound.linf, bound.l1), bound.l1)
+            bound = Bound(min(size, ceil(bound.l1)), min(bound.linf, bound.l1), bound.l1)
+        domain = Domain(("rank",), (size,))
         return SparseTable(domain, sealed(keys), sealed(counts), bound, self.truth_public)
 
     def dense(self) -> Int[np.ndarray, "..."]:
@@ -255,7 +390,9 @@ def whole_counts(counts: Num[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
             counts = counts.astype(float)
         except (TypeError, ValueError):
             raise ValueError(f"counts must be whole numbers, got {counts.dtype}") from None
-    bad = ~((counts >= 0) & (counts <= _MOST) & (counts == np.floor(counts)))  # NaN is bad
+    bad = ~(
+        (counts >= 0) & (counts <= _LARGEST_TOTAL) & (counts == np.floor(counts))
+    )  # NaN is bad
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(

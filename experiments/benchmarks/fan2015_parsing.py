@@ -9,15 +9,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from experiments.benchmarks import _timing as timing
-from workbench.datasets import kernels
-from workbench.datasets.netflix_prize import (
+from workbench.datasets.readers.netflix_ratings import (
     CUSTOMERS,
-    FIRST,
-    LAST,
-    customer_bits,
-    date_tables,
-    empty_columns,
-    text_pieces,
+    FIRST_DAY,
+    LAST_DAY,
+    Ratings,
+    RatingsReader,
 )
 
 RATINGS, FILMS, POLARS = 10**7, 1770, 1
@@ -60,7 +57,7 @@ def write(path: Path) -> Path:
     sizes = 1 / np.arange(10, FILMS + 10)
     sizes = np.rint(sizes * (RATINGS / sizes.sum())).astype(int)
     sizes[0] += RATINGS - sizes.sum()
-    days = np.arange(FIRST, np.datetime64(LAST) + 1, dtype="datetime64[D]").astype(str)
+    days = np.arange(FIRST_DAY, np.datetime64(LAST_DAY) + 1, dtype="datetime64[D]").astype(str)
     with path.open("w") as file:
         for film, size in enumerate(rng.permutation(sizes), 1):
             customers = rng.choice(CUSTOMERS, size, replace=False) + 1
@@ -70,17 +67,9 @@ def write(path: Path) -> Path:
     return path
 
 
-def parse(path: Path) -> list:
+def parse(path: Path) -> list[Ratings]:
     """Ours, as `NetflixPrize.load` does it before the records go to their users."""
-    days, seen, scratch, out, film = date_tables(), customer_bits(), empty_columns(), [], -1
-    for _, text, size in text_pieces(path):
-        n, film, bad, _ = kernels.parse_ratings(
-            text, size, film, FILMS, *days, CUSTOMERS, seen, *scratch
-        )
-        if bad >= 0:
-            raise ValueError(f"byte {bad}")
-        out.append(tuple(column[:n].copy() for column in scratch))
-    return out
+    return list(RatingsReader().read(path, 1, FILMS))
 
 
 def polars(path: Path):

@@ -9,7 +9,7 @@ import typer
 from workbench.cli import screen
 
 if TYPE_CHECKING:
-    from workbench.datasets.published import FileStatus
+    from workbench.datasets.readers.published import FileStatus
 
 Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
 

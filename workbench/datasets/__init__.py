@@ -1,53 +1,64 @@
-"""Every dataset, a line each: a frozen value with a public `domain` and `load()`, its table."""
+"""Every dataset, a line each: a frozen value with a public `domain` and `load()`, its table.
 
-from workbench.datasets import published as published
-from workbench.datasets.adult import Adult as Adult
-from workbench.datasets.census_income import CensusIncome as CensusIncome
-from workbench.datasets.commute_points import CommutePoints as CommutePoints
-from workbench.datasets.commute_twin import CommuteTwin as CommuteTwin
-from workbench.datasets.commuting_flows import CommutingFlows as CommutingFlows
-from workbench.datasets.event_series import EventSeries as EventSeries
-from workbench.datasets.event_series import RetailHours as RetailHours
-from workbench.datasets.foursquare import Foursquare as Foursquare
-from workbench.datasets.gaussian_sparse import GaussianSparse as GaussianSparse
-from workbench.datasets.gowalla import Gowalla as Gowalla
-from workbench.datasets.graph_degrees import GraphDegrees as GraphDegrees
-from workbench.datasets.graph_degrees import SnapDegrees as SnapDegrees
-from workbench.datasets.hay2010 import KeywordFrequencies as KeywordFrequencies
-from workbench.datasets.hay2010 import NetTrace as NetTrace
-from workbench.datasets.hay2010 import SearchLogs as SearchLogs
-from workbench.datasets.hay2010 import SocialNetwork as SocialNetwork
-from workbench.datasets.hay2010_twins import KeywordFrequenciesTwin as KeywordFrequenciesTwin
-from workbench.datasets.hay2010_twins import NetTraceTwin as NetTraceTwin
-from workbench.datasets.hay2010_twins import SearchLogsTwin as SearchLogsTwin
-from workbench.datasets.hay2010_twins import SocialNetworkTwin as SocialNetworkTwin
-from workbench.datasets.interactions_twin import InteractionsTwin as InteractionsTwin
-from workbench.datasets.ipums_twin import IPUMSTwin as IPUMSTwin
-from workbench.datasets.movielens import MovieLens as MovieLens
-from workbench.datasets.netflix_prize import NetflixPrize as NetflixPrize
-from workbench.datasets.numpy_histogram import NumpyHistogram as NumpyHistogram
-from workbench.datasets.online_retail import OnlineRetail as OnlineRetail
-from workbench.datasets.onthemap import OnTheMap as OnTheMap
-from workbench.datasets.onthemap_twin import OnTheMapTwin as OnTheMapTwin
-from workbench.datasets.projected import Projected as Projected
-from workbench.datasets.query_log_twin import QueryLogTwin as QueryLogTwin
-from workbench.datasets.ranked import Ranked as Ranked
-from workbench.datasets.string_counts import StringCounts as StringCounts
-from workbench.datasets.surnames import Surnames as Surnames
-from workbench.datasets.surnames import SurnameStrings as SurnameStrings
-from workbench.datasets.towns import Towns as Towns
+A dataset's file is loaded when its name is asked for. `ALL` are those that need no argument, `OWN` those
+of a file of your own, which take its path; `published` finds, fetches and checks published files.
+"""
 
-ALL = (
-    Adult, CensusIncome, CommuteTwin, CommutingFlows, Foursquare, GaussianSparse, Gowalla,
-    InteractionsTwin, IPUMSTwin, KeywordFrequencies, KeywordFrequenciesTwin, MovieLens,
-    NetflixPrize, NetTrace, NetTraceTwin, OnlineRetail, OnTheMap, OnTheMapTwin, QueryLogTwin,
-    RetailHours, SearchLogs, SearchLogsTwin, SnapDegrees, SocialNetwork, SocialNetworkTwin, Surnames,
-    Towns,
-)  # fmt: skip
+from importlib import import_module
 
-OWN = (
-    EventSeries,
-    GraphDegrees,
-    NumpyHistogram,
-    StringCounts,
-)  # of files of your own, which take a path
+_FILES = {
+    "adult": "Adult",
+    "census_income": "CensusIncome",
+    "commute_points": "CommutePoints",
+    "commute_twin": "CommuteTwin",
+    "commuting_flows": "CommutingFlows",
+    "event_series": "EventSeries",
+    "foursquare": "Foursquare",
+    "gaussian_sparse": "GaussianSparse",
+    "gowalla": "Gowalla",
+    "graph_degrees": "GraphDegrees",
+    "hay2010": "KeywordFrequencies NetTrace SearchLogs SocialNetwork",
+    "hay2010_twins": "KeywordFrequenciesTwin NetTraceTwin SearchLogsTwin SocialNetworkTwin",
+    "interactions_twin": "InteractionsTwin",
+    "ipums_twin": "IPUMSTwin",
+    "movielens": "MovieLens",
+    "netflix_prize": "NetflixPrize",
+    "numpy_histogram": "NumpyHistogram",
+    "online_retail": "OnlineRetail",
+    "onthemap": "OnTheMap",
+    "onthemap_twin": "OnTheMapTwin",
+    "projected": "Projected",
+    "query_log_twin": "QueryLogTwin",
+    "ranked": "Ranked",
+    "retail_hours": "RetailHours",
+    "snap_degrees": "SnapDegrees",
+    "string_counts": "StringCounts",
+    "surnames": "SurnameStrings Surnames",
+    "towns": "Towns",
+}
+_FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}
+_OWN = "EventSeries GraphDegrees NumpyHistogram StringCounts".split()
+_OF_A_DATASET = "CommutePoints Projected Ranked SurnameStrings".split()
+_GROUPS = {
+    "ALL": sorted({*_FILE_OF} - {*_OWN, *_OF_A_DATASET}, key=str.lower),
+    "OWN": _OWN,
+}
+
+__all__ = sorted([*_FILE_OF, *_GROUPS, "published"])
+
+
+def __getattr__(name: str):
+    if name in _FILE_OF:
+        value = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
+    elif name in _GROUPS:
+        value = tuple(__getattr__(dataset) for dataset in _GROUPS[name])
+    elif name == "published":
+        value = import_module(f"{__name__}.readers.published")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import read
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, subset_of, value
@@ -102,8 +102,8 @@ class Adult:
     @property
     def domain(self) -> Domain:
         """The chosen attributes with the publisher's lists of values."""
-        labels = [self._labels(a) for a in self.attributes]
-        return Domain(self.attributes, tuple(map(len, labels)), tuple(labels))
+        labels = tuple(self._labels(a) for a in self.attributes)
+        return Domain(self.attributes, tuple(map(len, labels)), labels)
 
     def files(self) -> tuple[File, ...]:
         """The two parts, as UCI publishes them."""
@@ -111,10 +111,14 @@ class Adult:
 
     def load(self) -> SparseTable:
         """The table of both parts; a value that is not in the lists is a ValueError."""
-        domain, keys, dropped = self.domain, [np.empty(0, np.int64)], 0
+        domain = self.domain
+        keys = [np.empty(0, np.int64)]
+        dropped = 0
         unsure = [a for a in self.attributes if self.missing == "drop" and "?" in LABELS[a]]
         for file in FILES:
-            for block in read(file.find(), self.attributes, FIELDS, notes=r"^\|", strip=" ."):
+            for block in read_blocks(
+                file.find(), self.attributes, FIELDS, notes=r"^\|", strip=" ."
+            ):
                 dropped += block.drop(unsure, "?")
                 codes = [block.codes(a, self._labels(a)) for a in self.attributes]
                 keys.append(domain.keys(np.stack(codes, axis=1)))
@@ -131,4 +135,4 @@ class Adult:
     def _labels(self, attribute: str) -> tuple[str, ...] | range:
         labels = LABELS[attribute]
         drop = self.missing == "drop" and "?" in labels
-        return tuple(word for word in labels if word != "?") if drop else labels
+        return tuple(label for label in labels if label != "?") if drop else labels

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import read
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, subset_of, value
@@ -106,8 +106,9 @@ class CensusIncome:
 
     def load(self) -> SparseTable:
         """The table; a value that is not in the lists is a ValueError."""
-        domain, keys = self.domain, [np.empty(0, np.int64)]
-        for block in read(FILE.find(), self.attributes, FIELDS, strip=" ."):
+        domain = self.domain
+        keys = [np.empty(0, np.int64)]
+        for block in read_blocks(FILE.find(), self.attributes, FIELDS, strip=" ."):
             codes = {a: block.codes(a, LABELS[a]) for a in self.attributes}
             if "Age" in codes:
                 codes["Age"] //= self.age_band

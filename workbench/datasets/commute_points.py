@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import Block, read
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.value import parameter, value
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ POPULATION = {
 
 
 def _pairs_of_blocks(x: Any) -> str | None:
-    good = type(x).__name__ == "OnTheMap" and x.part == "main" and x.level == "block"
-    return None if good else 'need OnTheMap of part "main" and level "block"'
+    is_pairs = type(x).__name__ == "OnTheMap" and x.part == "main" and x.level == "block"
+    return None if is_pairs else 'need OnTheMap of part "main" and level "block"'
 
 
 @value
@@ -67,8 +67,9 @@ class CommutePoints:
         """The box of all blocks, home × work, in degrees; reads the crosswalks, and nothing else."""
         from workbench.hierarchy import Quadtree
 
-        at = self._geography.select("latitude", "longitude")
-        low, high = at.min().row(0), at.max().row(0)
+        centroids = self._geography.select("latitude", "longitude")
+        low = centroids.min().row(0)
+        high = centroids.max().row(0)
         return Quadtree(4, self.depth, low * 2, high * 2, ATTRIBUTES)
 
     @property
@@ -93,17 +94,18 @@ class CommutePoints:
         """
         import polars as pl
 
-        known = self._geography.drop_nulls("place").group_by("code", "place")
-        frame = known.agg(
-            pl.len().alias("blocks"), pl.mean("latitude"), pl.mean("longitude")
-        ).with_columns(
-            pl.when(
-                pl.col("code").str.starts_with("44") & pl.col("place").str.ends_with(" RI)")
-            )
-            .then(pl.col("place").str.replace(r" (city|town) \(.*", ""))
+        by_place = self._geography.drop_nulls("place").group_by("code", "place")
+        means = [pl.mean("latitude"), pl.mean("longitude")]
+        frame = by_place.agg(pl.len().alias("blocks"), *means)
+        in_rhode_island = pl.col("code").str.starts_with("44")
+        in_rhode_island &= pl.col("place").str.ends_with(" RI)")
+        town = pl.col("place").str.replace(r" (city|town) \(.*", "")
+        population = (
+            pl.when(in_rhode_island)
+            .then(town)
             .replace_strict(POPULATION, default=None, return_dtype=pl.Int64)
-            .alias("population")
         )
+        frame = frame.with_columns(population.alias("population"))
         by = ["population", "blocks", "place"]
         frame = frame.sort(by, descending=[True, True, False], nulls_last=True)
         order = ("place", "population", "blocks", "latitude", "longitude")
@@ -117,10 +119,11 @@ class CommutePoints:
         """The points, equal ones counted; a bad row is a ValueError."""
         from workbench.records import Records
 
-        table, tree = self.dataset.load(), self.hierarchy
-        at = self._geography.select("latitude", "longitude").to_numpy()
+        table = self.dataset.load()
+        tree = self.hierarchy
+        centroids = self._geography.select("latitude", "longitude").to_numpy()
         work, home = table.domain.codes(table.keys).T
-        keys, _ = tree.encode(np.hstack([at[home], at[work]]))
+        keys, _ = tree.encode(np.hstack([centroids[home], centroids[work]]))
         return Records.from_keys(tree, keys, table.counts, table.bound, self.truth_public)
 
     @cached_property
@@ -134,27 +137,19 @@ class CommutePoints:
                     "block": block.frame["tabblk2010"],
                     "code": block.frame["ctycsub"],
                     "place": block.frame["ctycsubname"],
-                    "latitude": _degrees(block, "blklatdd", 90),
-                    "longitude": _degrees(block, "blklondd", 180),
+                    "latitude": block.degrees("blklatdd", 90),
+                    "longitude": block.degrees("blklondd", 180),
                 }
             )
             for file in self.dataset.crosswalks()
-            for block in read(file.find(), FIELDS)
+            for block in read_blocks(file.find(), FIELDS)
         ]
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
-        found = pl.concat(frames).unique("block", keep="first", maintain_order=True)
-        return blocks.join(found, "block", maintain_order="left")
+        crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
+        return blocks.join(crosswalk, "block", maintain_order="left")
 
     @staticmethod
     def _frame(frame: pl.DataFrame) -> pd.DataFrame:
         import pandas as pd
 
         return pd.DataFrame(frame.to_dict(as_series=False))
-
-
-def _degrees(block: Block, field: str, most: int) -> pl.Series:
-    import polars as pl
-
-    degrees = block.frame[field].cast(pl.Float64, strict=False)
-    block.refuse(~degrees.is_between(-most, most), field, f"degrees from -{most} to {most}")
-    return degrees

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from workbench.hierarchy import Quadtree
     from workbench.records import Records
 
-LOW, HIGH = (24.5, -125.0), (49.5, -66.5)  # latitude, longitude: the contiguous US
-CITIES, RURAL = 3_000, 0.15
-MEDIAN, SPREAD, LONGEST = 10.0, 1.0, 300.0  # of distances: km, of their logarithm, km
+LOW = (24.5, -125.0)  # latitude, longitude: the contiguous US
+HIGH = (49.5, -66.5)
+CITIES = 3_000
+RURAL = 0.15  # share of homes
+MEDIAN = 10.0  # of distances, in km
+SPREAD = 1.0  # of their logarithm
+LONGEST = 300.0  # km
 KM = 111.2  # a degree of latitude
 
 _AT_ONCE = 1 << 20  # points made at a time; another number makes others
@@ -78,21 +82,23 @@ class CommuteTwin:
         """The points, the same for the same parameters; at another depth the same in other cells."""
         from workbench.records import Records
 
-        rng, tree = np.random.default_rng(self.seed), self.hierarchy
-        cities = _cities(rng)
-        many = rng.multinomial(self.records, _shares())
-        whose = np.repeat(np.arange(CITIES + 1, dtype=np.int16), many)
+        rng = np.random.default_rng(self.seed)
+        tree = self.hierarchy
+        centres = _cities(rng)
+        homes = rng.multinomial(self.records, _shares())
+        cities = np.repeat(np.arange(CITIES + 1, dtype=np.int16), homes)
         keys = np.empty(self.records, np.uint64)
-        for at in range(0, self.records, _AT_ONCE):
-            points = _commutes(whose[at : at + _AT_ONCE], cities, rng)
-            keys[at : at + len(points)] = tree.encode(points)[0][0]
+        for start in range(0, self.records, _AT_ONCE):
+            points = _commutes(cities[start : start + _AT_ONCE], centres, rng)
+            keys[start : start + len(points)] = tree.encode(points)[0][0]
         keys.sort()
         return Records(tree, sealed(keys), None, Bound(1), self.truth_public)
 
 
 def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
     """Latitudes and longitudes of the centres, a degree inside the box."""
-    low, high = np.array(LOW) + 1, np.array(HIGH) - 1
+    low = np.array(LOW) + 1
+    high = np.array(HIGH) - 1
     return rng.uniform(low, high, (CITIES, 2)).T
 
 
@@ -103,16 +109,17 @@ def _shares() -> Float[np.ndarray, " places"]:
 
 
 def _commutes(
-    whose: Int[np.ndarray, " n"],
-    cities: Float[np.ndarray, "2 cities"],
+    cities: Int[np.ndarray, " n"],
+    centres: Float[np.ndarray, "2 cities"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "n 4"]:
     """Home and work of people of these cities."""
-    n, between = len(whose), whose == CITIES
-    city = np.where(between, 0, whose)
+    n = len(cities)
+    between = cities == CITIES
+    city = np.where(between, 0, cities)
     off = (2 + 25 * (city + 1) ** -0.5) * rng.standard_normal((2, n)) / KM  # in latitudes
-    home = cities[:, city] + off
-    home[1] = cities[1, city] + off[1] / np.cos(np.radians(home[0]))
+    home = centres[:, city] + off
+    home[1] = centres[1, city] + off[1] / np.cos(np.radians(home[0]))
     home[:, between] = rng.uniform(LOW, HIGH, (int(between.sum()), 2)).T
     _fold(home)
     away = np.exp(np.log(MEDIAN) + SPREAD * rng.standard_normal(n))
@@ -124,9 +131,9 @@ def _commutes(
     return np.concatenate([home, work]).T
 
 
-def _fold(at: Float[np.ndarray, "2 n"]) -> None:
+def _fold(points: Float[np.ndarray, "2 n"]) -> None:
     """Mirror at the sides of the box what lies outside."""
-    for x, low, high in zip(at, LOW, HIGH, strict=True):
+    for x, low, high in zip(points, LOW, HIGH, strict=True):
         np.abs(x - low, out=x)
         x += low
         np.abs(high - x, out=x)

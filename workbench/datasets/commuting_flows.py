@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import read
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -74,16 +74,17 @@ class CommutingFlows:
         columns = [county("home").alias("home county"), work.alias("work county")]
         domain = self.domain
         works, homes = map(pl.Enum, domain.labels)
-        keys, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        keys = [np.empty(0, np.int64)]
+        counts = [np.empty(0, np.int64)]
         notes = "^(Home State|h_state|Source:|Data are based)"
-        for block in read(FILE.find(), FIELDS, FIELDS, notes=notes, missing=("NA",)):
+        for block in read_blocks(FILE.find(), FIELDS, FIELDS, notes=notes, missing=("NA",)):
             block.frame = block.frame.with_columns(columns)
-            codes = (
-                block.codes("work county", works, "a county of counties.txt, or abroad"),
-                block.codes("home county", homes, "a county of counties.txt"),
+            work_codes = block.codes(
+                "work county", works, "a county of counties.txt, or abroad"
             )
-            keys.append(domain.keys(np.stack(codes, axis=1)))
-            counts.append(block.counts("workers"))
+            home_codes = block.codes("home county", homes, "a county of counties.txt")
+            keys.append(domain.keys(np.stack([work_codes, home_codes], axis=1)))
+            counts.append(block.positive_counts("workers"))
         return SparseTable.from_keys(
             domain,
             np.concatenate(keys),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workbench.datasets.by_user import UserRecords
-from workbench.datasets.delimited import read
-from workbench.datasets.netflix_prize import WEEKDAYS
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
+from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
 from workbench.table import UNBOUNDED
 from workbench.value import parameter, value
@@ -18,6 +17,13 @@ if TYPE_CHECKING:
 
 CITIES = {"nyc": (1083, 227_428), "tky": (2293, 573_703)}  # users and check-ins
 FIELDS = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
+
+
+class CheckIns(NamedTuple):
+    """The rows of a file; items are places in the list of venues that occur."""
+
+    records: UserRecords
+    venues: tuple[str, ...]
 
 
 @value
@@ -48,7 +54,7 @@ class Foursquare:
     @property
     def domain(self) -> Domain:
         """Venues by identifier, and days of the week; reads the file."""
-        venues = self._read[1]
+        venues = self._check_ins.venues
         return Domain(("item", "context"), (len(venues), 7), (venues, WEEKDAYS))
 
     def files(self) -> tuple[File, ...]:
@@ -66,37 +72,36 @@ class Foursquare:
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
-        return self._read[0].interactions(
+        return self._check_ins.records.interactions(
             self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
         )
 
     @cached_property
-    def _read(self) -> tuple[UserRecords, tuple[str, ...]]:
-        """The rows, and the venues that occur; items are places in this list."""
+    def _check_ins(self) -> CheckIns:
         import polars as pl
 
-        (users, count), path = CITIES[self.city], self.files()[0].find()
-        blocks, venues = [], set()
-        for block in read(path, FIELDS, FIELDS, separator="\t", strip=" \r"):
-            rows = block.frame
-            block.refuse(
-                ~rows["venue"].str.contains("^[0-9a-f]{24}$"), "venue", "24 digits 0 … f"
+        users, check_ins = CITIES[self.city]
+        path = self.files()[0].find()
+        rows = []
+        venues = set()
+        for block in read_blocks(path, FIELDS, FIELDS, separator="\t", strip=" \r"):
+            is_venue = block.frame["venue"].str.contains("^[0-9a-f]{24}$")
+            block.refuse(~is_venue, "venue", "24 digits 0 … f")
+            times = block.times(
+                "time", "%a %b %d %H:%M:%S +0000 %Y", "a time as Tue Apr 03 18:00:09 +0000 2012"
             )
-            times = rows["time"].str.to_datetime(
-                "%a %b %d %H:%M:%S +0000 %Y", time_unit="us", strict=False
-            )
-            block.refuse(times.is_null(), "time", "a time as Tue Apr 03 18:00:09 +0000 2012")
-            offset = rows["offset"].cast(pl.Int64, strict=False)
-            block.refuse(~offset.is_between(-720, 840), "offset", "minutes from -720 to 840")
-            local = rows.select(times + pl.duration(minutes=offset)).to_series()
-            who = 1 + block.codes("user", range(1, users + 1))
-            block.frame = rows.select("venue")
-            venues.update(rows["venue"].unique())
-            blocks.append((block, who, local.dt.weekday().to_numpy() - 1))
-        found = sum(len(who) for _, who, _ in blocks)
-        if found != count:
-            raise ValueError(f"{path} ends after {found:,} check-ins; need {count:,}")
-        out, known = UserRecords(), tuple(sorted(venues))
-        for block, who, days in blocks:
-            out.add(block, who, block.codes("venue", pl.Enum(known)), days)
-        return out, known
+            minutes = block.whole_numbers("offset", -720, 840, "minutes from -720 to 840")
+            local = times + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
+            user_numbers = 1 + block.codes("user", range(1, users + 1))
+            venues.update(block.frame["venue"].unique())
+            block.frame = block.frame.select("venue")
+            rows.append((block, user_numbers, local.dt.weekday().to_numpy() - 1))
+        total = sum(len(days) for _, _, days in rows)
+        if total != check_ins:
+            raise ValueError(f"{path} ends after {total:,} check-ins; need {check_ins:,}")
+        names = tuple(sorted(venues))
+        kind = pl.Enum(names)
+        records = UserRecords()
+        for block, user_numbers, days in rows:
+            records.add(block, user_numbers, block.codes("venue", kind), days)
+        return CheckIns(records, names)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
-from workbench.datasets.by_user import UserRecords
-from workbench.datasets.delimited import read
-from workbench.datasets.netflix_prize import WEEKDAYS
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
+from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
 from workbench.table import UNBOUNDED
 from workbench.value import parameter, value
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
 
     from workbench.interactions import Interactions
 
-USERS, PLACES = 5628, 31_803  # of the LGLMF copy
+USERS = 5628  # of the LGLMF copy
+PLACES = 31_803
 CHECKINS = {"train": 483_846, "tune": 46_716, "test": 90_121}
 REGIONS = {  # south, north, west, east; the first that fits
     "Austin": (29.5, 31, -98.5, -97),
@@ -61,6 +61,13 @@ _SHA256 = {
 }
 
 
+class CheckIns(NamedTuple):
+    """The rows of SNAP's file; items are places in the ascending list of those that occur."""
+
+    records: UserRecords
+    places: Int[np.ndarray, " places"]
+
+
 @value
 class Gowalla:
     """Check-ins of a friends' network: user, place, and the region or the day of the week.
@@ -95,11 +102,13 @@ class Gowalla:
     @property
     def domain(self) -> Domain:
         """Places by number, and regions or days of the week; reads the file of SNAP's."""
-        told = tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
-        places = range(PLACES)
-        if self.version != "lglmf":
-            places = tuple(self._snap[1].tolist())
-        return Domain(("item", "context"), (len(places), len(told)), (places, told))
+        if self.version == "lglmf":
+            places = range(PLACES)
+            contexts = tuple(REGIONS)
+        else:
+            places = tuple(self._check_ins.places.tolist())
+            contexts = WEEKDAYS
+        return Domain(("item", "context"), (len(places), len(contexts)), (places, contexts))
 
     def files(self) -> tuple[File, ...]:
         """Three parts and the places; or SNAP's one file."""
@@ -112,24 +121,26 @@ class Gowalla:
         """The records; a bad row, or a part of another size, is a ValueError that says where."""
         if self.version == "lglmf":
             return self._lglmf()
-        gathered, _ = self._snap
-        return gathered.interactions(
+        return self._check_ins.records.interactions(
             self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
         )
 
     def _lglmf(self) -> Interactions:
-        regions, out, counts = _regions(), UserRecords(), [np.empty(0, np.int64)]
-        for part, need in CHECKINS.items():
-            path, found = _file(part).find(), 0
-            for block in read(path, _FIELDS, _FIELDS, separator="\t", strip=" \r"):
+        regions = _regions()
+        records = UserRecords()
+        counts = [np.empty(0, np.int64)]
+        for part, check_ins in CHECKINS.items():
+            path = _file(part).find()
+            total = 0
+            for block in read_blocks(path, _FIELDS, _FIELDS, separator="\t", strip=" \r"):
                 users = block.codes("user", range(USERS))
                 items = block.codes("place", range(PLACES))
-                counts.append(block.counts("count"))
-                found += int(counts[-1].sum())
-                out.add(block, users, items, regions[items])
-            if found != need:
-                raise ValueError(f"{path} ends after {found:,} check-ins; need {need:,}")
-        return out.interactions(
+                counts.append(block.positive_counts("count"))
+                total += int(counts[-1].sum())
+                records.add(block, users, items, regions[items])
+            if total != check_ins:
+                raise ValueError(f"{path} ends after {total:,} check-ins; need {check_ins:,}")
+        return records.interactions(
             self.domain,
             UNBOUNDED,
             np.concatenate(counts),
@@ -138,67 +149,63 @@ class Gowalla:
         )
 
     @cached_property
-    def _snap(self) -> tuple[UserRecords, Int[np.ndarray, " places"]]:
-        """The rows, and the places that occur, ascending; items are places in this list."""
-        import polars as pl
-
-        out = UserRecords()
-        south, north, west, east = REGIONS["Austin"]
-        since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
-        for block in read(self.files()[0].find(), _SNAP, _SNAP, separator="\t", strip=" \r"):
-            rows = block.frame
-            times = rows["time"].str.to_datetime(
-                "%Y-%m-%dT%H:%M:%SZ", time_unit="us", strict=False
-            )
-            block.refuse(times.is_null(), "time", "a time as 2010-10-19T23:55:27Z")
+    def _check_ins(self) -> CheckIns:
+        path = self.files()[0].find()
+        records = UserRecords()
+        for block in read_blocks(path, _SNAP, _SNAP, separator="\t", strip=" \r"):
+            times = block.times("time", "%Y-%m-%dT%H:%M:%SZ", "a time as 2010-10-19T23:55:27Z")
             users = block.codes("user", range(2**31 - 1))
             places = block.codes("place", range(2**31 - 1))
             days = times.dt.weekday().to_numpy() - 1
             if self.version == "austin":
-                near = rows.select(
-                    pl.col("latitude").cast(pl.Float64, strict=False).is_between(south, north)
-                    & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
-                    & times.is_between(since, before, closed="left")
-                )
-                keep = near.to_series().fill_null(False).to_numpy()
-                block.lines = block.lines[keep]
-                users, places, days = users[keep], places[keep], days[keep]
-            out.add(block, users, places, days)
-        none = np.empty(0, np.int32)
-        known = np.unique(np.concatenate([none, *(block[3] for block in out.blocks)]))
-        if not len(known):
-            raise ValueError(f"{self.files()[0].find()} holds no check-in: need one at least")
-        for k, (path, lines, users, places, days) in enumerate(out.blocks):
-            items = np.searchsorted(known, places).astype(np.int32)
-            out.blocks[k] = (path, lines, users, items, days)
-        return out, known
+                in_austin = _in_austin(block.frame, times)
+                block.keep(in_austin)
+                users = users[in_austin]
+                places = places[in_austin]
+                days = days[in_austin]
+            records.add(block, users, places, days)
+        places = np.unique(records.column("items", np.int32))
+        if not len(places):
+            raise ValueError(f"{path} holds no check-in: need one at least")
+        for k, block in enumerate(records.blocks):
+            items = np.searchsorted(places, block.items).astype(np.int32)
+            records.blocks[k] = block._replace(items=items)
+        return CheckIns(records, places)
 
 
 def _file(part: str) -> File:
     return File("gowalla", f"Gowalla_{part}.txt", sha256=_SHA256[part], how=_HOW)
 
 
-def _regions() -> Int[np.ndarray, " places"]:
-    """The region of each place."""
-    out = np.full(PLACES, -1, np.int64)
-    path = _file("poi_coos").find()
-    for block in read(path, _PLACE, _PLACE, separator="\t", strip=" \r"):
-        places = block.codes("place", range(PLACES))
-        where = _degrees(block, "latitude", 90), _degrees(block, "longitude", 180)
-        region = np.full(len(places), -1)
-        for code, (south, north, west, east) in enumerate(REGIONS.values()):
-            inside = (south <= where[0]) & (where[0] <= north)
-            inside &= (west <= where[1]) & (where[1] <= east) & (region < 0)
-            region[inside] = code
-        out[places] = region
-    if (out < 0).any():
-        raise ValueError(f"{path} lacks place {int(out.argmin())}; need 0 to {PLACES - 1}")
-    return out
-
-
-def _degrees(block, field: str, most: int) -> np.ndarray:
+def _in_austin(frame: pl.DataFrame, times: pl.Series) -> Bool[np.ndarray, " rows"]:
+    """Which rows are in and around Austin, and in the months of Fan & Jin."""
     import polars as pl
 
-    degrees: pl.Series = block.frame[field].cast(pl.Float64, strict=False)
-    block.refuse(~degrees.is_between(-most, most), field, f"degrees from -{most} to {most}")
-    return degrees.to_numpy()
+    south, north, west, east = REGIONS["Austin"]
+    since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
+    inside = frame.select(
+        pl.col("latitude").cast(pl.Float64, strict=False).is_between(south, north)
+        & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
+        & times.is_between(since, before, closed="left")
+    )
+    return inside.to_series().fill_null(False).to_numpy()
+
+
+def _regions() -> Int[np.ndarray, " places"]:
+    """The region of each place."""
+    regions = np.full(PLACES, -1, np.int64)
+    path = _file("poi_coos").find()
+    for block in read_blocks(path, _PLACE, _PLACE, separator="\t", strip=" \r"):
+        places = block.codes("place", range(PLACES))
+        latitude = block.degrees("latitude", 90)
+        longitude = block.degrees("longitude", 180)
+        codes = np.full(len(places), -1)
+        for code, (south, north, west, east) in enumerate(REGIONS.values()):
+            inside = (south <= latitude) & (latitude <= north)
+            inside &= (west <= longitude) & (longitude <= east) & (codes < 0)
+            codes[inside] = code
+        regions[places] = codes
+    if (regions < 0).any():
+        missing = int(regions.argmin())
+        raise ValueError(f"{path} lacks place {missing}; need 0 to {PLACES - 1}")
+    return regions

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import lines
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_lines
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -148,14 +148,19 @@ def _file(name: str, size: int, what: str) -> File:
 
 
 def _load(dataset: Any, bound: Bound) -> SparseTable:
-    (file,), domain = dataset.files(), dataset.domain
-    path, need, last = file.find(), f"need {domain.size:,} counts, one a line", 0
+    (file,) = dataset.files()
+    path = file.find()
+    domain = dataset.domain
+    need = f"need {domain.size:,} counts, one a line"
     counts = [np.empty(0, np.int64)]
-    for block in lines(path):
+    last = 0
+    for block in read_lines(path):
         counts.append(block.codes("line", COUNTS, "a whole number >= 0"))
         last = block.lines[-1]
-        if (over := sum(map(len, counts)) - domain.size) > 0:
-            raise ValueError(f"{path}, line {block.lines[-over]}: {need}, and this is one more")
+        excess = sum(map(len, counts)) - domain.size
+        if excess > 0:
+            line = block.lines[-excess]
+            raise ValueError(f"{path}, line {line}: {need}, and this is one more")
     counts = np.concatenate(counts)
     if len(counts) < domain.size:
         raise ValueError(f"{path}, line {last}: ends after {len(counts):,} counts; {need}")

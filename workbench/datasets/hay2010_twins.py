@@ -173,12 +173,16 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
     def sizes(x: float) -> Int[np.ndarray, " n"]:
         return np.maximum(1, largest * law(x)).astype(np.int64)
 
-    low, high = 1e-3, 1e9
-    while (x := (low * high) ** 0.5) not in (low, high):
-        low, high = (x, high) if sizes(x).sum() <= total else (low, x)
-    found = sizes(low)
-    found[len(found) // 2 + np.arange(total - found.sum())] += 1
-    return -np.sort(-found)
+    low = 1e-3
+    high = 1e9
+    while (middle := (low * high) ** 0.5) not in (low, high):
+        if sizes(middle).sum() <= total:
+            low = middle
+        else:
+            high = middle
+    counts = sizes(low)
+    counts[len(counts) // 2 + np.arange(total - counts.sum())] += 1
+    return -np.sort(-counts)
 
 
 def _mandelbrot(n: int, exponent: float) -> Law:

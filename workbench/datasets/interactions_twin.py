@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.datasets.movielens import GROUPS
-from workbench.datasets.netflix_prize import WEEKDAYS
+from workbench.datasets.readers.user_records import WEEKDAYS
 from workbench.domain import Domain
 from workbench.table import Bound
 from workbench.value import parameter, sealed, value
@@ -80,13 +80,15 @@ class InteractionsTwin:
     seed: int = parameter(0, 0, integer=True)
 
     def __post_init__(self):
-        low, high = self.min_per_user, self.max_per_user
+        low = self.min_per_user
+        high = self.max_per_user
         if low > high:
             raise ValueError(
                 f"InteractionsTwin.min_per_user = {low} is not allowed: need at most "
                 f"max_per_user = {high}"
             )
-        least, most = high + (self.users - 1) * low, low + (self.users - 1) * high
+        least = high + (self.users - 1) * low
+        most = low + (self.users - 1) * high
         if not max(least, self.items) <= self.records <= most:
             raise ValueError(
                 f"InteractionsTwin.records = {self.records} is not allowed: need {least} to "
@@ -142,12 +144,12 @@ class InteractionsTwin:
     @property
     def domain(self) -> Domain:
         """Items by number, and days of the week or groups of users."""
-        told = tuple(PROFILES[self.contexts])
-        return Domain(("item", "context"), (self.items, len(told)), (None, told))
+        contexts = tuple(PROFILES[self.contexts])
+        return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
     def load(self) -> Interactions:
         """The records, the same for the same parameters."""
-        from workbench.datasets import kernels
+        from workbench.datasets import interactions_twin_kernels as kernels
         from workbench.interactions import Interactions
 
         rng = np.random.default_rng(self.seed)
@@ -162,12 +164,12 @@ class InteractionsTwin:
             groups = rng.choice(len(shares), self.users, p=shares).astype(np.uint8)
             shape = (len(shares), self.items)
             weights = weights * np.maximum(rng.gamma(self.alike, 1 / self.alike, shape), 1e-6)
-        tables = [kernels.alias_tables(own) for own in weights]
-        keep, other = (np.stack(part) for part in zip(*tables, strict=True))
+        tables = [kernels.alias_tables(group_weights) for group_weights in weights]
+        keep = np.stack([table[0] for table in tables])
+        other = np.stack([table[1] for table in tables])
         places = np.sort(rng.choice(self.records, self.items, replace=False, shuffle=False))
         planted = rng.permutation(self.items)
-        wide = np.uint16 if self.items <= 2**16 else np.int32
-        items = np.empty(self.records, wide)
+        items = np.empty(self.records, np.uint16 if self.items <= 2**16 else np.int32)
         law = (starts, groups, places, planted)
         if self.once:
             kernels.draw_distinct_items(rng, *law, weights, keep, other, items)
@@ -182,12 +184,13 @@ class InteractionsTwin:
             kernels.draw_contexts(rng, items, weeks, contexts)
         most = self.max_per_user
         bound = Bound(most, 1) if self.once else Bound(most, most, most)
-        kept = map(sealed, (users, items, contexts))
-        return Interactions(self.domain, *kept, bound, self.truth_public, self.once)
+        columns = map(sealed, (users, items, contexts))
+        return Interactions(self.domain, *columns, bound, self.truth_public, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
         """How many records each user has, most active first; they sum to `records` exactly."""
-        low, high = self.min_per_user, self.max_per_user
+        low = self.min_per_user
+        high = self.max_per_user
         total = self.records - low * self.users - (high - low)  # above low, without the first
         sizes = np.full(self.users, low, np.int64)
         sizes[0] = high
@@ -202,13 +205,18 @@ class InteractionsTwin:
 
     def _above(self, total: int) -> Float[np.ndarray, " ranks"]:
         """What the users between the first and the last have above the least, summing to total."""
-        ranks, span = np.arange(2.0, self.users), self.max_per_user - self.min_per_user
+        ranks = np.arange(2.0, self.users)
+        span = self.max_per_user - self.min_per_user
 
         def law(log_q: float) -> np.ndarray:  # 1 + q is exp(log_q)
             return span * (1 + (ranks - 1) * np.exp(-log_q)) ** -self.exponent
 
-        low, high = -600.0, 600.0
+        low = -600.0
+        high = 600.0
         for _ in range(80):
-            mid = (low + high) / 2
-            low, high = (mid, high) if law(mid).sum() < total else (low, mid)
+            middle = (low + high) / 2
+            if law(middle).sum() < total:
+                low = middle
+            else:
+                high = middle
         return law(high)

@@ -31,7 +31,8 @@ LABELS: dict[str, tuple[str, ...] | range | None] = {
 }
 SIZES = (79, 2, 17, 51, 9, 7, 6, 50, 50)
 NATIVE = 0.86  # born where the census is taken: code 0
-GROWTH, SPREAD = 0.085, 0.55  # log salary: by a year of education, and what nothing explains
+GROWTH = 0.085  # of the logarithm of a salary by a year of education
+SPREAD = 0.55  # of that logarithm, which nothing explains
 
 
 @value
@@ -64,7 +65,8 @@ class IPUMSTwin:
 
     def load(self) -> SparseTable:
         """The table, the same for the same parameters."""
-        rng, domain = np.random.default_rng(self.seed), self.domain
+        rng = np.random.default_rng(self.seed)
+        domain = self.domain
         keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
         ones = np.ones(len(keys), np.int64)
         return SparseTable.from_keys(domain, keys, ones, Bound(1), truth_public=True)
@@ -72,7 +74,8 @@ class IPUMSTwin:
 
 def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
     """Codes of n people, attribute by attribute, each given those before."""
-    ages, schooling = np.arange(16, 95), np.arange(1, 18)
+    ages = np.arange(16, 95)
+    schooling = np.arange(1, 18)
     age = _drawn(1 / (1 + np.exp((ages - 62) / 11))[None], np.zeros(n, np.int64), rng)
     years = ages[age]
     male = 0.505 - 0.0035 * np.maximum(ages - 50, 0)
@@ -115,8 +118,8 @@ def _drawn(
     steps[:, -1] = 1
     flat = (steps + np.arange(len(steps))[:, None]).ravel()
     # u < 1 and the row's last step is row + 1, so that none leaves its row, but by rounding
-    at = np.searchsorted(flat, row + rng.random(len(row)), side="right")
-    return np.clip(at - row * weights.shape[1], 0, weights.shape[1] - 1)
+    places = np.searchsorted(flat, row + rng.random(len(row)), side="right")
+    return np.clip(places - row * weights.shape[1], 0, weights.shape[1] - 1)
 
 
 def _races() -> Float[np.ndarray, "places races"]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from workbench.datasets.by_user import UserRecords
-from workbench.datasets.delimited import Block, lines, opened, read
-from workbench.datasets.netflix_prize import WEEKDAYS, sibling_file
-from workbench.datasets.published import File
+from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.delimited import read_blocks, read_lines
+from workbench.datasets.readers.published import File, sibling_file
+from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
+from workbench.labelled_rows import LabelledRows
 from workbench.table import Bound
 from workbench.value import parameter, value
 
@@ -111,27 +112,30 @@ class MovieLens:
 
     def titles(self) -> dict[int, str]:
         """What the films are called, by their numbers."""
-        form, path = self._form, self._beside(self._form.films)
+        form = self._form
+        path = self._beside(form.films)
         with opened(path) as (stream, _):
             text = stream.read().decode(form.encoding, errors="replace")
-        rows: Iterator[list[str]] = (
-            line.rstrip("\r").split(form.separator) for line in text.split("\n") if line.strip()
-        )
         if form.separator == ",":
             rows = csv.reader(io.StringIO(text, newline=""))
             next(rows, None)
-        told = {}
+        else:
+            lines = (line.rstrip("\r") for line in text.split("\n") if line.strip())
+            rows = (line.split(form.separator) for line in lines)
+        titles = {}
         for row in rows:
             if len(row) < 3 or not row[0].isdecimal():
                 raise ValueError(f"{path}: found {row!r}, need a film's number, title and more")
-            told[int(row[0])] = row[1]
-        return told
+            titles[int(row[0])] = row[1]
+        return titles
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
         import polars as pl
 
-        form, domain, out = self._form, self.domain, UserRecords()
+        form = self._form
+        domain = self.domain
+        records = UserRecords()
         path = self._file(form.ratings).find()
         groups = self._groups() if self._grouped else None
         if not form.last_film:
@@ -143,24 +147,22 @@ class MovieLens:
                 items = block.codes("movieId", range(1, form.last_film + 1))
             else:
                 items = block.codes("movieId", films, f"a film of {form.films}")
-            stars = block.frame["rating"].cast(pl.Float64, strict=False) * 2
-            good = stars.is_between(1, 10) & (stars == stars.floor())
+            half_stars = block.frame["rating"].cast(pl.Float64, strict=False) * 2
+            is_rating = half_stars.is_between(1, 10) & (half_stars == half_stars.floor())
             if form.last_film:
-                good &= stars % 2 == 0
-            block.refuse(~good, "rating", "stars, at most 5")
-            seconds = block.frame["timestamp"].cast(pl.Int64, strict=False)
-            block.refuse(~seconds.is_between(SINCE, 2**32), "timestamp", need)
+                is_rating &= half_stars % 2 == 0
+            block.refuse(~is_rating, "rating", "stars, at most 5")
+            seconds = block.whole_numbers("timestamp", SINCE, 2**32, need)
             if groups is None:
-                contexts = (seconds.to_numpy() // 86_400 + 3) % 7
+                contexts = (seconds // 86_400 + 3) % 7
             else:
                 contexts = groups[users]
                 block.refuse(pl.Series(contexts < 0), "userId", f"a user of {form.users}")
-            out.add(block, users, items, contexts)
-        found = sum(len(block[1]) for block in out.blocks)
-        if form.count and found != form.count:
-            raise ValueError(f"{path} ends after {found:,} ratings; need {form.count:,}")
+            records.add(block, users, items, contexts)
+        if form.count and len(records) != form.count:
+            raise ValueError(f"{path} ends after {len(records):,} ratings; need {form.count:,}")
         bound = Bound(domain.shape[0], 1)
-        return out.interactions(domain, bound, once=True, truth_public=self.truth_public)
+        return records.interactions(domain, bound, once=True, truth_public=self.truth_public)
 
     @property
     def _form(self) -> Form:
@@ -173,20 +175,16 @@ class MovieLens:
     @cached_property
     def _listed(self) -> tuple[int, ...]:
         """The films of movies.csv."""
-        import polars as pl
-
         films: set[int] = set()
-        for block in read(self._beside(self._form.films), ("movieId",)):
-            numbers = block.frame["movieId"].cast(pl.Int64, strict=False)
-            block.refuse(~numbers.is_between(1, 2**31 - 1), "movieId", "a film's number")
-            films.update(numbers)
+        for block in read_blocks(self._beside(self._form.films), ("movieId",)):
+            numbers = block.whole_numbers("movieId", 1, 2**31 - 1, "a film's number")
+            films.update(numbers.tolist())
         return tuple(sorted(films))
 
     def _groups(self) -> Int[np.ndarray, " users"]:
         """The group of each user by number; −1 where no user has it."""
-        import polars as pl
-
-        form, path = self._form, self._beside(self._form.users)
+        form = self._form
+        path = self._beside(form.users)
         groups = np.full(form.last_user + 1, -1, np.int64)
         first = ("user", "gender", "age") if self.version == "1m" else ("user", "age", "gender")
         names = (*first, "occupation", "zip")
@@ -197,47 +195,41 @@ class MovieLens:
                 codes = block.codes("age", tuple(AGES))
                 band = np.array(list(AGES.values()))[codes]
             else:
-                ages = block.frame["age"].cast(pl.Int64, strict=False)
-                block.refuse(~ages.is_between(0, 150), "age", "an age in years")
-                band = np.searchsorted([25, 35], ages.to_numpy(), side="right")
+                ages = block.whole_numbers("age", 0, 150, "an age in years")
+                band = np.searchsorted([25, 35], ages, side="right")
             groups[users] = len(BANDS) * gender + band
         return groups
 
     def _file(self, name: str) -> File:
         folders = self._form.folders
-        where = " or ".join(
-            f"https://files.grouplens.org/datasets/movielens/{folder}.zip" for folder in folders
-        )
-        return File(
-            "movielens",
-            f"{folders[0]}/{name}",
-            also=(*(f"{folder}/{name}" for folder in folders[1:]), name),
-            how=f"unpack {where} into a folder movielens",
-        )
+        site = "https://files.grouplens.org/datasets/movielens"
+        archives = " or ".join(f"{site}/{folder}.zip" for folder in folders)
+        first, *others = (f"{folder}/{name}" for folder in folders)
+        how = f"unpack {archives} into a folder movielens"
+        return File("movielens", first, also=(*others, name), how=how)
 
     def _beside(self, name: str) -> Path:
         return sibling_file(self._file(self._form.ratings).find(), name)
 
 
-def _rows(path: Path, version: str) -> Iterator[Block]:
+def _rows(path: Path, version: str) -> Iterator[LabelledRows]:
     match version:
         case "1m":
             return _split(path, FIELDS, "::")
         case "100k":
-            return read(path, FIELDS, FIELDS, separator="\t", strip=" \r")
+            return read_blocks(path, FIELDS, FIELDS, separator="\t", strip=" \r")
         case _:
-            return read(path, FIELDS)
+            return read_blocks(path, FIELDS)
 
 
-def _split(path: Path, names: tuple[str, ...], separator: str) -> Iterator[Block]:
+def _split(path: Path, names: tuple[str, ...], separator: str) -> Iterator[LabelledRows]:
     """Fields between separators of any length."""
     import polars as pl
 
-    for block in lines(path):
+    for block in read_lines(path):
         text = block.frame["line"]
-        short = text.str.count_matches(separator, literal=True) != len(names) - 1
-        block.refuse(short, "line", separator.join(names))
-        rows = text.str.split_exact(separator, len(names) - 1).struct.unnest()
-        yield Block(path, block.lines, rows.select(pl.all().replace("", None)).rename(
-            dict(zip(rows.columns, names, strict=True))
-        ))  # fmt: skip
+        other_width = text.str.count_matches(separator, literal=True) != len(names) - 1
+        block.refuse(other_width, "line", separator.join(names))
+        fields = text.str.split_exact(separator, len(names) - 1).struct.unnest()
+        fields.columns = list(names)
+        yield LabelledRows(path, block.lines, fields.select(pl.all().replace("", None)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8
 
-from workbench.datasets.delimited import opened
-from workbench.datasets.published import SUFFIXES, File
+from workbench.datasets.readers import kernels
+from workbench.datasets.readers.netflix_ratings import CUSTOMERS, Ratings, RatingsReader
+from workbench.datasets.readers.published import File, sibling_file
+from workbench.datasets.readers.user_records import WEEKDAYS
 from workbench.domain import Domain
 from workbench.table import Bound
 from workbench.value import sealed, value
@@ -18,26 +19,20 @@ from workbench.value import sealed, value
 if TYPE_CHECKING:
     from workbench.interactions import Interactions
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-CUSTOMERS = 2_649_429  # the largest number of one; most numbers are nobody's
 PARTS = (  # first film, last film and ratings of each of the four files
     (1, 4499, 24_053_764),
     (4500, 9210, 26_982_302),
     (9211, 13367, 22_601_629),
     (13368, 17770, 26_842_812),
 )
-FIRST, LAST = "1998-10-01", "2005-12-31"  # the time that the publisher says ratings are of
 
-_SIZE = 1 << 24  # bytes of text parsed at once
-_NEEDS = (
-    "",
-    f"a film's number and a colon, or customer,rating,date ({LAST})",
-    "",
-    f"a customer from 1 to {CUSTOMERS}",
-    "a rating from 1 to 5",
-    f"a day (YYYY-MM-DD) from {FIRST} to {LAST}",
-    "a customer who has not rated this film before",
-)
+
+class FilmFile(NamedTuple):
+    """A file, and the films that it must hold."""
+
+    path: Path
+    first: int
+    last: int
 
 
 @value
@@ -79,62 +74,38 @@ class NetflixPrize:
         """The records; a bad line, or a file that is cut, is a ValueError."""
         from tqdm import tqdm
 
-        from workbench.datasets import kernels
         from workbench.interactions import Interactions
 
-        days, seen, scratch = date_tables(), customer_bits(), empty_columns()
-        blocks, counts = [], np.zeros(CUSTOMERS + 1, np.int32)
-        total = sum(need for *_, need in PARTS)
+        reader = RatingsReader()
+        blocks: list[Ratings] = []
+        counts = np.zeros(CUSTOMERS + 1, np.int32)
+        total = sum(ratings for _, _, ratings in PARTS)
         bar = tqdm(total=total, desc="ratings", unit_scale=True, leave=False, disable=None)
         with bar:
-            for paths, first, end, need in _sources():
-                start, found = first, 0
-                for path, stop in paths:
-                    movie = -start
-                    for at, text, size in text_pieces(path):
-                        n, movie, bad, what = kernels.parse_ratings(
-                            text, size, movie, stop, *days, CUSTOMERS, seen, *scratch
-                        )
-                        if bad >= 0:
-                            _refuse(path, at, text, size, bad, what, movie, stop)
-                        blocks.append(tuple(column[:n].copy() for column in scratch))
-                        kernels.count_users(blocks[-1][0], counts)
-                        found += n
-                        bar.update(n)
-                    if movie != stop:
-                        raise ValueError(f"{path} ends before film {_next(movie)} of {stop}")
-                    start = stop + 1
-                if found != need:
+            for k, (first, last, need) in enumerate(PARTS):
+                size = 0
+                for file in _film_files(k):
+                    for ratings in reader.read(*file):
+                        blocks.append(ratings)
+                        kernels.count_users(ratings.customers, counts)
+                        size += len(ratings.customers)
+                        bar.update(len(ratings.customers))
+                if size != need:
                     raise ValueError(
-                        f"{path} ends after {found:,} ratings of films {first} to {end}; "
+                        f"{file.path} ends after {size:,} ratings of films {first} to {last}; "
                         f"need {need:,}"
                     )
-        place = np.cumsum(counts, dtype=np.int64) - counts
+        ends = np.cumsum(counts, dtype=np.int64)
         items = np.empty(counts.sum(), np.uint16)
         contexts = np.empty(len(items), np.uint8)
-        for block in _popped(blocks):
-            kernels.scatter_by_user(*block, place, items, contexts)
+        place = ends - counts
+        blocks.reverse()
+        while blocks:  # each is let go once its ratings have their places
+            kernels.scatter_by_user(*blocks.pop(), place, items, contexts)
         users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        bound, kept = Bound(self.domain.shape[0], 1), map(sealed, (users, items, contexts))
-        return Interactions(self.domain, *kept, bound, self.truth_public, distinct=True)
-
-
-def empty_columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Room for customers, films and days of as many ratings as a piece of text can hold."""
-    most = _SIZE // 15 + 1  # a rating takes as many bytes, or more
-    return np.empty(most, np.int32), np.empty(most, np.uint16), np.empty(most, np.uint8)
-
-
-def customer_bits() -> UInt8[np.ndarray, " bytes"]:
-    """A bit for each customer."""
-    return np.zeros(CUSTOMERS // 8 + 1, np.uint8)
-
-
-def _popped(blocks: list) -> Iterator[tuple]:
-    """Hands the blocks out in their order, and lets each go."""
-    blocks.reverse()
-    while blocks:
-        yield blocks.pop()
+        columns = map(sealed, (users, items, contexts))
+        bound = Bound(self.domain.shape[0], 1)
+        return Interactions(self.domain, *columns, bound, self.truth_public, distinct=True)
 
 
 def _part(k: int) -> File:
@@ -151,81 +122,12 @@ def _film(number: int) -> str:
     return f"mv_{number:07}.txt"
 
 
-def _sources() -> Iterator[tuple[list[tuple[Path, int]], int, int, int]]:
-    """Of each part: its files with the last film of each, its films, how many ratings."""
-    for k, (first, end, need) in enumerate(PARTS):
-        path = _part(k).find()
-        if path.name.startswith("combined"):
-            yield [(path, end)], first, end, need
-        else:
-            films = range(first, end + 1)
-            yield [(sibling_file(path, _film(film)), film) for film in films], first, end, need
-
-
-def sibling_file(path: Path, name: str) -> Path:
-    """The file `name`, compressed or not, in the folder of another."""
-    for suffix in (path.suffix.removesuffix(".txt"), *SUFFIXES):
-        if (found := path.parent / (name + suffix)).is_file():
-            return found
-    raise FileNotFoundError(f"no {name} (plain, .gz, .xz or .zip) in {path.parent}")
-
-
-def text_pieces(path: Path) -> Iterator[tuple[int, UInt8[np.ndarray, " bytes"], int]]:
-    """The file in pieces of whole lines: where each begins, its bytes and some more, its length.
-
-    The array is the same each time, filled anew.
-    """
-    buffer, start, held = np.empty(_SIZE + 32, np.uint8), 0, 0
-    with opened(path) as (stream, _):
-        while True:
-            got = stream.readinto(memoryview(buffer)[held:_SIZE])
-            if not got:
-                if held:  # the last line lacks its end
-                    buffer[held] = 10
-                    yield start, buffer, held + 1
-                return
-            held += got
-            back = buffer[:held][::-1][:4096] == 10  # lines are short
-            if not back.any():
-                if held < 4096:
-                    continue
-                buffer[held] = 10
-                yield start, buffer, held  # what is no line is refused where it is parsed
-                raise ValueError(f"{path} has lines of more than 4,096 characters")
-            whole = held - int(back.argmax())
-            yield start, buffer, whole
-            start, held = start + whole, held - whole
-            buffer[:held] = buffer[whole : whole + held].copy()
-
-
-def _refuse(path, start, text, size, bad, what, movie, stop) -> None:
-    line, found = 1, text[bad:size].tobytes().partition(b"\n")[0]
-    with opened(path) as (stream, _):
-        left = start + bad
-        while left and (chunk := stream.read(min(left, _SIZE))):
-            line, left = line + chunk.count(b"\n"), left - len(chunk)
-    found = found.decode(errors="replace").rstrip("\r")[:80]
-    need = _NEEDS[what]
-    if what == 2:
-        need = f"the film {_next(movie)} and a colon" if movie < stop else "no more films"
-    raise ValueError(f"{path}, line {line}: found {found!r}, need {need}")
-
-
-def _next(movie: int) -> int:
-    return movie + 1 if movie > 0 else -movie
-
-
-def date_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How each day is written, "2005-12-" and "31", as numbers, and its weekday, Monday 0.
-
-    Days stand at (last digit of the year)·372 + (month − 1)·31 + day − 1; no other text fits.
-    """
-    days = np.arange(FIRST, np.datetime64(LAST) + 1, dtype="datetime64[D]")
-    months = days.astype("datetime64[M]")
-    place = months.astype(int) % 120 * 31 + (days - months).astype(int)
-    written = days.astype("S10").view(np.uint8).reshape(-1, 10)
-    out = np.zeros(3720, "<u8"), np.zeros(3720, "<u2"), np.zeros(3720, np.uint8)
-    out[0][place] = np.ascontiguousarray(written[:, :8]).view("<u8")[:, 0]
-    out[1][place] = np.ascontiguousarray(written[:, 8:]).view("<u2")[:, 0]
-    out[2][place] = (days.astype(int) + 3) % 7
-    return out
+def _film_files(k: int) -> Iterator[FilmFile]:
+    """The files of a part: one, or one a film."""
+    first, last, _ = PARTS[k]
+    path = _part(k).find()
+    if path.name.startswith("combined"):
+        yield FilmFile(path, first, last)
+    else:
+        for film in range(first, last + 1):
+            yield FilmFile(sibling_file(path, _film(film)), film, film)

@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.datasets.delimited import opened
-from workbench.datasets.published import File
+from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, Public, SparseTable
 from workbench.value import parameter, value
 
 
 def _bound(bound: Any) -> str | None:
-    good = isinstance(bound, Bound | Public)
-    return None if good else "need Bound(l0, linf), how far one unit moves the array, or PUBLIC"
+    is_bound = isinstance(bound, Bound | Public)
+    return (
+        None
+        if is_bound
+        else "need Bound(l0, linf), how far one unit moves the array, or PUBLIC"
+    )
 
 
 @value

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workbench.datasets.by_user import UserRecords
-from workbench.datasets.delimited import read
-from workbench.datasets.event_series import RETAIL
-from workbench.datasets.netflix_prize import WEEKDAYS
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
+from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
+from workbench.datasets.retail_hours import RETAIL
 from workbench.domain import Domain
 from workbench.table import UNBOUNDED
 from workbench.value import value
@@ -19,6 +18,14 @@ if TYPE_CHECKING:
 
 LINES = 541_909
 CUSTOMERS = range(12_346, 18_288)  # numbers of customers, most of them someone's
+
+
+class InvoiceLines(NamedTuple):
+    """The lines with a customer, the stock codes of all lines, how many lines name no customer."""
+
+    records: UserRecords
+    stock_codes: tuple[str, ...]
+    without_customer: int
 
 
 @value
@@ -48,7 +55,7 @@ class OnlineRetail:
     @property
     def domain(self) -> Domain:
         """Stock codes in the order of their text, and days of the week; reads the file."""
-        codes = self._read[1]
+        codes = self._lines.stock_codes
         return Domain(("item", "context"), (len(codes), 7), (codes, WEEKDAYS))
 
     def files(self) -> tuple[File, ...]:
@@ -57,39 +64,41 @@ class OnlineRetail:
 
     def without_customer(self) -> int:
         """How many lines name no customer and are left out."""
-        return self._read[2]
+        return self._lines.without_customer
 
     def load(self) -> Interactions:
         """The records; a bad line, or too few of them, is a ValueError that says where."""
-        return self._read[0].interactions(
+        return self._lines.records.interactions(
             self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
         )
 
     @cached_property
-    def _read(self) -> tuple[UserRecords, tuple[str, ...], int]:
-        """The rows, the stock codes that occur, and how many lines name no customer."""
+    def _lines(self) -> InvoiceLines:
         import polars as pl
 
-        path, kept, codes, lines, dropped = RETAIL.find(), [], set(), 0, 0
-        for block in read(path, ("StockCode", "InvoiceDate", "CustomerID")):
+        path = RETAIL.find()
+        rows = []
+        stock_codes = set()
+        lines = 0
+        for block in read_blocks(path, ("StockCode", "InvoiceDate", "CustomerID")):
             block.refuse(block.frame["StockCode"].is_null(), "StockCode", "a stock code")
-            days = block.frame["InvoiceDate"].str.to_datetime(
-                "%Y-%m-%d %H:%M:%S", time_unit="us", strict=False
+            times = block.times(
+                "InvoiceDate", "%Y-%m-%d %H:%M:%S", "a time as 2010-12-01 08:26:00"
             )
-            block.refuse(days.is_null(), "InvoiceDate", "a time as 2010-12-01 08:26:00")
-            lines += len(block.lines)
-            codes.update(block.frame["StockCode"].unique())
-            named = block.frame["CustomerID"].is_not_null()
-            dropped += int((~named).sum())
-            block.lines, days = block.lines[named.to_numpy()], days.filter(named)
-            block.frame = block.frame.filter(named).select(
+            lines += len(block.frame)
+            stock_codes.update(block.frame["StockCode"].unique())
+            is_named = block.frame["CustomerID"].is_not_null()
+            block.keep(is_named.to_numpy())
+            block.frame = block.frame.select(
                 "StockCode", pl.col("CustomerID").str.strip_suffix(".0")
             )
-            who = CUSTOMERS[0] + block.codes("CustomerID", CUSTOMERS)
-            kept.append((block, who, days.dt.weekday().to_numpy() - 1))
+            customers = CUSTOMERS[0] + block.codes("CustomerID", CUSTOMERS)
+            rows.append((block, customers, times.filter(is_named).dt.weekday().to_numpy() - 1))
         if lines != LINES:
             raise ValueError(f"{path} ends after {lines:,} lines of invoices; need {LINES:,}")
-        out, known = UserRecords(), tuple(sorted(codes))
-        for block, who, days in kept:
-            out.add(block, who, block.codes("StockCode", pl.Enum(known)), days)
-        return out, known, dropped
+        names = tuple(sorted(stock_codes))
+        kind = pl.Enum(names)
+        records = UserRecords()
+        for block, customers, days in rows:
+            records.add(block, customers, block.codes("StockCode", kind), days)
+        return InvoiceLines(records, names, lines - len(records))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from workbench.datasets.delimited import Block, read
-from workbench.datasets.published import File
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
+from workbench.labelled_rows import LabelledRows
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, subset_of, value
 
@@ -87,15 +88,11 @@ class OnTheMap:
 
     def files(self) -> tuple[File, ...]:
         """What the publisher has for these states and this year: main, aux and crosswalk."""
-        return tuple(
-            file
-            for state in self.states
-            for file in (
-                _od(state, "main", self.year),
-                _od(state, "aux", self.year),
-                crosswalk_file(state),
-            )
-        )
+        files = []
+        for state in self.states:
+            main_and_aux = (_od(state, part, self.year) for part in ("main", "aux"))
+            files += [*main_and_aux, crosswalk_file(state)]
+        return tuple(files)
 
     def load(self) -> SparseTable:
         """The table; a file of another state, part or year, or a bad row, is a ValueError."""
@@ -103,23 +100,26 @@ class OnTheMap:
 
         domain = self.domain
         index = {work: code for code, work in enumerate(domain.labels[0])}
-        keys, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        keys = [np.empty(0, np.int64)]
+        counts = [np.empty(0, np.int64)]
         for state, blocks in self._blocks.items():
             path = _od(state, self.part, self.year).find()
             _check_name(path)
-            known, need = pl.Enum(blocks), f"a 15-digit block of {state}_xwalk.csv"
-            place = np.array([index[block[: DIGITS[self.level]]] for block in blocks], np.int64)
+            kind = pl.Enum(blocks)
+            need = f"a 15-digit block of {state}_xwalk.csv"
+            locations = (block[: DIGITS[self.level]] for block in blocks)
+            place = np.array([index[location] for location in locations], np.int64)
             created = None
-            for block in read(path, ("w_geocode", "h_geocode", "S000", "createdate")):
+            for block in read_blocks(path, ("w_geocode", "h_geocode", "S000", "createdate")):
                 created = created or block.frame["createdate"][0]
                 _check_date(block, created, self.year)
-                work = place[block.codes("w_geocode", known, need)]
+                work = place[block.codes("w_geocode", kind, need)]
                 if self.part == "main":
-                    home = place[block.codes("h_geocode", known, need)]
+                    home = place[block.codes("h_geocode", kind, need)]
                 else:
                     home = _home_states(block, FIPS[state])
                 keys.append(domain.keys(np.stack([work, home], axis=1)))
-                counts.append(block.counts("S000"))
+                counts.append(block.positive_counts("S000"))
         return SparseTable.from_keys(
             domain,
             np.concatenate(keys),
@@ -156,8 +156,9 @@ def crosswalk_file(state: str) -> File:
 
 def _listed(state: str) -> list[str]:
     """The blocks that a state's crosswalk lists, sorted."""
-    blocks, own = set(), FIPS[state]
-    for block in read(crosswalk_file(state).find(), ("tabblk2010",)):
+    blocks = set()
+    own = FIPS[state]
+    for block in read_blocks(crosswalk_file(state).find(), ("tabblk2010",)):
         codes = block.frame["tabblk2010"]
         need = f"15 digits that begin with {own}"
         block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), "tabblk2010", need)
@@ -165,7 +166,7 @@ def _listed(state: str) -> list[str]:
     return sorted(blocks)
 
 
-def _home_states(block: Block, own: str) -> Int[np.ndarray, " rows"]:
+def _home_states(block: LabelledRows, own: str) -> Int[np.ndarray, " rows"]:
     """Codes of the states that the homes of an aux file lie in: any but its own."""
     homes = block.frame["h_geocode"]
     need = f"a 15-digit block outside state {own}"
@@ -173,10 +174,10 @@ def _home_states(block: Block, own: str) -> Int[np.ndarray, " rows"]:
         ~homes.str.contains(r"^\d{15}$") | homes.str.starts_with(own), "h_geocode", need
     )
     states = block.frame.select(homes.str.slice(0, 2))
-    return Block(block.path, block.lines, states).codes("h_geocode", STATES)
+    return LabelledRows(block.path, block.lines, states).codes("h_geocode", STATES)
 
 
-def _check_date(block: Block, created: str, year: int) -> None:
+def _check_date(block: LabelledRows, created: str, year: int) -> None:
     dates = block.frame["createdate"]
     block.refuse(dates != created, "createdate", f"{created} as in the rows above")
     after = dates.str.contains(r"^\d{8}$") & (dates.str.slice(0, 4) > str(year))

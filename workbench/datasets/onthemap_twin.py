@@ -11,7 +11,9 @@ from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
-LOCATIONS, STATES, CELLS = 4001, 47, 820_000
+LOCATIONS = 4001
+STATES = 47
+CELLS = 820_000
 
 # The published classes of LODES. The shares of jobs in them are round numbers of our own, and
 # so is how alike work places are in them (a Dirichlet law; 1: each has a mix quite of its own).
@@ -68,7 +70,8 @@ class OnTheMapTwin:
         keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
         counts = np.zeros(len(keys), np.int64)  # ties may make a few keys too many
         counts[np.argsort(score[keys], kind="stable")[-CELLS:]] = _sizes()
-        keys, counts = keys[counts > 0], counts[counts > 0]
+        keys = keys[counts > 0]
+        counts = counts[counts > 0]
         if self.attributes:
             keys, counts = _split(keys, counts, rng)
         return SparseTable(self.domain, keys, counts, Bound(1, 1), self.truth_public)
@@ -111,5 +114,7 @@ def _split(keys, counts, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
         keys = (keys[:, None] * 3 + np.arange(3)).ravel()
         work = np.repeat(work, 3)
         full = counts > 0
-        keys, counts, work = keys[full], counts[full], work[full]
+        keys = keys[full]
+        counts = counts[full]
+        work = work[full]
     return keys, counts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.datasets.published import File
 from workbench.datasets.ranked import check_dataset
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import SparseTable
 from workbench.value import parameter, value

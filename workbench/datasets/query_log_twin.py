@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from workbench.hierarchy import Prefixes
     from workbench.records import Records
 
-LONGEST, EXPONENT, HEAPS = 24, 0.9, 0.865
+LONGEST = 24  # symbols
+EXPONENT = 0.9  # of Zipf's law
+HEAPS = 0.865  # exponent of the number of distinct queries
 
 BASE = """
     air animal apple art auto baby bank bath beach bed bird blue board boat body book box bridge
@@ -46,7 +48,9 @@ SITES = {
     ".com": 0.7, ".org": 0.1, ".net": 0.08, ".edu": 0.05, ".gov": 0.03, ".us": 0.02, ".co.uk": 0.02
 }  # fmt: skip
 
-SITE, WWW, NUMBERED = 0.12, 0.3, 0.08  # chances
+SITE = 0.12  # chance
+WWW = 0.3
+NUMBERED = 0.08
 LENGTHS = (0.1, 0.25, 0.35, 0.3)  # of one word to four
 PAIRS = 12_000  # stems of two words
 FLAT = 30, 10  # what is added to the rank of a stem, and of a word after it
@@ -132,7 +136,8 @@ def _parts() -> list[tuple[str, ...]]:
     pairs = [a + b for a in BASE for b in BASE]
     first, second, third = (rng.permutation(x).tolist() for x in (BASE, derived, pairs))
     stems = tuple(dict.fromkeys([*first, *second, *third[:PAIRS]]))
-    later = ("", *(" " + word for word in dict.fromkeys([*BASE, *(w + "s" for w in BASE)])))
+    plurals = [word + "s" for word in BASE]
+    later = ("", *(" " + word for word in dict.fromkeys([*BASE, *plurals])))
     return [("", "www."), stems, ("", *NUMBERS), ("", *SITES), later, later, later]
 
 
@@ -141,16 +146,16 @@ def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
     parts = _parts()
     sizes = tuple(map(len, parts))
     assert prod(sizes) < 2**63
-    lengths = [np.array([len(text) for text in part]) for part in parts]
+    lengths = [np.array(list(map(len, part))) for part in parts]
     codes = np.empty(0, np.int64)
     while len(codes) < n:
-        found = [codes]
+        queries = [codes]
         for _ in range(0, 5 * n, 2 * _AT_ONCE):
             drawn = _drawn(sizes, rng)
             length = sum(size[choice] for size, choice in zip(lengths, drawn, strict=True))
             drawn = drawn[:, length <= LONGEST]
-            found.append(np.ravel_multi_index(tuple(drawn), sizes))
-        codes = np.sort(np.concatenate(found))  # much faster than what np.unique does
+            queries.append(np.ravel_multi_index(tuple(drawn), sizes))
+        codes = np.sort(np.concatenate(queries))  # much faster than what np.unique does
         codes = codes[np.append(True, codes[1:] != codes[:-1])]
     drawn = np.stack(np.unravel_index(codes, sizes), dtype=np.int32, casting="same_kind")
     score = _chance(drawn, sizes)
@@ -160,17 +165,19 @@ def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
 
 def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
     """Queries by chance, their parts."""
-    n, words = _AT_ONCE, sizes[-1] - 1
+    n = _AT_ONCE
+    words = sizes[-1] - 1
     drawn = np.zeros((len(sizes), n), np.int64)
     kind, which, stem = rng.random((3, n))
-    site, more = kind < SITE, np.searchsorted(np.cumsum(LENGTHS)[:-1], which, "right")
+    site = kind < SITE
+    later_words = np.searchsorted(np.cumsum(LENGTHS)[:-1], which, "right")
     drawn[0] = kind < SITE * WWW
     drawn[1] = _rank(sizes[1], FLAT[0], stem)
     drawn[2] = (rng.random(n) < NUMBERED) * rng.integers(1, sizes[2], n)
     ending = np.searchsorted(np.cumsum([*SITES.values()])[:-1], which, "right")
     drawn[3] = site * (1 + ending)
     for place in range(3):
-        here = np.flatnonzero(~site & (more > place))
+        here = np.flatnonzero(~site & (later_words > place))
         rank = _rank(words, FLAT[1], rng.random(len(here)))
         drawn[4 + place, here] = (
             1 + (rank + STEP * drawn[3 + place if place else 1, here]) % words
@@ -183,7 +190,8 @@ def _chance(
 ) -> Float[np.ndarray, " n"]:
     """The logarithm of the chance to draw each query."""
     words = sizes[-1] - 1
-    www, numbered = np.log([1 - WWW, WWW]), np.log(NUMBERED / (sizes[2] - 1))
+    www = np.log([1 - WWW, WWW])
+    numbered = np.log(NUMBERED / (sizes[2] - 1))
     number = np.where(np.arange(sizes[2]), numbered, np.log(1 - NUMBERED))
     ending = np.log([1 - SITE, *(SITE * x for x in SITES.values())])
     score = np.log(_chances(sizes[1], FLAT[0]))[drawn[1]] + number[drawn[2]] + ending[drawn[3]]
@@ -222,9 +230,13 @@ def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
     def counts(largest: float) -> Int[np.ndarray, " n"]:
         return np.maximum(1, largest * law).astype(np.int64)
 
-    low, high = 0.0, float(total)
-    while (x := (low + high) / 2) not in (low, high):
-        low, high = (x, high) if counts(x).sum() <= total else (low, x)
-    found = counts(low)
-    found[: total - found.sum()] += 1
-    return found
+    low = 0.0
+    high = float(total)
+    while (middle := (low + high) / 2) not in (low, high):
+        if counts(middle).sum() <= total:
+            low = middle
+        else:
+            high = middle
+    zipf = counts(low)
+    zipf[: total - zipf.sum()] += 1
+    return zipf

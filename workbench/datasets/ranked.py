@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.datasets.published import File
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import SparseTable
 from workbench.value import parameter, value

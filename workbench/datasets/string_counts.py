@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.datasets.delimited import Block, opened, read
-from workbench.datasets.published import File
+from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
+from workbench.labelled_rows import LabelledRows
 from workbench.table import Bound, Public
 from workbench.value import parameter, value
 
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 
 def _bound(bound: Any) -> str | None:
-    good = isinstance(bound, Bound | Public)
-    return None if good else "need Bound(l0, linf), how far one unit moves the list, or PUBLIC"
+    is_bound = isinstance(bound, Bound | Public)
+    return (
+        None if is_bound else "need Bound(l0, linf), how far one unit moves the list, or PUBLIC"
+    )
 
 
 @value
@@ -77,11 +81,12 @@ class StringCounts:
 
         from workbench.records import Records
 
-        strings, counts = [pl.Series(dtype=pl.String)], [np.empty(0, np.int64)]
+        strings = [pl.Series(dtype=pl.String)]
+        counts = [np.empty(0, np.int64)]
         for block in _utf8(self.files()[0].find(), self.header):
             nul = block.frame["string"].str.contains("\0", literal=True).fill_null(False)
             block.refuse(nul, "string", "text, which has no such symbol")
-            counts.append(block.counts("count"))
+            counts.append(block.positive_counts("count"))
             strings.append(block.frame["string"].fill_null(""))
         text = pl.concat(strings)
         return Records.from_values(
@@ -93,14 +98,14 @@ class StringCounts:
         )
 
 
-def _utf8(path: Path, header: bool) -> Iterator[Block]:
+def _utf8(path: Path, header: bool) -> Iterator[LabelledRows]:
     """The lines as text; one that is no UTF-8 is a ValueError."""
     names = ("string", "count")
-    for block in read(path, names, names, strip="\r", separator="\t"):
+    for block in read_blocks(path, names, names, strip="\r", separator="\t"):
         if block.lines[0] == 1:
             block.frame = _without_mark(block.frame)
             if header:
-                block = Block(path, block.lines[1:], block.frame[1:])
+                block = LabelledRows(path, block.lines[1:], block.frame[1:])
         if any(block.frame[name].str.contains("\ufffd", literal=True).any() for name in names):
             _refuse_other_than_utf8(path)  # what cannot be decoded is read as that symbol
         yield block
@@ -110,7 +115,8 @@ def _without_mark(frame: pl.DataFrame) -> pl.DataFrame:
     """Without the byte order mark that some programs begin UTF-8 with."""
     import polars as pl
 
-    first, text = pl.int_range(pl.len()) == 0, pl.col("string")
+    first = pl.int_range(pl.len()) == 0
+    text = pl.col("string")
     return frame.with_columns(
         pl.when(first).then(text.str.strip_prefix("\ufeff")).otherwise(text)
     )
@@ -122,5 +128,5 @@ def _refuse_other_than_utf8(path: Path) -> None:
             try:
                 text.decode()
             except UnicodeDecodeError as e:
-                found = text[e.start : e.end]
-                raise ValueError(f"{path}, line {line}: {found!r} is not UTF-8") from None
+                bad = text[e.start : e.end]
+                raise ValueError(f"{path}, line {line}: {bad!r} is not UTF-8") from None

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from workbench.datasets.delimited import Block, opened, read
-from workbench.datasets.published import File
+from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.published import File
 from workbench.domain import Domain
+from workbench.labelled_rows import LabelledRows
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from workbench.hierarchy import Prefixes
     from workbench.records import Records
 
-NAMES, FIELDS = 162_253, ("name", "count")
+NAMES = 162_253
+FIELDS = ("name", "count")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 FILE = File(
@@ -68,9 +71,10 @@ class Surnames:
 
     def load(self) -> SparseTable:
         """The table; a bad count, or a list that is too short, is a ValueError."""
-        path, counts = FILE.find(), [np.empty(0, np.int64)]
+        path = FILE.find()
+        counts = [np.empty(0, np.int64)]
         for block in _names(path):
-            counts.append(block.counts("count"))
+            counts.append(block.positive_counts("count"))
         counts = -np.sort(-np.concatenate(counts))[: self.n]
         if len(counts) < self.n:
             raise ValueError(f"{path} ends after {len(counts):,} names; need {self.n:,}")
@@ -125,11 +129,12 @@ class SurnameStrings:
 
         from workbench.records import Records
 
-        names, counts = [pl.Series(dtype=pl.String)], [np.empty(0, np.int64)]
+        names = [pl.Series(dtype=pl.String)]
+        counts = [np.empty(0, np.int64)]
         for block in _names(FILE.find()):
             block.refuse(block.frame["name"].is_null(), "name", "a name")
             names.append(block.frame["name"].str.to_lowercase())
-            counts.append(block.counts("count"))
+            counts.append(block.positive_counts("count"))
         return Records.from_values(
             self.hierarchy,
             pl.concat(names),
@@ -139,14 +144,14 @@ class SurnameStrings:
         )
 
 
-def _names(path: Path) -> Iterator[Block]:
+def _names(path: Path) -> Iterator[LabelledRows]:
     """The list without its last row."""
-    for block in _parquet(path) if ".parquet" in path.suffixes else read(path, FIELDS):
+    for block in _parquet(path) if ".parquet" in path.suffixes else read_blocks(path, FIELDS):
         block.drop(["name"], "ALL OTHER NAMES")
         yield block
 
 
-def _parquet(path: Path) -> Iterator[Block]:
+def _parquet(path: Path) -> Iterator[LabelledRows]:
     import polars as pl
 
     with opened(path) as (stream, _):
@@ -154,4 +159,4 @@ def _parquet(path: Path) -> Iterator[Block]:
             frame = pl.read_parquet(BytesIO(stream.read()), columns=list(FIELDS))
         except pl.exceptions.PolarsError as e:
             raise ValueError(f"{path} is no such Parquet file: {e}") from None
-    yield Block(path, np.arange(1, len(frame) + 1), frame.cast(pl.String))
+    yield LabelledRows(path, np.arange(1, len(frame) + 1), frame.cast(pl.String))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from workbench.hierarchy import Quadtree
     from workbench.records import Records
 
-SIDE, RURAL = 64.0, 0.15  # km, share of homes
+SIDE = 64.0  # km
+RURAL = 0.15  # share of homes
 
 
 @value
@@ -60,10 +61,10 @@ class Towns:
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         shares = 1 / np.arange(1, self.towns + 1)
         shares = np.append((1 - RURAL) * shares / shares.sum(), RURAL)
-        many = rng.multinomial(self.records, shares)
-        points = np.repeat(centres, many[:-1], axis=0)
+        homes = rng.multinomial(self.records, shares)
+        points = np.repeat(centres, homes[:-1], axis=0)
         points += self.spread * rng.standard_normal(points.shape)
-        points = np.concatenate([points % SIDE, rng.uniform(0, SIDE, (many[-1], 2))])
+        points = np.concatenate([points % SIDE, rng.uniform(0, SIDE, (homes[-1], 2))])
         keys, _ = self.hierarchy.encode(points)
         keys.sort(axis=1)
         return Records(self.hierarchy, sealed(keys), None, Bound(1), self.truth_public)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from workbench.domain import Domain
+from workbench.interactions import kernels
 from workbench.labelled_rows import (
     arrow_column,
     dictionary_encoded,
@@ -76,8 +77,6 @@ def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
 
     With `reuse_users` nobody else holds the users, which are then numbered where they are.
     """
-    from workbench.interactions import kernels
-
     users = columns.users
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
         users = users.view(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
+from workbench.interactions import kernels, sampling
 from workbench.interactions.reading import (
     Columns,
     frame_columns,
@@ -90,7 +91,7 @@ class Interactions:
             _refuse_outside(f"Interactions.{name}", getattr(self, name), size)
         if self.users[0] < 0 or (self.users[1:] < self.users[:-1]).any():
             raise ValueError("Interactions.users must be codes >= 0 and sorted; use from_codes")
-        if len(self) > _MOST_RECORDS and self.per_user().max() > _MOST_RECORDS:
+        if len(self) > _MOST_RECORDS and self.records_per_user().max() > _MOST_RECORDS:
             raise ValueError(
                 f"a user has more than {_MOST_RECORDS} records: no more are possible"
             )
@@ -99,13 +100,11 @@ class Interactions:
 
     def _refuse_repeated(self) -> None:
         """A ValueError that names the first row whose user has its item in a row before."""
-        from workbench.interactions import sampling
-
         row = sampling.first_repeated(self.items, self._starts, self.domain.shape[0])
         if row >= 0:
             raise ValueError(
                 f"Interactions.distinct = True is not allowed: in row {row} user {self.users[row]} has "
-                f"item {self.items[row]} a second time; leave distinct out, or use once()"
+                f"item {self.items[row]} a second time; leave distinct out, or use one_per_item()"
             )
 
     @classmethod
@@ -266,14 +265,12 @@ class Interactions:
         first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
         return np.concatenate([[0], first, [len(self)]])
 
-    def per_user(self) -> Int[np.ndarray, " users"]:
+    def records_per_user(self) -> Int[np.ndarray, " users"]:
         """How many records each user has, in the order of their codes, of users with any."""
         return np.diff(self._starts)
 
     @cached_property
     def _edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        from workbench.interactions import kernels
-
         counts = np.zeros(self.domain.shape, np.int64)
         kernels.count_edges(self.items, self.contexts, counts)
         return sealed(counts)
@@ -338,15 +335,13 @@ class Interactions:
         ValueError
             `l` is no whole number >= 1, or `rng` no generator.
         """
-        from workbench.interactions import sampling
-
         limit = self._limit(_whole_number("l", l))
         sample = sampling.sample_records(
             self._columns, self._starts, min(limit, _MOST_RECORDS), rng
         )
         return self._sampled(sample, limit, self.distinct)
 
-    def once(self, rng: np.random.Generator | None = None) -> Interactions:
+    def one_per_item(self, rng: np.random.Generator | None = None) -> Interactions:
         """One record of each user and item: where there are several, one at random.
 
         Parameters
@@ -359,8 +354,6 @@ class Interactions:
         Interactions
             Distinct, and cut to the stated bound.
         """
-        from workbench.interactions import sampling
-
         items = self.domain.shape[0]
         sample = self._columns
         if not self.distinct:
@@ -369,7 +362,7 @@ class Interactions:
         most = self._most_records
         return distinct if most is None else distinct.bounded(min(most, items), rng)
 
-    def picked(
+    def top_scored(
         self,
         l: int,  # noqa: E741
         scores: Num[np.ndarray, " items"],
@@ -401,8 +394,6 @@ class Interactions:
         ValueError
             `l` or `random` out of range, scores that are not a number for each item.
         """
-        from workbench.interactions import sampling
-
         l = _whole_number("l", l)  # noqa: E741
         scores = np.asarray(scores)
         random = min(_whole_number("random", random, 0, l), _MOST_RECORDS)
@@ -443,15 +434,13 @@ class Interactions:
         ValueError
             Without a bound of at least 2 records a user.
         """
-        from workbench.interactions import sampling
-
         most = self._most_records
         if self.bound is not PUBLIC and (most is None or most < 2):
             raise ValueError(
                 f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
                 "l(l-1)/2 pairs are what one user can change; use bounded(l)"
             )
-        if most is not None and self.per_user().max(initial=0) > most:
+        if most is not None and self.records_per_user().max(initial=0) > most:
             return self.bounded(most, rng).pairs()
         name = self.domain.attributes[0]
         size = self.domain.shape[0]

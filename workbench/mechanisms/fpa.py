@@ -107,7 +107,7 @@ class FPA:
     ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
-        kept = (data.once(rng) if once else data).bounded(self.bound, rng)
+        kept = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
         sensitivity(kept)
         return kept
 

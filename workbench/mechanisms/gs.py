@@ -80,7 +80,7 @@ class GS:
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
-        kept = (data.once(rng) if self.once else data).bounded(self.bound, rng)
+        kept = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(kept)
         return kept
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from workbench.hierarchy import Keys, siblings
+from workbench.hierarchy import Keys, child_digits
 from workbench.records.value import Children, Records
 
 LevelKeys = tuple[int, Keys]  # nodes of one level
@@ -27,7 +27,7 @@ class Frontier:
     """The nodes of one level that may still be refined: with the records they hold, and empty ones.
 
     `nodes` hold the records start … stop−1 of `records`, less what was discarded above them; `empty`
-    are those that hold none. `part` is how much is left of every record of a node, where records are
+    are those that hold none. `share_left` is how much is left of every record of a node, where records are
     diminished rather than discarded.
     """
 
@@ -38,14 +38,14 @@ class Frontier:
     stop: Int[np.ndarray, " n"]
     empty: Keys
     ends: Int[np.ndarray, " keys"]
-    part: Float[np.ndarray, " n"] | None = None
+    share_left: Float[np.ndarray, " n"] | None = None
 
     @classmethod
     def root(cls, records: Records) -> Frontier:
         """Everything in one node."""
         digits = records.hierarchy.digits
         start = np.zeros(1, np.int64)
-        empty = np.empty((digits.words, 0), np.uint64)
+        empty = np.empty((digits.word_count, 0), np.uint64)
         stop = start + records.total
         return cls(records, 0, digits.root(), start, stop, empty, records.ends())
 
@@ -67,7 +67,7 @@ class Frontier:
             start=self.start[rows],
             stop=self.stop[rows],
             empty=self.empty[:, :0],
-            part=None if self.part is None else self.part[rows],
+            share_left=None if self.share_left is None else self.share_left[rows],
         )
 
     def children(self) -> Children:
@@ -80,7 +80,7 @@ class Frontier:
         """Every node of it, occupied or empty."""
         return [(self.level, self.nodes), (self.level, self.empty)]
 
-    def next(
+    def next_level(
         self,
         passed: Bool[np.ndarray, " n"],
         spawning: Int[np.ndarray, " k"],
@@ -121,7 +121,9 @@ class Frontier:
             ],
             axis=1,
         )
-        digits = np.concatenate([siblings(child_counts)[is_empty], siblings(spawned_counts)])
+        digits = np.concatenate(
+            [child_digits(child_counts)[is_empty], child_digits(spawned_counts)]
+        )
         empty = tree.digits.child(level, parents, digits)
         nodes = tree.digits.child(level, self.nodes[:, occupied.parents], occupied.digits)
         splits = tree.children(level + 1, nodes) > 0
@@ -135,6 +137,8 @@ class Frontier:
             start=occupied.start[splits],
             stop=occupied.stop[splits],
             empty=empty[:, empty_splits],
-            part=None if self.part is None else self.part[occupied.parents][splits],
+            share_left=None
+            if self.share_left is None
+            else self.share_left[occupied.parents][splits],
         )
         return Step(frontier, ended)

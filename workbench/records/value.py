@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from workbench.hierarchy import Attributes, Hierarchy, Keys, order, places
-from workbench.table import PUBLIC, Bound, Public, SparseTable, whole
+from workbench.hierarchy import Attributes, Hierarchy, Keys, argsort_keys, searchsorted_keys
+from workbench.records import kernels
+from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
 from workbench.value import read_only, sealed
-from workbench.workload import Boxes, Workload, asked, spans
+from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
@@ -63,7 +64,7 @@ class Records:
                 f"Records.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far one "
                 "unit moves the records, or PUBLIC"
             )
-        words = self.hierarchy.digits.words
+        words = self.hierarchy.digits.word_count
         keys = np.asarray(self.keys)
         if keys.ndim == 1:
             keys = keys[None]
@@ -74,12 +75,14 @@ class Records:
             )
         object.__setattr__(self, "keys", read_only(keys))
         if not _ascending(self.keys):
-            raise ValueError("Records.keys must be in ascending order; use Records.of")
-        if not self.hierarchy.holds(self.keys):
-            raise ValueError("Records.keys must be keys of the hierarchy; use Records.of")
+            raise ValueError("Records.keys must be in ascending order; use Records.from_values")
+        if not self.hierarchy.contains(self.keys):
+            raise ValueError(
+                "Records.keys must be keys of the hierarchy; use Records.from_values"
+            )
         if self.counts is None:
             return
-        counts = whole(self.counts)
+        counts = whole_counts(self.counts)
         if counts.shape != keys.shape[1:]:
             raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
         if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > _LARGEST_TOTAL):
@@ -87,7 +90,7 @@ class Records:
         object.__setattr__(self, "counts", sealed(counts))
 
     @classmethod
-    def of(
+    def from_values(
         cls,
         hierarchy: Hierarchy,
         values: Any,
@@ -124,11 +127,11 @@ class Records:
         Examples
         --------
         >>> from workbench.hierarchy import Quadtree
-        >>> Records.of(Quadtree(1, 4), np.array([[0.5], [0.1], [1.5]]), Bound()).left_out
+        >>> Records.from_values(Quadtree(1, 4), np.array([[0.5], [0.1], [1.5]]), Bound()).left_out
         {'outside the box': 1}
         """
         keys, reasons = hierarchy.encode(values)
-        weights = None if counts is None else whole(counts)
+        weights = None if counts is None else whole_counts(counts)
         if weights is not None and len(weights) != len(reasons):
             raise ValueError(f"{len(reasons)} values do not fit {weights.shape} counts")
         names = hierarchy.reasons  # reason 0 is none: the value is in the space
@@ -170,7 +173,7 @@ class Records:
             What are no keys, or counts that do not fit them.
         """
         keys = np.asarray(keys)
-        counts = whole(counts)
+        counts = whole_counts(counts)
         keys = keys[None] if keys.ndim == 1 else keys
         if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
             raise ValueError("Records.keys must be whole numbers >= 0")
@@ -179,7 +182,7 @@ class Records:
         if counts.astype(float).sum() > _LARGEST_TOTAL:
             raise ValueError(f"Records.counts must sum to at most {_LARGEST_TOTAL}")
         keys = keys.astype(np.uint64, copy=False)
-        ascending = order(keys)
+        ascending = argsort_keys(keys)
         ascending = ascending[counts[ascending] > 0]
         keys = keys[:, ascending]
         counts = counts[ascending]
@@ -198,7 +201,7 @@ class Records:
 
     @property
     def domain(self) -> Hierarchy:
-        """The hierarchy, which workloads are asked over."""
+        """The hierarchy, which workloads are queries_on_hierarchy over."""
         return self.hierarchy
 
     def __len__(self) -> int:
@@ -235,12 +238,10 @@ class Records:
         Records are counted in the order of keys, copies one after another. Nothing is copied, and the
         cost is in children that hold anything.
         """
-        from workbench.records import kernels
-
         digits = self.hierarchy.digits
         most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
         out = np.empty((4, most_children), np.int64)
-        word = digits.word(level)
+        word = digits.word_of_level(level)
         width = np.uint64(digits.widths[level])
         radix = np.uint64(digits.radices[level])
         size = kernels.occupied_children(
@@ -248,21 +249,23 @@ class Records:
         )
         return Children(*out[:, :size])
 
-    def below(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
+    def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie in each node; nodes in the order of keys, none in another."""
-        first = places(self.keys, nodes)
-        last = places(self.keys, self.hierarchy.digits.ends(levels, nodes), after=True)
+        first = searchsorted_keys(self.keys, nodes)
+        last = searchsorted_keys(
+            self.keys, self.hierarchy.digits.ends(levels, nodes), after=True
+        )
         before_first, before_last = self._records_before(np.stack([first, last]))
         return before_last - before_first
 
-    def between(self, keys: Keys) -> Int[np.ndarray, " n"]:
+    def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie from each of some sorted keys up to the next one."""
-        starts = np.append(places(self.keys, keys), len(self))
+        starts = np.append(searchsorted_keys(self.keys, keys), len(self))
         return np.diff(self._records_before(starts))
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
         """The occupied nodes of a level, in the order of keys, and how many records they hold."""
-        keys = self.hierarchy.digits.lowest(level, self.keys)
+        keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
@@ -279,17 +282,17 @@ class Records:
         float[queries]
             In records.
         """
-        workload = asked(workload, self.hierarchy)
+        workload = queries_on_hierarchy(workload, self.hierarchy)
         if isinstance(workload, Boxes):
             levels = np.full(len(self), self.hierarchy.digits.depth)
             counts = np.ones(len(self)) if self.counts is None else self.counts
             return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
-        queries, lo, hi = spans(workload, self.hierarchy)
-        by_lo = order(lo)
-        by_hi = order(hi)
+        queries, lo, hi = key_runs(workload, self.hierarchy)
+        by_lo = argsort_keys(lo)
+        by_hi = argsort_keys(hi)
         ends = np.empty((2, len(queries)), np.int64)
-        ends[0, by_lo] = places(self.keys, lo[:, by_lo])
-        ends[1, by_hi] = places(self.keys, hi[:, by_hi], after=True)
+        ends[0, by_lo] = searchsorted_keys(self.keys, lo[:, by_lo])
+        ends[1, by_hi] = searchsorted_keys(self.keys, hi[:, by_hi], after=True)
         before_first, before_last = self._records_before(ends)
         return np.bincount(queries, before_last - before_first, len(workload))
 
@@ -315,8 +318,6 @@ def _changes(keys: Keys) -> np.ndarray:
 def _ascending(keys: Keys) -> bool:
     if len(keys) == 1:
         return bool((keys[0, 1:] >= keys[0, :-1]).all())
-    from workbench.records import kernels
-
     return bool(kernels.ascending(keys[0], keys[1]))
 
 
@@ -325,8 +326,6 @@ def _sorted(keys: Keys) -> Keys:
     if len(keys) == 1:
         keys[0].sort()
         return sealed(keys)
-    from workbench.records import kernels
-
     is_short = keys[1] == 0  # most strings: a plain sort is ten times as fast as one of pairs
     short_keys = keys[0, is_short]
     pairs = keys[:, ~is_short]

@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
@@ -67,7 +68,7 @@ class FileStatus(NamedTuple):
 
 def raw() -> Path:
     """Where `fetch` writes: `data/raw/` of the project, else of the working directory."""
-    project = Path(__file__).parents[2]
+    project = Path(__file__).parents[3]
     return (project if (project / "pyproject.toml").is_file() else Path.cwd()) / "data" / "raw"
 
 
@@ -78,17 +79,18 @@ def find(folder: str, *names: str, how: str = "") -> Path:
     `how`, or else what to run.
     """
     roots = [raw()]
-    if given := os.environ.get("WORKBENCH_DATA"):
-        roots.insert(0, Path(given).expanduser())
+    data_folder = os.environ.get("WORKBENCH_DATA")
+    if data_folder:
+        roots.insert(0, Path(data_folder).expanduser())
     if folder:
         places = [place for root in roots for place in (root / folder, root)]
     else:
-        places, names = [Path(), *roots], [str(Path(name).expanduser()) for name in names]
-    for place in places:
-        for name in names:
-            for suffix in SUFFIXES:
-                if (path := place / (name + suffix)).is_file():
-                    return path
+        places = [Path(), *roots]
+        names = tuple(str(Path(name).expanduser()) for name in names)
+    for place, name, suffix in product(places, names, SUFFIXES):
+        path = place / (name + suffix)
+        if path.is_file():
+            return path
     looked = (f"{place}{'' if place.is_dir() else ' (no such folder)'}" for place in places)
     run = (
         f"run `workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`)"
@@ -99,9 +101,36 @@ def find(folder: str, *names: str, how: str = "") -> Path:
     )
 
 
+def sibling_file(path: Path, name: str) -> Path:
+    """The file `name`, compressed or not, in the folder of another."""
+    for suffix in (path.suffix.removesuffix(".txt"), *SUFFIXES):
+        sibling = path.parent / (name + suffix)
+        if sibling.is_file():
+            return sibling
+    raise FileNotFoundError(f"no {name} (plain, .gz, .xz or .zip) in {path.parent}")
+
+
 def path(what: Any) -> tuple[Path, ...]:
-    """Where the files of a dataset are; a FileNotFoundError if there is none at all."""
-    rows = [_look(file) for file in _files(what)]
+    """Where the files of a dataset are.
+
+    Parameters
+    ----------
+    what : str, dataset or File
+        A dataset's name or folder, a value of it, or one file.
+
+    Returns
+    -------
+    tuple of Path
+        Of those that are there.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none at all.
+    ValueError
+        No dataset of that name has published files.
+    """
+    rows = [_located(file) for file in _files(what)]
     return tuple(row.path for row in rows if row.path) or (_files(what)[0].find(),)
 
 
@@ -111,26 +140,61 @@ def status() -> list[FileStatus]:
 
 
 def verify(what: Any = None) -> list[FileStatus]:
-    """Looks up and hashes the files of a dataset (its name, a value of it, a `File`), or of all."""
+    """Looks up and hashes the files of a dataset, or of all.
+
+    Parameters
+    ----------
+    what : str, dataset or File, optional
+        As in `path`; without it, every dataset with published files.
+
+    Returns
+    -------
+    list of FileStatus
+        One a file.
+
+    Raises
+    ------
+    ValueError
+        No dataset of that name has published files.
+    """
     wanted = _datasets() if what is None else [what]
-    return [_check(_look(file), file) for one in wanted for file in _files(one)]
+    return [_verified(_located(file), file) for one in wanted for file in _files(one)]
 
 
 def fetch(what: Any, force: bool = False) -> list[Path]:
-    """Brings the files of a dataset from their publisher into `data/raw/`; returns where.
+    """Brings the files of a dataset from their publisher into `data/raw/`.
 
-    `what` is a dataset's name, a dataset such as `OnTheMap(states=("ma",))`, or a `File`. An
-    interrupted download (OSError) resumes at the next call if the publisher's file has not
-    changed. A file is under its final name only when it is whole, can be read, and has a sha256
-    that is recorded, where one is (else ValueError). `force` fetches again what is there
-    already. What cannot be fetched is a FileNotFoundError that says how else to get it.
+    A file is under its final name only when it is whole, can be read, and has a sha256 that is
+    recorded, where one is.
+
+    Parameters
+    ----------
+    what : str, dataset or File
+        As in `path`; a value such as `OnTheMap(states=("ma",))` has files of its own.
+    force : bool
+        Fetch again what is there already.
+
+    Returns
+    -------
+    list of Path
+        Where the files are.
+
+    Raises
+    ------
+    FileNotFoundError
+        It cannot be fetched: says how else to get it.
+    OSError
+        The download was interrupted; it resumes at the next call if the publisher's file has not
+        changed.
+    ValueError
+        What was sent cannot be read, or has another sha256 than is recorded.
     """
     return [_fetch(file, force) for file in _files(what)]
 
 
 def hashes(path: Path) -> Iterator[str]:
     """The sha256 of a file, then of what it decompresses to; a ValueError if it is damaged."""
-    from workbench.datasets.delimited import opened
+    from workbench.datasets.readers.compressed import opened
 
     with path.open("rb") as stream:
         yield hashlib.file_digest(stream, "sha256").hexdigest()
@@ -142,12 +206,13 @@ def _datasets() -> dict[str, tuple[File, ...]]:
     """The files of all datasets that have some, by their folder, which several may share."""
     from workbench.datasets import ALL
 
-    known: dict[str, tuple[File, ...]] = {}
+    files_of: dict[str, tuple[File, ...]] = {}
     for dataset in ALL:
         for file in dataset().files() if hasattr(dataset, "files") else ():
-            if file not in (own := known.get(file.folder, ())):  # datasets may share one
-                known[file.folder] = (*own, file)
-    return known
+            files = files_of.get(file.folder, ())
+            if file not in files:  # datasets may share one
+                files_of[file.folder] = (*files, file)
+    return files_of
 
 
 def _files(what: Any) -> tuple[File, ...]:
@@ -156,55 +221,56 @@ def _files(what: Any) -> tuple[File, ...]:
     if isinstance(what, str):
         from workbench.datasets import ALL
 
-        known = _datasets()
-        called = {d.__name__: d().files() for d in ALL if hasattr(d, "files")} | known
-        if what not in called:
+        by_folder = _datasets()
+        by_name = {d.__name__: d().files() for d in ALL if hasattr(d, "files")} | by_folder
+        if what not in by_name:
             raise ValueError(
-                f"dataset {what!r} has no published files: need one of {list(known)}"
+                f"dataset {what!r} has no published files: need one of {list(by_folder)}"
             )
-        return called[what]
+        return by_name[what]
     return what.files()
 
 
-def _look(file: File) -> FileStatus:
+def _located(file: File) -> FileStatus:
     try:
-        at = file.find()
+        path = file.find()
     except FileNotFoundError:
         return FileStatus(
             file.folder, file.name, None, None, "by hand" if file.how else "missing"
         )
-    return FileStatus(file.folder, file.name, at, at.stat().st_size, "unknown")
+    return FileStatus(file.folder, file.name, path, path.stat().st_size, "unknown")
 
 
-def _check(row: FileStatus, file: File) -> FileStatus:
+def _verified(row: FileStatus, file: File) -> FileStatus:
     if row.path is None:
         return row
     try:
-        found = set(hashes(row.path))
+        sha256 = set(hashes(row.path))
     except ValueError:
         return row._replace(state="different")
-    if found & {*file.sha256, *file.renderings}:
+    if sha256 & {*file.sha256, *file.renderings}:
         return row._replace(state="ok")
     return row._replace(state="different") if file.sha256 else row
 
 
 def _fetch(file: File, force: bool) -> Path:
-    if not force and (at := _look(file).path):
-        return at
+    path = _located(file).path
+    if path and not force:
+        return path
     if file.how:
         raise FileNotFoundError(f"{file.name} cannot be fetched: {file.how}")
     name = Path(urlparse(file.url).path).name
     part = raw() / file.folder / f"part-{name}"
     _download(file.url, part)
     try:
-        found = list(hashes(part))
+        sha256 = list(hashes(part))
     except ValueError as e:
         part.unlink()
         raise ValueError(f"{file.url} sent something that cannot be read: {e}") from None
-    if file.sha256 and not set(found) & set(file.sha256):
+    if file.sha256 and not set(sha256) & set(file.sha256):
         part.unlink()
         raise ValueError(
-            f"{file.url} has sha256 {found[0]} (contents {found[1]}), none of the recorded "
+            f"{file.url} has sha256 {sha256[0]} (contents {sha256[1]}), none of the recorded "
             f"{', '.join(file.sha256)}: the publisher's file has changed, or it is not theirs"
         )
     return part.replace(part.with_name(name))

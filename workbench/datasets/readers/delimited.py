@@ -1,0 +1,150 @@
+"""Comma-separated files as published: selected columns, in blocks; errors name file and line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from workbench.datasets.readers.compressed import opened
+from workbench.labelled_rows import LabelledRows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SIZE = 1 << 24  # bytes of text parsed at once
+_QUOTED = re.compile(rb'((^|,)("([^"]|"")*"|[^",]*))*$')  # a line whose quotes are in order
+
+
+class _Layout(NamedTuple):
+    """How a file is written, and which of its columns are read."""
+
+    columns: Sequence[str]
+    names: Sequence[str]
+    notes: str
+    missing: Sequence[str]
+    strip: str
+    separator: str
+
+
+def read_blocks(
+    path: Path,
+    columns: Sequence[str],
+    names: Sequence[str] | None = None,
+    *,
+    notes: str = "",
+    missing: Sequence[str] = (),
+    strip: str = " ",
+    separator: str = ",",
+) -> Iterator[LabelledRows]:
+    """Some columns of a file in blocks, with a progress bar where someone watches.
+
+    Without `names` the first line has them. Blank rows are passed over, and so are rows whose
+    first field matches the pattern `notes` (comments, footnotes). A field in `missing`, or
+    empty, is null. `strip` is taken off both ends of every field. A row with too few or too
+    many fields, or with quotes out of order, is a ValueError that names file and line. Another
+    `separator` than the comma goes with `names`, and without quotes.
+    """
+    from tqdm import tqdm
+
+    size = path.stat().st_size
+    bar = tqdm(total=size, desc=path.name, unit="B", unit_scale=True, leave=False, disable=None)
+    with opened(path) as (stream, file), bar:
+        line = 1
+        if names is None:
+            head = stream.readline().decode("utf-8-sig", errors="replace").strip()
+            names = [name.strip() for name in next(csv.reader([head]), ())]
+            line = 2
+        if absent := [column for column in columns if column not in names]:
+            raise ValueError(f"{path}, line 1: no field {absent[0]!r} among {list(names)}")
+        layout = _Layout(columns, names, notes, missing, strip, separator)
+        rest = b""
+        while chunk := stream.read(_SIZE) or rest and b"\n":  # the last line may lack its end
+            text, end_of_line, rest = (rest + chunk).rpartition(b"\n")
+            if end_of_line:
+                block = _parsed(path, line, text, layout)
+                line += text.count(b"\n") + 1
+                if len(block.frame):
+                    yield block
+            bar.update(file.tell() - bar.n)
+
+
+def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
+    """The lines of a file, each as the one column `line`, as `read_blocks` reads them."""
+    return read_blocks(path, ("line",), ("line",), notes=notes, strip=" \t\r", separator="\0")
+
+
+def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows:
+    """The rows of a text that begins on a line."""
+    import polars as pl
+
+    # Columns are called by their place; the one after the last shows rows with too many fields.
+    names = layout.names
+    first = "0"
+    last = str(len(names) - 1)
+    beyond = str(len(names))
+    places = {column: str(names.index(column)) for column in layout.columns}
+    lines = np.arange(line, line + text.count(b"\n") + 1)
+    frame = _parsed_text(text, [first, *places.values(), last, beyond], layout)
+    if frame is None or len(frame) != len(lines):
+        rows = enumerate(text.split(b"\n"))
+        broken = next((i for i, row in rows if not _QUOTED.match(row.rstrip())), 0)
+        raise ValueError(f"{path}, line {lines[broken]}: quotes are out of order")
+    empty = [*layout.missing, ""]
+    frame = frame.with_columns(pl.all().str.strip_chars(layout.strip).replace(empty, None))
+    is_row = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
+    if not is_row.all():
+        is_row = _with_other_fields(is_row, text, layout)
+    if layout.notes:
+        is_row &= ~frame[first].str.contains(layout.notes).fill_null(False)
+    if not is_row.all():
+        frame = frame.filter(is_row)
+        lines = lines[is_row.to_numpy()]
+    _refuse_width(
+        frame[last].is_null(), path, lines, names, f"nothing in the last, {names[-1]!r}"
+    )
+    _refuse_width(frame[beyond].is_not_null(), path, lines, names, "")
+    selected = [pl.col(place).alias(column) for column, place in places.items()]
+    return LabelledRows(path, lines, frame.select(selected))
+
+
+def _parsed_text(text: bytes, columns: Sequence[str], layout: _Layout) -> pl.DataFrame | None:
+    """The fields of these places as text; None where no parser makes sense of it."""
+    import polars as pl
+
+    head = layout.separator.join(map(str, range(len(layout.names) + 1))).encode()
+    try:
+        return pl.read_csv(
+            b"%s\n%s\n" % (head, text),
+            columns=list(dict.fromkeys(columns)),
+            infer_schema=False,
+            encoding="utf8-lossy",
+            separator=layout.separator,
+            quote_char='"' if layout.separator == "," else None,
+        )
+    except pl.exceptions.ComputeError:
+        return None
+
+
+def _with_other_fields(is_row: pl.Series, text: bytes, layout: _Layout) -> pl.Series:
+    """Rows that seem empty have fields all the same where something stands in other columns."""
+    import polars as pl
+
+    rows = text.split(b"\n")
+    words = [re.escape(word.encode()) for word in layout.missing]
+    blank = re.compile(b"|".join([rb"[\s,]", *words]))
+    return pl.Series([row or bool(blank.sub(b"", rows[i])) for i, row in enumerate(is_row)])
+
+
+def _refuse_width(
+    bad: pl.Series, path: Path, lines: np.ndarray, names: Sequence[str], lacking: str
+) -> None:
+    """A ValueError about the first row with fewer (`lacking` what) or more fields than names."""
+    if bad.any():
+        line = lines[bad.to_numpy().argmax()]
+        width = f"fewer than {len(names)} fields: {lacking}" if lacking else ""
+        raise ValueError(f"{path}, line {line}: {width or f'more than {len(names)} fields'}")

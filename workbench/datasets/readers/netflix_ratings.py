@@ -1,0 +1,153 @@
+"""The ratings of the Netflix Prize, from their text: which customer rated which film on what day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from workbench.datasets.readers import kernels
+from workbench.datasets.readers.compressed import opened
+
+CUSTOMERS = 2_649_429  # the largest number of one; most numbers are nobody's
+FIRST_DAY = "1998-10-01"  # the time that the publisher says ratings are of
+LAST_DAY = "2005-12-31"
+
+_SIZE = 1 << 24  # bytes of text parsed at once
+_FILM = 2
+_NEEDS = (  # what is wrong with a line, as the parser numbers it
+    "",
+    f"a film's number and a colon, or customer,rating,date ({LAST_DAY})",
+    "",
+    f"a customer from 1 to {CUSTOMERS}",
+    "a rating from 1 to 5",
+    f"a day (YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}",
+    "a customer who has not rated this film before",
+)
+
+
+class Ratings(NamedTuple):
+    """A row a rating: the customer's number, the film's number less one, the weekday from Monday."""
+
+    customers: Int[np.ndarray, " ratings"]
+    films: Int[np.ndarray, " ratings"]
+    weekdays: Int[np.ndarray, " ratings"]
+
+
+class DateTables(NamedTuple):
+    """How each day is written, "2005-12-" and "31", as numbers, and its weekday, Monday 0.
+
+    Days stand at (last digit of the year)·372 + (month − 1)·31 + day − 1; no other text fits.
+    """
+
+    months: np.ndarray
+    days: np.ndarray
+    weekdays: np.ndarray
+
+
+class Text(NamedTuple):
+    """Whole lines of a file: where they begin in it, their bytes and some more, their length."""
+
+    start: int
+    bytes: UInt8[np.ndarray, " bytes"]
+    size: int
+
+
+class RatingsReader:
+    """Parses files of films one after another; every line and every film in order is checked."""
+
+    def __init__(self):
+        most_ratings = (
+            _SIZE // 15 + 1
+        )  # in a piece of text: a rating takes as many bytes, or more
+        self._dates = date_tables()
+        self._has_rated = np.zeros(CUSTOMERS // 8 + 1, np.uint8)  # a bit for each customer
+        self._columns = Ratings(
+            np.empty(most_ratings, np.int32),
+            np.empty(most_ratings, np.uint16),
+            np.empty(most_ratings, np.uint8),
+        )
+
+    def read(self, path: Path, first: int, last: int) -> Iterator[Ratings]:
+        """A file of these films; a bad line, or a file that ends before the last, is a ValueError."""
+        film = -first  # where none has come yet
+        for text in texts(path):
+            size, film, bad, reason = kernels.parse_ratings(
+                text.bytes,
+                text.size,
+                film,
+                last,
+                *self._dates,
+                CUSTOMERS,
+                self._has_rated,
+                *self._columns,
+            )
+            if bad >= 0:
+                _refuse(path, text, bad, reason, film, last)
+            yield Ratings(*(column[:size].copy() for column in self._columns))
+        if film != last:
+            raise ValueError(f"{path} ends before film {_next_film(film)} of {last}")
+
+
+def texts(path: Path) -> Iterator[Text]:
+    """The file in pieces of whole lines; the array is the same each time, filled anew."""
+    buffer = np.empty(_SIZE + 32, np.uint8)
+    start = 0
+    held = 0
+    with opened(path) as (stream, _):
+        while True:
+            size = stream.readinto(memoryview(buffer)[held:_SIZE])
+            if not size:
+                if held:  # the last line lacks its end
+                    buffer[held] = 10
+                    yield Text(start, buffer, held + 1)
+                return
+            held += size
+            is_end = buffer[:held][::-1][:4096] == 10  # lines are short
+            if not is_end.any():
+                if held < 4096:
+                    continue
+                buffer[held] = 10
+                yield Text(start, buffer, held)  # what is no line is refused where it is parsed
+                raise ValueError(f"{path} has lines of more than 4,096 characters")
+            whole = held - int(is_end.argmax())
+            yield Text(start, buffer, whole)
+            start += whole
+            held -= whole
+            buffer[:held] = buffer[whole : whole + held].copy()
+
+
+def date_tables() -> DateTables:
+    """Every day of the ratings."""
+    days = np.arange(FIRST_DAY, np.datetime64(LAST_DAY) + 1, dtype="datetime64[D]")
+    months = days.astype("datetime64[M]")
+    place = months.astype(int) % 120 * 31 + (days - months).astype(int)
+    written = days.astype("S10").view(np.uint8).reshape(-1, 10)
+    tables = DateTables(np.zeros(3720, "<u8"), np.zeros(3720, "<u2"), np.zeros(3720, np.uint8))
+    tables.months[place] = np.ascontiguousarray(written[:, :8]).view("<u8")[:, 0]
+    tables.days[place] = np.ascontiguousarray(written[:, 8:]).view("<u2")[:, 0]
+    tables.weekdays[place] = (days.astype(int) + 3) % 7
+    return tables
+
+
+def _refuse(path: Path, text: Text, bad: int, reason: int, film: int, last: int) -> None:
+    """A ValueError that names the line of the byte where a bad line begins, and what it should be."""
+    line = 1
+    with opened(path) as (stream, _):
+        left = text.start + bad
+        while left and (chunk := stream.read(min(left, _SIZE))):
+            line += chunk.count(b"\n")
+            left -= len(chunk)
+    need = _NEEDS[reason]
+    if reason == _FILM:
+        need = f"the film {_next_film(film)} and a colon" if film < last else "no more films"
+    bad_line = text.bytes[bad : text.size].tobytes().partition(b"\n")[0]
+    shown = bad_line.decode(errors="replace").rstrip("\r")[:80]
+    raise ValueError(f"{path}, line {line}: found {shown!r}, need {need}")
+
+
+def _next_film(film: int) -> int:
+    return film + 1 if film > 0 else -film
