@@ -83,7 +83,7 @@ def filters(domain: Domain, size: int, consistent: bool = False) -> list:
     """The filter and filter-priority sampling of dyadic ranges, θ from public numbers."""
     how = dict(transform=DYADIC, consistent=consistent)
     filtered = HighPassFilter(BUDGET, size=size, **how)
-    theta = round(0.8 * filtered.cut(domain, l1=1))
+    theta = round(0.8 * filtered.threshold(domain, l1=1))
     return [filtered, PrioritySampling(BUDGET, size=size, theta=theta, **how)]
 
 

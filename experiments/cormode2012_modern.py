@@ -78,7 +78,7 @@ def samples(epsilon: float, size: int) -> list:
     budget, found = DP(epsilon), []
     for basis in (None, Dyadic()):
         asked = dict(size=size, transform=basis)
-        theta = round(0.8 * HighPassFilter(budget, **asked).cut(DATA.domain, 1))
+        theta = round(0.8 * HighPassFilter(budget, **asked).threshold(DATA.domain, 1))
         found += [
             ThresholdSampling(budget, **asked),
             PrioritySampling(budget, **asked),

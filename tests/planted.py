@@ -86,9 +86,9 @@ MISTAKES = (
     ),
     Mistake(
         "a cut that depends on how many cells are filled",
-        "mechanisms/high_pass_filter.py",
-        "theta = self.cut(table.domain, l1)",
-        'theta = self.cut(Domain(("x",), (table.domain.size - len(table),)), l1)',
+        "mechanisms/_sparse_summary.py",
+        "theta, tau = self._thresholds(blocks)\n",
+        "theta, tau = self._thresholds([b._replace(size=b.size - len(table)) for b in blocks])\n",
         "test_mechanisms.py::"
         "test_what_is_released_reaches_the_cut_and_tells_nothing_of_how_many_cells_are_filled",
         "θ is released, was never paid for, and follows n (the paper prints it so)",

@@ -156,7 +156,7 @@ def test_the_thresholds_are_those_that_will_be_used():
     advice = advise(domain, 0.2, 5000, bound=Bound(3, 2), **MODEL)
     for option in advice.options:
         if isinstance(option.mechanism, HighPassFilter):
-            assert option.theta == option.mechanism.cut(domain, 6)
+            assert option.theta == option.mechanism.threshold(domain, 6)
     assert advice.mechanism is advice.ranked[0].mechanism
     assert {o.mechanism.budget for o in advice.options} == {DP(0.2)}
     scores = [np.log([x.error + 0.01 for x in o.query_errors]).mean() for o in advice.ranked]

@@ -408,14 +408,14 @@ def test_the_plain_way_sums_the_same_tree():
 def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
     domain = cormode2012_fig5.UNIFORM.domain
     filtered, both = cormode2012_fig5.filters(domain, cormode2012_fig5.SIZE)
-    assert (filtered.theta, filtered.cut(domain, 1), both.theta) == (None, 630, 504)
+    assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
     assert (
         cormode2012_fig5.DYADIC.on(domain).noise_blocks[0].nodes_per_count
         == cormode2012_fig5.NODES_PER_COUNT
     )
     twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
     filtered, both = cormode2012_fig5.filters(twin, cormode2012_fig6b.SIZE)
-    assert (filtered.cut(twin, 1), both.theta) == (1041, 833)
+    assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
 
 
 @pytest.mark.parametrize("spec", [cormode2012_fig6a, cormode2012_fig6b])

@@ -158,7 +158,9 @@ def test_survival_formula_of_threshold_sampling(theta, tau, sides):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_size_chooses_theta_and_tau_from_public_numbers_alone(m, size, epsilon):
     for sides in (1, 2):
-        ours = HighPassFilter(DP(epsilon), sides=sides, size=size).cut(Domain(("x",), (m,)), 1)
+        ours = HighPassFilter(DP(epsilon), sides=sides, size=size).threshold(
+            Domain(("x",), (m,)), 1
+        )
         assert ours == high_pass_filter.theta_for(m, size, epsilon, 1.0, sides)
     ours = ThresholdSampling(DP(epsilon), size=size).threshold(Domain(("x",), (m,)), 1)
     literal = threshold_sampling.tau_for(m, size, epsilon, 1.0, 0, 2)
@@ -173,7 +175,7 @@ def test_size_means_the_survivors_of_an_empty_table():
     )
     assert got == pytest.approx(300, abs=5 * sqrt(300 / 60))
     got = np.mean([len(HighPassFilter(B, size=300)(nothing, rng).estimate) for _ in range(60)])
-    cut = HighPassFilter(B, size=300).cut(Domain(("x",), (m,)), 1)
+    cut = HighPassFilter(B, size=300).threshold(Domain(("x",), (m,)), 1)
     expected = m * HighPassFilter(B, cut).survival(exp(-EPSILON))
     assert expected <= 300 and got == pytest.approx(expected, abs=5 * sqrt(expected / 60))
 

@@ -153,7 +153,8 @@ def test_the_shares_of_the_budget_add_up_whatever_a_unit_moves(dims, shape, spli
     table = filled(shape, bound=Bound(2, 3, 4))
     release = mechanism(table, np.random.default_rng(0))
     assert release.privacy.epsilon == 0.3
-    blocks = noise_blocks(mechanism, table.domain, 4)
+    basis = Dyadic(dims, split).on(table.domain)
+    blocks = noise_blocks(basis, l1=4, epsilon=0.3)
     assert len(release.ledger) == len(blocks)
     levels = len(Dyadic(dims).on(table.domain).levels)
     # one count moves one node a level: what its move tells, level by level, is no more than ε
@@ -269,7 +270,8 @@ def test_the_variance_of_ranges_is_the_closed_form(transform):
     mechanism = GeometricHistogram(DP(epsilon), transform=transform)
     drawn = np.array([mechanism(table, rng).answer(asked) for _ in range(4000)])
     bars = mechanism(table, rng).answer(asked, error=True)[1]
-    shares = [float(b.epsilon) / epsilon for b in noise_blocks(mechanism, table.domain, 1)]
+    blocks = noise_blocks(transform.on(table.domain), l1=1, epsilon=epsilon)
+    shares = [float(block.epsilon) / epsilon for block in blocks]
     if isinstance(transform, Haar):
         closed = [
             haar.range_variance(a, b, m, epsilon, 1)

@@ -49,7 +49,7 @@ def test_the_cut_that_a_size_chooses_is_told():
             30_000, rel=0.2
         )
         assert (len(shown.release.estimate) > 50_000) == (some != "priority")
-    cuts = [HighPassFilter(DP(0.1), size=30_000).cut(table.domain, 1)]
+    cuts = [HighPassFilter(DP(0.1), size=30_000).threshold(table.domain, 1)]
     cuts += [ThresholdSampling(DP(0.1), size=30_000).threshold(table.domain, 1)]
     cuts += [shown.release.estimate.tau]
     names = ["θ", "τ", "τ_s"]

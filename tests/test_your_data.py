@@ -14,6 +14,7 @@ from workbench.claims import DIFFERS, HOLDS
 from workbench.mechanism import noise_blocks, release_options
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
+from workbench.transform import basis_of
 
 CELLS = json.loads((Path(__file__).parents[1] / "notebooks/02_your_data.ipynb").read_text())[
     "cells"
@@ -56,19 +57,24 @@ def test_the_panel_opens_on_the_private_table_with_the_beliefs(table):
     assert panel.values.items() >= (told | spec.BELIEFS).items()
 
 
+def blocks_of(mechanism, domain, l1):
+    basis = basis_of(getattr(mechanism, "transform", None), domain)
+    return noise_blocks(basis, l1=l1, epsilon=mechanism.budget.epsilon)
+
+
 def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release(advice):
     rehearsed = spec.sweep(advice)
     line, l1 = rehearsed.datasets[0].domain, rehearsed.datasets[0].load().bound.l1
     assert line.size == advice.domain.size and l1 == 1 != advice.bound.l1
     for option, ours in zip(advice.ranked, rehearsed.mechanisms, strict=False):
-        (there,), (here,) = (
-            noise_blocks(option.mechanism, advice.domain, advice.bound.l1),
-            noise_blocks(ours, line, l1),
-        )
+        (there,) = blocks_of(option.mechanism, advice.domain, advice.bound.l1)
+        (here,) = blocks_of(ours, line, l1)
         decays = [noise.decay(block.l1, block.epsilon) for block in (there, here)]
         assert decays[0] == decays[1] and there.size == here.size
         if isinstance(ours, HighPassFilter):
-            assert ours.cut(line, l1) == option.mechanism.cut(advice.domain, advice.bound.l1)
+            assert ours.threshold(line, l1) == option.mechanism.threshold(
+                advice.domain, advice.bound.l1
+            )
 
 
 def test_rows_carry_what_is_expected_of_their_own_summary(rows, advice):

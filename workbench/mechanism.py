@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from workbench import estimates, noise
-from workbench.domain import Domain
 from workbench.hierarchy import argsort_keys
 from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
 from workbench.records import Records
 from workbench.table import Bound, SparseTable
-from workbench.transform import TRANSFORMS, Dyadic, basis_of
+from workbench.transform import TRANSFORMS, Basis, Dyadic
 from workbench.value import parameter as parameter
 from workbench.workload import Workload
 
@@ -124,23 +123,23 @@ def refuse_several_tuples_per_unit(mechanism: Any, table: SparseTable) -> None:
         )
 
 
-def noise_blocks(mechanism: Any, domain: Domain, l1: float) -> list[noise.Block]:
-    """What the mechanism puts noise on: sizes, sensitivities, and shares of ε that add up to it."""
-    parts = basis_of(mechanism.transform, domain).noise_blocks
-    paid = split_epsilon(mechanism.budget.epsilon, [part.share for part in parts])
+def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block]:
+    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it."""
+    budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
     return [
-        noise.Block(part.size, Fraction(l1) * part.nodes_per_count, epsilon)
-        for part, epsilon in zip(parts, paid, strict=True)
+        noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget)
+        for nodes, budget in zip(basis.noise_blocks, budgets, strict=True)
     ]
 
 
-def split_epsilon(epsilon: float, parts: Sequence[Fraction]) -> list[float]:
+def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     """Parts of ε, rounded so that together they are never more; the last one is what is left."""
-    found, left = [], Fraction(epsilon)
-    for i, part in enumerate(parts):
-        found.append(_down(left if i == len(parts) - 1 else Fraction(epsilon) * part))
-        left -= Fraction(found[-1])
-    return found
+    parts = []
+    rest = Fraction(epsilon)
+    for share in shares[:-1]:
+        parts.append(_round_down(Fraction(epsilon) * share))
+        rest -= Fraction(parts[-1])
+    return [*parts, _round_down(rest)]
 
 
 def noise_law_field() -> Any:
@@ -200,6 +199,11 @@ def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarr
     return table.dense().ravel()
 
 
+def memory_field() -> Any:
+    """The field of a mechanism that holds every cell of its domain."""
+    return parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+
+
 def transform_field() -> Any:
     """The field of a mechanism that can work in another basis."""
     return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
@@ -225,7 +229,7 @@ def refuse_inconsistent(mechanism: Any, theta: float | None) -> None:
         )
 
 
-def _down(x: Fraction) -> float:
+def _round_down(x: Fraction) -> float:
     """The largest float that is not above x."""
     return f if Fraction(f := float(x)) <= x else nextafter(f, 0)
 

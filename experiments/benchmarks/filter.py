@@ -70,7 +70,7 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
     """A domain 10⁴ times as large, with θ raised so that as many empty cells pass."""
     raised, small = 92, 10**10
     large = round(small * exp(epsilon * raised))
-    theta = HighPassFilter(DP(epsilon), size=n).cut(Domain(("x",), (small,)), 1.0)
+    theta = HighPassFilter(DP(epsilon), size=n).threshold(Domain(("x",), (small,)), 1.0)
     calls = []
     for m, cut in ((large, theta + raised), (small, theta)):
         data = timing.sparse_table(n, m, mean=10_000)

@@ -34,7 +34,7 @@ def main():
             if (n := round(density * m)) > MOST:
                 continue
             data, mechanism = timing.sparse_table(n, m), HighPassFilter(DP(EPSILON), size=n)
-            theta = mechanism.cut(data.domain, 1.0)
+            theta = mechanism.threshold(data.domain, 1.0)
             ways = (
                 partial(mechanism, data),
                 partial(dense, data, theta),

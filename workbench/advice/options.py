@@ -36,7 +36,7 @@ from workbench.mechanisms import (
 from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound
-from workbench.transform import Dyadic, Haar
+from workbench.transform import Dyadic, Haar, basis_of
 
 _SPARE = 2  # a summary does not fit if it releases more than so many times `size`
 _KINDS = (
@@ -118,7 +118,9 @@ class _Nodes:
         """What the mechanism puts noise on."""
         if isinstance(mechanism, CountSketch | StabilityHistogram):
             return noise.Block(self.domain.size, self.bound.l1, mechanism.budget.epsilon)
-        (block,) = noise_blocks(mechanism, self.domain, self.bound.l1)
+        basis = basis_of(self.transform, self.domain)
+        epsilon = mechanism.budget.epsilon
+        (block,) = noise_blocks(basis, l1=self.bound.l1, epsilon=epsilon)
         return block
 
     def noise_alone(self, mechanism: Any) -> ReleaseRule:
@@ -131,7 +133,7 @@ class _Nodes:
         rule = self.noise_alone(mechanism)
         l1 = self.bound.l1
         if isinstance(mechanism, HighPassFilter):
-            theta = float(mechanism.cut(self.domain, l1))
+            theta = float(mechanism.threshold(self.domain, l1))
             return replace(rule, theta=theta, sides=mechanism.sides)
         if isinstance(mechanism, ThresholdSampling):
             tau = max(mechanism.threshold(self.domain, l1), 1.0)
@@ -208,7 +210,7 @@ def all_options(
         priority = PrioritySampling(pure, size=size, transform=transform)
         options.append(nodes.option(priority, "priority sampling"))
         if model and not quick:
-            most = HighPassFilter(pure, size=1, transform=transform).cut(domain, bound.l1)
+            most = HighPassFilter(pure, size=1, transform=transform).threshold(domain, bound.l1)
             theta = best_theta(rule, nodes.counts, nodes.covers, size, most)
             both = PrioritySampling(pure, size=size, theta=theta, transform=transform)
             options.append(nodes.option(both, "filter-priority"))

@@ -17,8 +17,8 @@ from workbench import noise
 from workbench.estimates import summary_in_basis
 from workbench.mechanism import (
     Release,
+    memory_field,
     noise_blocks,
-    parameter,
     pure_budget,
     sensitivity,
     transform_field,
@@ -36,29 +36,36 @@ class GeometricHistogram:
     """The full noisy table that every compact summary is measured against."""
 
     budget: DP = pure_budget()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     transform: Dyadic | Haar | None = transform_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "ghosh2009"
+    title: ClassVar[str] = "geometric histogram"
+    series: ClassVar[str] = "geometric"
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""
-        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
-        blocks = noise_blocks(self, table.domain, l1)
-        size = sum(b.size for b in blocks)
+        l1 = sensitivity(table)
+        basis = basis_of(self.transform, table.domain)
+        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+        size = sum(block.size for block in blocks)
         if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
                 f"GeometricHistogram.memory = {self.memory} is too little: every one of {size} cells "
                 f"needs {BYTES_PER_CELL} bytes; a filter or a sample costs only what it releases"
             )
-        nodes, values = basis.forward(table.keys, table.counts)
-        dense, noisy, ledger = np.zeros(size, np.int64), [], []
-        dense[nodes] = values
-        for block, end in zip(blocks, np.cumsum([b.size for b in blocks]), strict=True):
-            cells = dense[end - block.size : end]
-            drawn, receipt = noise.geometric(cells, l1=block.l1, epsilon=block.epsilon, rng=rng)
-            noisy.append(drawn)
+        nodes, counts = basis.forward(table.keys, table.counts)
+        exact = np.zeros(size, np.int64)
+        exact[nodes] = counts
+        noisy = []
+        ledger = []
+        start = 0
+        for block in blocks:
+            part = exact[start : start + block.size]
+            values, receipt = noise.geometric(part, l1=block.l1, epsilon=block.epsilon, rng=rng)
+            noisy.append(values)
             ledger.append(receipt)
+            start += block.size
         values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
         full = summary_in_basis(
             basis, sealed(np.arange(size)), values, self.budget.epsilon / l1

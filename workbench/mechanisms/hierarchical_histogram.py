@@ -28,6 +28,7 @@ from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import (
     Release,
     dense_counts,
+    memory_field,
     noise_law_field,
     parameter,
     pure_budget,
@@ -69,7 +70,7 @@ class HierarchicalHistogram:
         doc="what answers ranges once zeroing has made them differ",
     )
     noise: str = noise_law_field()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
 

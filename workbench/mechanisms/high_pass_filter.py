@@ -14,47 +14,39 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 from math import ceil, exp
 from typing import ClassVar, Self
 
-import numpy as np
-
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary, summary_in_basis
-from workbench.inference import consistent
+from workbench.estimates import Summary
 from workbench.mechanism import (
-    Release,
     consistent_field,
-    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
     refuse_size_above,
-    sensitivity,
     transform_field,
 )
+from workbench.mechanisms._sparse_summary import (
+    SparseSummary,
+    sides_field,
+    threshold_size_field,
+)
 from workbench.privacy import DP
-from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar, basis_of
+from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
 
 @value
-class HighPassFilter:
+class HighPassFilter(SparseSummary):
     """Release the cells whose noisy count v has |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1)."""
 
     budget: DP = pure_budget()
     theta: float = parameter(None, 0, 2**50, unit="counts", doc="cut-off θ")
-    sides: int = parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
-    size: int = parameter(
-        None,
-        1,
-        integer=True,
-        unit="cells",
-        doc="chooses θ: expected survivors of an empty table",
-    )
+    sides: int = sides_field()
+    size: int = threshold_size_field("θ")
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "high-pass filter"
+    series: ClassVar[str] = "filter"
 
     def __post_init__(self):
         if (self.theta is None) == (self.size is None):
@@ -71,7 +63,7 @@ class HighPassFilter:
             return 1.0
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
-    def cut(self, domain: Domain, l1: float) -> float:
+    def threshold(self, domain: Domain, l1: float) -> float:
         """θ in counts: as given, or the smallest whole number >= 1 with Σ m·p_θ <= size.
 
         One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
@@ -79,52 +71,42 @@ class HighPassFilter:
         """
         if self.theta is not None:
             return self.theta
-        blocks = noise_blocks(self, domain, l1)
-        refuse_size_above(self, sum(b.size for b in blocks))
-        alphas = [exp(-noise.decay(b.l1, b.epsilon)) for b in blocks]
+        return self._smallest_theta(self._blocks(domain, l1))
 
-        def passing(theta: int) -> float:
+    def _smallest_theta(self, blocks: list[noise.Block]) -> int:
+        refuse_size_above(self, sum(block.size for block in blocks))
+        alphas = [exp(-noise.decay(block.l1, block.epsilon)) for block in blocks]
+
+        def survivors(theta: int) -> float:
             return sum(
-                b.size * self.survival(a, theta) for b, a in zip(blocks, alphas, strict=True)
+                block.size * self.survival(alpha, theta)
+                for block, alpha in zip(blocks, alphas, strict=True)
             )
 
-        low, high = 0, 1
-        while passing(high) > self.size:
-            low, high = high, 2 * high
+        low = 0
+        high = 1
+        while survivors(high) > self.size:
+            low = high
+            high = 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if passing(middle) > self.size else (low, middle)
+            if survivors(middle) > self.size:
+                low = middle
+            else:
+                high = middle
         return high
 
-    def summarise(
-        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
-    ) -> Summary:
-        """The second step, on noisy cells among which are all that pass."""
-        theta = self.cut(noisy.domain, l1)
-        kept = noise.threshold_sample_public(
+    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+        theta = self._smallest_theta(blocks) if self.theta is None else self.theta
+        return theta, 0.0
+
+    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+        if self.consistent:
+            return self._consistent(noisy, theta)
+        passes = noise.threshold_sample_public(
             noisy.values, theta=theta, sides=self.sides, rng=rng
         )
-        passed = noisy.where(kept, theta=theta, sides=self.sides)
-        return consistent(passed) if self.consistent else passed
-
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells, or nodes, that pass."""
-        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
-        blocks = noise_blocks(self, table.domain, l1)
-        theta = self.cut(table.domain, l1)
-        keys, values, ledger = noise.threshold_sample(
-            *basis.forward(table.keys, table.counts),
-            blocks,
-            theta=theta,
-            sides=self.sides,
-            rng=rng,
-        )
-        passed = summary_in_basis(
-            basis, keys, values, self.budget.epsilon / l1, theta, sides=self.sides
-        )
-        if self.consistent:
-            passed = self.summarise(passed, l1, rng)
-        return Release(passed, ledger, self, table.bound)
+        return noisy.where(passes, theta=theta, sides=self.sides)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -17,8 +17,8 @@ from workbench.estimates import Histogram
 from workbench.mechanism import (
     Release,
     dense_counts,
+    memory_field,
     noise_law_field,
-    parameter,
     pure_budget,
     sensitivity,
 )
@@ -33,7 +33,7 @@ class LaplaceHistogram:
 
     budget: DP = pure_budget()
     noise: str = noise_law_field()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
 

@@ -17,72 +17,54 @@ Cost       time and memory O(non-empty cells + size), whatever the domain's size
 from math import ceil
 from typing import ClassVar, Self
 
-import numpy as np
-
 from workbench import noise
-from workbench.estimates import Summary, summary_in_basis
-from workbench.inference import consistent
+from workbench.estimates import Summary
 from workbench.mechanism import (
-    Release,
     consistent_field,
-    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
     refuse_size_above,
-    sensitivity,
     transform_field,
 )
+from workbench.mechanisms._sparse_summary import SparseSummary, filter_field, sides_field
 from workbench.privacy import DP
-from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar, basis_of
+from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
 
 @value
-class PrioritySampling:
+class PrioritySampling(SparseSummary):
     """Release exactly `size` cells (or all that pass θ), favouring large noisy counts without bias."""
 
     budget: DP = pure_budget()
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
-    theta: float = parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
-    sides: int = parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
+    theta: float = filter_field()
+    sides: int = sides_field()
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "priority sampling"
+    series: ClassVar[str] = "priority"
 
     def __post_init__(self):
         refuse_inconsistent(self, self.theta)
 
-    def summarise(
-        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
-    ) -> Summary:
-        """The second step, on noisy cells among which are all that pass."""
-        asked = dict(theta=self.theta, sides=self.sides)
-        if self.consistent:
-            noisy = consistent(
-                noisy.where(noise.threshold_sample_public(noisy.values, **asked), **asked)
-            )
-        kept, tau = noise.priority_sample_public(noisy.values, **asked, most=self.size, rng=rng)
-        return noisy.where(kept, **asked, tau=tau)
+    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+        refuse_size_above(self, sum(block.size for block in blocks))
+        return self.theta, 0.0  # τ_s is known only once cells are drawn
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the sampled cells, or nodes, and τ_s."""
-        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
-        decay, blocks = self.budget.epsilon / l1, noise_blocks(self, table.domain, l1)
-        refuse_size_above(self, sum(b.size for b in blocks))
-        asked = dict(theta=self.theta, sides=self.sides)
-        exact = basis.forward(table.keys, table.counts)
-        if self.consistent:
-            keys, values, ledger = noise.threshold_sample(*exact, blocks, **asked, rng=rng)
-            passed = summary_in_basis(basis, keys, values, decay, **asked)
-            return Release(self.summarise(passed, l1, rng), ledger, self, table.bound)
-        keys, values, tau, ledger = noise.priority_sample(
-            *exact, blocks, **asked, most=self.size, rng=rng
+    def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
+        return noise.priority_sample(
+            *exact, blocks, theta=theta, sides=self.sides, most=self.size, rng=rng
         )
-        sampled = summary_in_basis(basis, keys, values, decay, **asked, tau=tau)
-        return Release(sampled, ledger, self, table.bound)
+
+    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+        if self.consistent:
+            noisy = self._consistent(noisy, theta)
+        kept, tau = noise.priority_sample_public(
+            noisy.values, theta=theta, sides=self.sides, most=self.size, rng=rng
+        )
+        return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -19,8 +19,8 @@ from workbench import noise
 from workbench.estimates import Histogram
 from workbench.mechanism import (
     Release,
+    memory_field,
     noise_law_field,
-    parameter,
     pure_budget,
     refuse_dense,
     sensitivity,
@@ -37,7 +37,7 @@ class Privelet:
 
     budget: DP = pure_budget()
     noise: str = noise_law_field()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "xiao2011"
 

@@ -16,50 +16,43 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 from fractions import Fraction
 from typing import ClassVar, Self
 
-import numpy as np
-
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary, summary_in_basis
-from workbench.inference import consistent
+from workbench.estimates import Summary
 from workbench.mechanism import (
-    Release,
     consistent_field,
-    noise_blocks,
     parameter,
     pure_budget,
     refuse_inconsistent,
     refuse_size_above,
-    sensitivity,
     transform_field,
 )
+from workbench.mechanisms._sparse_summary import (
+    SparseSummary,
+    filter_field,
+    sides_field,
+    threshold_size_field,
+)
 from workbench.privacy import DP
-from workbench.table import SparseTable
-from workbench.transform import Dyadic, Haar, basis_of
+from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
 
 @value
-class ThresholdSampling:
+class ThresholdSampling(SparseSummary):
     """Release each noisy cell with a probability proportional to its size, up to τ."""
 
     budget: DP = pure_budget()
     tau: float = parameter(
         None, 0, 2**50, unit="counts", doc="cells of at least τ are all kept"
     )
-    theta: float = parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
-    sides: int = parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
-    size: int = parameter(
-        None,
-        1,
-        integer=True,
-        unit="cells",
-        doc="chooses τ: expected survivors of an empty table",
-    )
+    theta: float = filter_field()
+    sides: int = sides_field()
+    size: int = threshold_size_field("τ")
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "threshold sampling"
+    series: ClassVar[str] = "threshold"
 
     def __post_init__(self):
         if (self.tau is None) == (self.size is None):
@@ -71,60 +64,54 @@ class ThresholdSampling:
 
         Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
         """
-        law = noise.empty_cell(
-            Fraction(decay), self.theta, self.sides, self.tau if tau is None else tau
+        tau = self.tau if tau is None else tau
+        return float(
+            noise.empty_cell(Fraction(decay), self.theta, self.sides, tau).survival(128)
         )
-        return float(law.survival(128))
 
     def threshold(self, domain: Domain, l1: float) -> float:
         """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices."""
         if self.tau is not None:
             return self.tau
-        blocks = noise_blocks(self, domain, l1)
-        refuse_size_above(self, sum(b.size for b in blocks))
-        decays = [noise.decay(b.l1, b.epsilon) for b in blocks]
+        return self._smallest_tau(self._blocks(domain, l1))
 
-        def over(tau: float) -> bool:
-            p = [b.size * self.survival(d, tau) for b, d in zip(blocks, decays, strict=True)]
-            return sum(p) > self.size
+    def _smallest_tau(self, blocks: list[noise.Block]) -> float:
+        refuse_size_above(self, sum(block.size for block in blocks))
+        decays = [noise.decay(block.l1, block.epsilon) for block in blocks]
+
+        def too_many(tau: float) -> bool:
+            survivors = sum(
+                block.size * self.survival(decay, tau)
+                for block, decay in zip(blocks, decays, strict=True)
+            )
+            return survivors > self.size
 
         low = max(1.0, self.theta)
-        if not over(low):
+        if not too_many(low):
             return 0.0
         high = 2 * low
-        while over(high):
-            low, high = high, 2 * high
+        while too_many(high):
+            low = high
+            high = 2 * high
         for _ in range(40):
             middle = (low + high) / 2
-            low, high = (middle, high) if over(middle) else (low, middle)
+            if too_many(middle):
+                low = middle
+            else:
+                high = middle
         return high
 
-    def summarise(
-        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
-    ) -> Summary:
-        """The second step, on noisy cells among which are all that pass."""
-        asked = dict(theta=self.theta, sides=self.sides)
-        if self.consistent:
-            noisy = consistent(
-                noisy.where(noise.threshold_sample_public(noisy.values, **asked), **asked)
-            )
-        tau = max(self.threshold(noisy.domain, l1), 1.0)
-        kept = noise.threshold_sample_public(noisy.values, **asked, tau=tau, rng=rng)
-        return noisy.where(kept, **asked, tau=tau)
+    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+        tau = self._smallest_tau(blocks) if self.tau is None else self.tau
+        return self.theta, max(tau, 1.0)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the sampled cells, or nodes."""
-        basis, l1 = basis_of(self.transform, table.domain), sensitivity(table)
-        blocks = noise_blocks(self, table.domain, l1)
-        tau = 0.0 if self.consistent else max(self.threshold(table.domain, l1), 1.0)
-        asked = dict(theta=self.theta, sides=self.sides, tau=tau)
-        keys, values, ledger = noise.threshold_sample(
-            *basis.forward(table.keys, table.counts), blocks, **asked, rng=rng
-        )
-        sampled = summary_in_basis(basis, keys, values, self.budget.epsilon / l1, **asked)
+    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
         if self.consistent:
-            sampled = self.summarise(sampled, l1, rng)
-        return Release(sampled, ledger, self, table.bound)
+            noisy = self._consistent(noisy, theta)
+        kept = noise.threshold_sample_public(
+            noisy.values, theta=theta, sides=self.sides, tau=tau, rng=rng
+        )
+        return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

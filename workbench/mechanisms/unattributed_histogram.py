@@ -19,6 +19,7 @@ from workbench.inference import isotonic, round_to_counts
 from workbench.mechanism import (
     Release,
     dense_counts,
+    memory_field,
     noise_law_field,
     parameter,
     pure_budget,
@@ -38,7 +39,7 @@ class UnattributedHistogram:
         "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
     )
     noise: str = noise_law_field()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
     ranked: ClassVar[bool] = True  # its domain is that of ranks

@@ -224,7 +224,7 @@ def _cut(release: Release, data: Any) -> tuple[str, str]:
     """The θ or τ that was given, or chosen for a size."""
     made = release.mechanism
     if isinstance(made, HighPassFilter):
-        name, cut = "θ", made.cut(data.domain, data.bound.l1)
+        name, cut = "θ", made.threshold(data.domain, data.bound.l1)
     elif isinstance(made, ThresholdSampling):
         name, cut = "τ", made.threshold(data.domain, data.bound.l1)
     else:

@@ -1,0 +1,92 @@
+"""What the three sparse summaries share: noise on all nodes of a basis, of which few are released."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench import noise
+from workbench.domain import Domain
+from workbench.estimates import Summary, summary_in_basis
+from workbench.inference import consistent
+from workbench.mechanism import Release, noise_blocks, parameter, sensitivity
+from workbench.table import SparseTable
+from workbench.transform import basis_of
+
+
+def sides_field() -> Any:
+    """The field that says which noisy values a filter compares with θ."""
+    return parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
+
+
+def filter_field() -> Any:
+    """The field θ of a sample that is drawn of what passes a filter."""
+    return parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
+
+
+def threshold_size_field(symbol: str) -> Any:
+    """The field `size` from which a threshold is chosen."""
+    doc = f"chooses {symbol}: expected survivors of an empty table"
+    return parameter(None, 1, integer=True, unit="cells", doc=doc)
+
+
+class SparseSummary:
+    """A release of few out of all noisy nodes.
+
+    It is drawn in time of what is released, or, in two steps, out of noisy nodes among which are all
+    that reach θ (`summarise`). A subclass says at which thresholds, and how the second step is done.
+    """
+
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str] = "cormode2012"
+
+    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+        """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
+        raise NotImplementedError
+
+    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+        """The second step."""
+        raise NotImplementedError
+
+    def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
+        """Keys, noisy values, τ and receipts of both steps at once."""
+        keys, values, ledger = noise.threshold_sample(
+            *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng
+        )
+        return keys, values, tau, ledger
+
+    def _blocks(self, domain: Domain, l1: float) -> list[noise.Block]:
+        basis = basis_of(self.transform, domain)
+        return noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+
+    def _consistent(self, noisy: Summary, theta: float) -> Summary:
+        """The nodes that reach θ, and all of whose ancestors do."""
+        passes = noise.threshold_sample_public(noisy.values, theta=theta, sides=self.sides)
+        return consistent(noisy.where(passes, theta=theta, sides=self.sides))
+
+    def summarise(
+        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
+    ) -> Summary:
+        """The second step, on noisy cells among which are all that pass."""
+        theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
+        return self._select(noisy, theta, tau, rng)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells, or nodes, that are kept."""
+        l1 = sensitivity(table)
+        basis = basis_of(self.transform, table.domain)
+        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+        theta, tau = self._thresholds(blocks)
+        exact = basis.forward(table.keys, table.counts)
+        decay = self.budget.epsilon / l1
+        if self.consistent:
+            keys, values, ledger = noise.threshold_sample(
+                *exact, blocks, theta=theta, sides=self.sides, rng=rng
+            )
+            passed = summary_in_basis(basis, keys, values, decay, theta, sides=self.sides)
+            summary = self._select(passed, theta, tau, rng)
+        else:
+            keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
+            summary = summary_in_basis(basis, keys, values, decay, theta, tau, self.sides)
+        return Release(summary, ledger, self, table.bound)
