@@ -41,7 +41,6 @@ from experiments.fan2015_data import (
 from workbench import DP, Sweep, run
 from workbench.claims import ALIKE, Claim, Finding, Printed, all_of, format_number, mean_curve
 from workbench.mechanisms import SRA
-from workbench.mechanisms.sra import item_edge_budgets
 from workbench.metrics import MeanSquaredCountError, sampling_error
 from workbench.noise import variance
 from workbench.plots import Panel, name_series
@@ -101,7 +100,7 @@ def theory_rows(case: Case, kept: list[int]) -> pd.DataFrame:
         rows.append(one | zeros | {"value": float((counts**2).mean())})
         sampled = sampling_error(data, kept, of)
         for epsilon in EPSILONS:
-            share = item_edge_budgets(epsilon, (0.5, 0.5))[OF.index(of)]
+            share = SRA(DP(epsilon), 1).budgets()[OF.index(of)]
             errors = [
                 before + variance(l, share, "geometric")
                 for before, l in zip(sampled, kept, strict=True)  # noqa: E741

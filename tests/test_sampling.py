@@ -228,22 +228,29 @@ def test_records_beyond_memory_or_without_users():
 def test_the_suggested_l_has_the_least_error_of_the_model(n, most, p, epsilon):
     mechanism = SRA(DP(2 * epsilon), "suggested", n=n, bound=most, popularity=p)
     shares = [x / sum(p) for x in p]
-    assert mechanism.factor(4) == sampling.best_whole_l(
+    assert mechanism.sampling_factor(4) == sampling.best_whole_l(
         n, most, shares, epsilon, "actual count"
     )
     told = (DP(2 * epsilon), "suggested")
-    assert HPA(*told, score=p, n=n, bound=most, popularity=p).factor(4) == mechanism.factor(4)
+    assert HPA(*told, score=p, n=n, bound=most, popularity=p).sampling_factor(
+        4
+    ) == mechanism.factor(4)
 
 
 def test_the_suggested_l_grows_with_epsilon_and_is_used():
     told = dict(n=1000, bound=50, popularity=1.0)
-    ls = [SRA(DP(e), "suggested", **told).factor(4) for e in np.geomspace(1e-4, 10, 30)]
+    ls = [
+        SRA(DP(e), "suggested", **told).sampling_factor(4) for e in np.geomspace(1e-4, 10, 30)
+    ]
     assert ls == sorted(ls) and ls[0] == 1 and ls[-1] == 50
     assert (
-        SRA(DP(1e-200), "suggested", n=2**53, bound=9, popularity=(1e308,) * 4).factor(4) == 1
+        SRA(DP(1e-200), "suggested", n=2**53, bound=9, popularity=(1e308,) * 4).sampling_factor(
+            4
+        )
+        == 1
     )
     few = SRA(DP(0.02), "suggested", n=10, bound=50, popularity=1.0)
-    assert few.factor(4) == few(made(), seeded()).bound.l1
+    assert few.sampling_factor(4) == few(made(), seeded()).bound.l1
     with pytest.raises(ValueError, match="popularity has 2 weights: need 4"):
         dataclasses.replace(few, popularity=(1, 2))(made())
 

@@ -124,7 +124,7 @@ def test_nothing_more_is_expected_above_the_most_that_users_have():
 def test_the_l_of_least_error_and_the_one_suggested():
     told = dict(panel(epsilon=2.0).view["facts"])["best l expected"]
     public = dict(n=300, bound=20, popularity=0.8)
-    suggested = SRA(DP(2.0), "suggested", **public).factor(60)
+    suggested = SRA(DP(2.0), "suggested", **public).sampling_factor(60)
     assert told.endswith(f"; {suggested} for items, suggested from public numbers")
     best = int(told.split(" ")[0])
     dataset, mechanism = panel().scene.setup(panel(epsilon=2.0).values)

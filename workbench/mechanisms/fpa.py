@@ -12,29 +12,32 @@ Differs    an orthonormal real basis: noise on real and imaginary parts, none on
 Cost       time O(edges · log edges) and memory O(edges), edges = items · contexts of the domain.
 """
 
+from fractions import Fraction
 from math import ceil, floor, log2, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import fft
 
 from workbench import noise
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import (
     Release,
+    memory_field,
     parameter,
     pure_budget,
     refuse_dense,
     sensitivity,
+    split_epsilon,
 )
-from workbench.mechanisms.sra import (
+from workbench.mechanisms._contributions import (
     bound_field,
     item_edge_budgets,
     refuse_unbounded,
     split_field,
 )
+from workbench.mechanisms._fourier import coefficients, inverse
 from workbench.privacy import DP, Receipt
 from workbench.table import Bound
 from workbench.value import sealed, value
@@ -43,7 +46,7 @@ _REAL = np.longdouble  # 64 bits of mantissa where the machine has them
 _UP = 1 + 2.0**-40  # above what a few roundings of a sensitivity can lose
 
 
-def _odd(k) -> str | None:
+def _check_odd(k) -> str | None:
     whole = isinstance(k, int) and not isinstance(k, bool)
     good = whole and k >= 1 and k % 2 == 1
     return None if good else "need an odd number >= 1: a mean, and whole frequencies"
@@ -59,7 +62,7 @@ class FPA:
     budget: DP = pure_budget()
     bound: int | None = bound_field()
     k: int | None = parameter(
-        None, check=_odd, unit="coefficients", doc="None: chosen privately"
+        None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
     )
     split: tuple[float, float] = split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
@@ -71,15 +74,17 @@ class FPA:
         unit="records",
         doc="cuts a count, so that rounding is bounded",
     )
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "rastogi2010"
+    title: ClassVar[str] = "Fourier perturbation"
+    series: ClassVar[str] = "DFT"
     converges: ClassVar[bool] = False  # what lies beyond the bound, and beyond k, is gone
 
     def __post_init__(self):
         refuse_unbounded(self)
 
-    def l1(self, k: int, n: int, bound: Bound) -> float:
+    def coefficient_sensitivity(self, k: int, n: int, bound: Bound) -> float:
         """How far a unit moves the first k of n coefficients: min(√k·Δ₂, k·Δ₁/√n).
 
         An orthonormal transform keeps the l2 norm, and k numbers have an l1 norm of at most √k times
@@ -88,7 +93,7 @@ class FPA:
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
-    def rounded(self, n: int, units: float = 0) -> float:
+    def rounding_error(self, n: int, units: float = 0) -> float:
         """How far the computed coefficients of n counts may lie from the exact ones, in the l2 norm.
 
         A fast transform is right to a small multiple of log₂ n units in the last place of its input's
@@ -98,7 +103,7 @@ class FPA:
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
-    def ks(self, n: int) -> Int[np.ndarray, " choices"]:
+    def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
         """What k=None chooses from: 1, 3, 5, … and n."""
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
@@ -107,57 +112,71 @@ class FPA:
     ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
-        kept = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
-        sensitivity(kept)
-        return kept
+        bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
+        sensitivity(bounded)
+        return bounded
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every item and every edge."""
         refuse_dense(self, data.domain.size, 150)
-        kept, tables, ledger = self.bounded_data(data, rng), [], []
-        counted = kept.item_counts(), kept.edge_counts().ravel()
-        domains = data.domain.project(data.domain.attributes[:1]), data.domain
-        paid = item_edge_budgets(self.budget.epsilon, self.split)
-        for domain, counts, epsilon in zip(domains, counted, paid, strict=True):
-            values, receipts = self._smooth(counts, kept.bound, epsilon, rng)
-            tables.append(Histogram(domain, sealed(values)))
-            ledger += receipts
-        return Release(ItemEdgeCounts(*tables, sampled=True), tuple(ledger), self, kept.bound)
+        bounded = self.bounded_data(data, rng)
+        item_domain = data.domain.project(data.domain.attributes[:1])
+        item_epsilon, edge_epsilon = item_edge_budgets(self.budget.epsilon, self.split)
+        items, item_receipts = self._smooth(
+            bounded.item_counts(), bounded.bound, item_epsilon, rng
+        )
+        edges, edge_receipts = self._smooth(
+            bounded.edge_counts().ravel(), bounded.bound, edge_epsilon, rng
+        )
+        counts = ItemEdgeCounts(
+            Histogram(item_domain, sealed(items)),
+            Histogram(data.domain, sealed(edges)),
+            sampled=True,
+        )
+        return Release(counts, (*item_receipts, *edge_receipts), self, bounded.bound)
 
     def _smooth(
         self, counts: Int[np.ndarray, " n"], bound: Bound, epsilon: float, rng
     ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
-        n, receipts = len(counts), []
+        n = len(counts)
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
-        k = self.k and min(self.k, n)
-        if k is None:
-            half, epsilon = item_edge_budgets(epsilon, (0.5, 0.5))
-            k, receipt = self._chosen(exact, bound, half, epsilon, rng)
+        receipts = []
+        if self.k is None:
+            choice_epsilon, epsilon = split_epsilon(epsilon, [Fraction(1, 2), Fraction(1, 2)])
+            k, receipt = self._choose(exact, bound, choice_epsilon, epsilon, rng)
             receipts.append(receipt)
-        l1 = (self.l1(k, n, bound) + 2 * sqrt(k) * self.rounded(n)) * _UP
+        else:
+            k = min(self.k, n)
+        moved = self.coefficient_sensitivity(k, n, bound)
+        l1 = (moved + 2 * sqrt(k) * self.rounding_error(n)) * _UP
+        grid = self._grid(l1, k, n, epsilon)
         noisy = np.zeros(n)
         noisy[:k], receipt = noise.laplace(
-            exact[:k], l1=l1, epsilon=epsilon, grid=self._grid(l1, k, n, epsilon), l0=k, rng=rng
+            exact[:k], l1=l1, epsilon=epsilon, grid=grid, l0=k, rng=rng
         )
         return inverse(noisy), [*receipts, receipt]
 
-    def _chosen(self, exact, bound: Bound, epsilon: float, rest: float, rng):
+    def _choose(
+        self, exact: Float[np.ndarray, " n"], bound: Bound, epsilon: float, rest: float, rng
+    ) -> tuple[int, Receipt]:
         """k with probability ∝ exp(−ε·U(k) / (2·Δ₂)), U(k) = ‖what lies beyond k‖₂ + √(2k)·λ(k).
 
         The first term is the root of the squared error of cutting, which a unit moves by Δ₂ at most
-        (triangle inequality); the second, the root of that of the noise, looks at no data.
+        (triangle inequality); the second, the root of that of the noise, depends on no data.
         """
-        n, ks = len(exact), self.ks(len(exact))
-        beyond = np.append(np.cumsum(exact[::-1] ** 2)[::-1], 0)[ks]
-        known = np.sqrt(2 * _REAL(1) * ks) * self.l1(ks, n, bound) / rest
-        scores = -(np.sqrt(beyond) + known)
-        last = float(known[-1] * np.finfo(_REAL).eps)  # what adding them rounds
-        summed = self.rounded(n, units=n)  # a sum of n squares is right to n units
-        moved = (bound.l2 + 2 * summed + 2 * last) * _UP
+        n = len(exact)
+        candidates = self.candidates(n)
+        squares_beyond = np.append(np.cumsum(exact[::-1] ** 2)[::-1], 0)[candidates]
+        moved = self.coefficient_sensitivity(candidates, n, bound)
+        noise_error = np.sqrt(2 * _REAL(1) * candidates) * moved / rest
+        scores = -(np.sqrt(squares_beyond) + noise_error)
+        addition_rounding = float(noise_error[-1] * np.finfo(_REAL).eps)
+        sum_rounding = self.rounding_error(n, units=n)  # a sum of n squares is right to n units
+        score_sensitivity = (bound.l2 + 2 * sum_rounding + 2 * addition_rounding) * _UP
         chosen, receipt = noise.exponential_mechanism(
-            scores[None], sensitivity=moved, epsilon=epsilon, rng=rng
+            scores[None], sensitivity=score_sensitivity, epsilon=epsilon, rng=rng
         )
-        return int(ks[chosen[0]]), receipt
+        return int(candidates[chosen[0]]), receipt
 
     def _grid(self, l1: float, k: int, n: int, epsilon: float) -> float:
         """A power of two so small that nobody feels it, and that 2^52 steps take anywhere."""
@@ -169,34 +188,3 @@ class FPA:
     def example(cls, budget: DP) -> Self:
         """A user has at most three records."""
         return cls(budget, bound=3)
-
-
-def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Coordinates in the orthonormal basis 1/√n, √(2/n)·cos(2πft/n), √(2/n)·sin(2πft/n) for f = 1, 2, …
-
-    in this order; last cos(πt)/√n if n is even.
-
-    >>> coefficients(np.array([3.0, 1.0])).round(3)
-    array([2.828, 1.414])
-    """
-    n, frequencies = len(x), fft.rfft(x, norm="ortho")
-    out = np.empty(n, x.dtype)
-    out[0] = frequencies[0].real
-    middle = frequencies[1 : (n + 1) // 2] * np.sqrt(x.dtype.type(2))
-    out[1 : 2 * len(middle) : 2], out[2 : 2 * len(middle) + 1 : 2] = middle.real, -middle.imag
-    if n % 2 == 0:
-        out[-1] = frequencies[-1].real
-    return out
-
-
-def inverse(coordinates: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The values that have these coordinates."""
-    n = len(coordinates)
-    frequencies = np.zeros(n // 2 + 1, complex)
-    frequencies[0] = coordinates[0]
-    middle = (n - 1) // 2
-    frequencies[1 : middle + 1] = coordinates[1 : 2 * middle : 2] / sqrt(2)
-    frequencies[1 : middle + 1] -= 1j * coordinates[2 : 2 * middle + 1 : 2] / sqrt(2)
-    if n % 2 == 0:
-        frequencies[-1] = coordinates[-1]
-    return fft.irfft(frequencies, n, norm="ortho")

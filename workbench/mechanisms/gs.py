@@ -12,8 +12,8 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 """
 
 from fractions import Fraction
-from math import expm1, log1p
-from typing import ClassVar, Self
+from math import expm1, inf, log1p
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,12 +23,14 @@ from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import (
     Release,
+    memory_field,
     parameter,
     pure_budget,
     refuse_dense,
     sensitivity,
+    split_epsilon,
 )
-from workbench.mechanisms.sra import (
+from workbench.mechanisms._contributions import (
     bound_field,
     item_edge_budgets,
     refuse_unbounded,
@@ -37,7 +39,16 @@ from workbench.mechanisms.sra import (
 from workbench.privacy import DP, Receipt
 from workbench.value import sealed, value
 
-_TOTAL = 0.1  # of the order's ε: what the scale of a sample of one each costs
+_TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of one each costs
+
+
+class _Sample(NamedTuple):
+    """Noisy counts of a sample; `factor` is how many records each record of it stands for."""
+
+    counts: Int[np.ndarray, " n"]
+    variance: float
+    factor: float
+    receipts: list[Receipt]
 
 
 @value
@@ -63,9 +74,10 @@ class GS:
     beta: float = parameter(0.5, 2.0**-30, 1, doc="a user's chance in rowsample")
     split: tuple[float, float] = split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "kellaris2013"
+    title: ClassVar[str] = "GS"
     converges: ClassVar[bool] = False  # counts of a group become the same
 
     def __post_init__(self):
@@ -80,25 +92,25 @@ class GS:
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
-        kept = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
-        sensitivity(kept)
-        return kept
+        bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
+        sensitivity(bounded)
+        return bounded
 
-    def amplified(self, epsilon: float) -> float:
+    def amplified_epsilon(self, epsilon: float) -> float:
         """ε' = ln(1 + (e^ε − 1)/β): ε'-DP on a sample of rate β costs ε. Rounded down."""
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
-    def starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
+    def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
         """Where the groups of n counts start: runs of `width`, the last one with what remains."""
         return np.arange(max(1, n // width)) * min(width, n)
 
-    def widths(self, n: int) -> list[int]:
+    def candidate_widths(self, n: int) -> list[int]:
         """What width=None chooses from: 1, 2, 4, … and n."""
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
-    def suggested(
+    def suggested_width(
         self,
         noisy: Float[np.ndarray, " n"],
         variance: float,
@@ -113,32 +125,39 @@ class GS:
         `factor` scales the sample up to all records. Sorting brings like noise together, so that too
         much is taken off and wide groups look too good: the more so the fewer records there are.
         """
-        n, ordered, best = len(noisy), np.sort(noisy), None
-        for width in self.widths(n):
-            starts = self.starts(n, width)
+        n = len(noisy)
+        ordered = np.sort(noisy)
+        best = None
+        least = inf
+        for width in self.candidate_widths(n):
+            starts = self.group_starts(n, width)
             sizes = np.diff(starts, append=n)
             means = np.add.reduceat(ordered, starts) / sizes
-            lost = ((ordered - np.repeat(means, sizes)) ** 2).sum()
-            lost = factor**2 * max(0.0, lost - variance * (n - len(starts))) / n
+            squares = ((ordered - np.repeat(means, sizes)) ** 2).sum()
+            lost = factor**2 * max(0.0, squares - variance * (n - len(starts))) / n
             error = lost + 2 * (l1 / (width * epsilon)) ** 2
-            if best is None or error < best[0]:
-                best = error, width
-        return best[1]
+            if best is None or error < least:
+                best = width
+                least = error
+        return best
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every item and every edge."""
         refuse_dense(self, data.domain.size, 100)
-        kept, tables, ledger = self.bounded_data(data, rng), [], []
+        bounded = self.bounded_data(data, rng)
         domains = data.domain.project(data.domain.attributes[:1]), data.domain
-        paid = item_edge_budgets(self.budget.epsilon, self.split)
-        for domain, epsilon in zip(domains, paid, strict=True):
-            values, receipts = self._smooth(kept, domain.size, epsilon, rng)
-            tables.append(Histogram(domain, sealed(values)))
+        budgets = item_edge_budgets(self.budget.epsilon, self.split)
+        histograms = []
+        ledger = []
+        for domain, epsilon in zip(domains, budgets, strict=True):
+            values, receipts = self._smooth(bounded, domain.size, epsilon, rng)
+            histograms.append(Histogram(domain, sealed(values)))
             ledger += receipts
-        return Release(ItemEdgeCounts(*tables, sampled=True), tuple(ledger), self, kept.bound)
+        counts = ItemEdgeCounts(*histograms, sampled=True)
+        return Release(counts, tuple(ledger), self, bounded.bound)
 
     def _smooth(
-        self, kept: Interactions, n: int, epsilon: float, rng
+        self, data: Interactions, n: int, epsilon: float, rng
     ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
         """One table's values: an order, then a noisy sum for every group of it.
 
@@ -149,60 +168,98 @@ class GS:
         where |G| = w, and less where the last group is larger (w … 2w−1). M is attained, by a user
         with M records in one group.
         """
-        l1, counts, receipts = kept.bound.l1, _counts(kept, n), []
+        l1 = data.bound.l1
+        counts = _counts(data, n)
+        receipts = []
         if self.grouping == "random":
-            order, width = np.argsort(noise.random_words(n, rng=rng)), self.width
+            order = np.argsort(noise.random_words(n, rng=rng))
+            width = self.width
         else:
-            first, epsilon = item_edge_budgets(epsilon, (0.5, 0.5))
-            noisy, variance, factor, receipts = self._sampled(kept, counts, first, rng)
-            order = np.argsort(noisy, kind="stable")
-            width = self.width or self.suggested(noisy, variance, factor, l1, epsilon)
-        starts = self.starts(n, width)
+            order_epsilon, epsilon = split_epsilon(epsilon, [Fraction(1, 2), Fraction(1, 2)])
+            sample = self._noisy_sample(data, counts, order_epsilon, rng)
+            receipts = sample.receipts
+            order = np.argsort(sample.counts, kind="stable")
+            width = self.width or self.suggested_width(
+                sample.counts, sample.variance, sample.factor, l1, epsilon
+            )
+        starts = self.group_starts(n, width)
         sums = np.add.reduceat(counts[order], starts)
         noisy_sums, receipt = noise.geometric(sums, l1=l1, epsilon=epsilon, rng=rng)
-        sizes, values = np.diff(starts, append=n), np.empty(n)
+        sizes = np.diff(starts, append=n)
+        values = np.empty(n)
         values[order] = np.repeat(noisy_sums / sizes, sizes)
         return values, [*receipts, receipt]
 
-    def _sampled(self, kept: Interactions, counts, epsilon: float, rng):
-        """Noisy counts of a sample, their noise's variance, how many records each stands for, receipts.
-
-        onesample: one record, drawn for each user on their own, moves one count by 1. It stands for as
-        many as a noisy total is times the noisy sample's, in [1, M], as the users' records are.
-        rowsample: each user is in with a chance of at most β, and then ε' is worth no more than ε (Li,
-        Qardaji & Su, ASIACCS 2012, Theorem 1; for adding or removing a user).
-        """
-        n, l1, factor, receipts = len(counts), kept.bound.l1, 1.0, []
+    def _noisy_sample(
+        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+    ) -> _Sample:
+        """Noisy counts of the sample that `grouping` asks for."""
+        n = len(counts)
         if self.grouping == "onesample":
-            sample, l1 = _counts(kept.bounded(1, rng), n), 1
-            if self.width is None:
-                part, epsilon = item_edge_budgets(epsilon, (_TOTAL, 1 - _TOTAL))
-                total, receipt = noise.geometric(
-                    counts.sum(keepdims=True), l1=kept.bound.l1, epsilon=part, rng=rng
-                )
-                receipts.append(receipt)
-        elif self.grouping == "rowsample":
-            sample = _counts(self._some_users(kept, rng), n)
-            factor = 1 / self.beta
-        else:
-            sample = counts
-        worth = self.amplified(epsilon) if self.grouping == "rowsample" else epsilon
-        noisy, receipt = noise.geometric(sample, l1=l1, epsilon=worth, rng=rng)
+            return self._one_each(data, counts, epsilon, rng)
         if self.grouping == "rowsample":
-            source = "Li, Qardaji & Su, ASIACCS 2012, Theorem 1"
-            receipt = noise.by_theorem("geometric on a sample", DP(epsilon), source, rng=rng)
-        if self.grouping == "onesample" and self.width is None:
-            factor = float(np.clip(total[0] / max(1, noisy.sum()), 1, kept.bound.l1))
-        variance = noise.variance(l1, worth, "geometric")
-        return noisy.astype(float), variance, factor, [*receipts, receipt]
+            return self._some_users(data, n, epsilon, rng)
+        l1 = data.bound.l1
+        noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
+        variance = noise.variance(l1, epsilon, "geometric")
+        return _Sample(noisy.astype(float), variance, 1.0, [receipt])
 
-    def _some_users(self, kept: Interactions, rng) -> Interactions:
-        records = kept.records_per_user()
+    def _one_each(
+        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+    ) -> _Sample:
+        """One record, drawn for each user on their own: a user moves one count by 1.
+
+        Where the width is to be suggested, a record stands for as many as a noisy total is times the
+        noisy sample's, in [1, M], as the users' records are.
+        """
+        n = len(counts)
+        bound = data.bound.l1
+        sample = _counts(data.bounded(1, rng), n)
+        receipts = []
+        if self.width is None:
+            shares = [_TOTAL_SHARE, 1 - _TOTAL_SHARE]
+            total_epsilon, epsilon = split_epsilon(epsilon, shares)
+            total, receipt = noise.geometric(
+                counts.sum(keepdims=True), l1=bound, epsilon=total_epsilon, rng=rng
+            )
+            receipts.append(receipt)
+        noisy, receipt = noise.geometric(sample, l1=1, epsilon=epsilon, rng=rng)
+        receipts.append(receipt)
+        factor = 1.0
+        if self.width is None:
+            factor = float(np.clip(total[0] / max(1, noisy.sum()), 1, bound))
+        variance = noise.variance(1, epsilon, "geometric")
+        return _Sample(noisy.astype(float), variance, factor, receipts)
+
+    def _some_users(self, data: Interactions, n: int, epsilon: float, rng) -> _Sample:
+        """All records of users who are in with a chance of at most β each, independently.
+
+        ε'-DP on such a sample costs no more than ε (Li, Qardaji & Su, ASIACCS 2012, Theorem 1; for
+        adding or removing a user).
+        """
+        l1 = data.bound.l1
+        sample = _counts(self._sampled_users(data, rng), n)
+        amplified = self.amplified_epsilon(epsilon)
+        noisy, _ = noise.geometric(sample, l1=l1, epsilon=amplified, rng=rng)
+        theorem = "Li, Qardaji & Su, ASIACCS 2012, Theorem 1"
+        receipt = noise.by_theorem("geometric on a sample", DP(epsilon), theorem, rng=rng)
+        variance = noise.variance(l1, amplified, "geometric")
+        return _Sample(noisy.astype(float), variance, 1 / self.beta, [receipt])
+
+    def _sampled_users(self, data: Interactions, rng) -> Interactions:
+        records = data.records_per_user()
         last = int(Fraction(self.beta) * 2**64) - 1
         chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)
-        own = np.repeat(chosen, records)
-        columns = (sealed(c[own]) for c in (kept.users, kept.items, kept.contexts))
-        return Interactions(kept.domain, *columns, kept.bound, kept.truth_public, kept.distinct)
+        rows = np.repeat(chosen, records)
+        return Interactions(
+            data.domain,
+            sealed(data.users[rows]),
+            sealed(data.items[rows]),
+            sealed(data.contexts[rows]),
+            data.bound,
+            data.truth_public,
+            data.distinct,
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:

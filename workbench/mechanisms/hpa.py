@@ -12,6 +12,7 @@ Differs    d is stated as public (the paper reads min |T_k| off the data). Where
 Cost       O(records·log l) time, O(kept records + items × contexts) memory.
 """
 
+from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,8 +20,17 @@ from jaxtyping import Int
 
 from workbench import noise
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, parameter, pure_budget, refuse_dense, sensitivity
-from workbench.mechanisms.sra import (
+from workbench.mechanism import (
+    Release,
+    memory_field,
+    parameter,
+    pure_budget,
+    refuse_dense,
+    sensitivity,
+    split_epsilon,
+)
+from workbench.mechanisms._contributions import (
+    consistent_counts_field,
     item_edge_budgets,
     popularity_field,
     public_number_field,
@@ -29,14 +39,15 @@ from workbench.mechanisms.sra import (
     sampling_factor_field,
     split_field,
     suggested_sampling_factor,
+    total_field,
 )
 from workbench.privacy import DP, Receipt
 from workbench.value import value
 
 
-def _scores(x) -> str | None:
-    good = isinstance(x, tuple) and len(x) > 0
-    good = good and all(isinstance(s, int | float) and s == s for s in x)
+def _check_scores(scores) -> str | None:
+    good = isinstance(scores, tuple) and len(scores) > 0
+    good = good and all(isinstance(x, int | float) and x == x for x in scores)
     return None if good else "need a tuple of numbers, public or paid for, one an item"
 
 
@@ -58,19 +69,16 @@ class HPA:
     popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
     random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
     split: tuple[float, float] = split_field()
-    score: tuple | None = parameter(None, check=_scores, doc="your own, one an item")
-    consistent: bool = parameter(
-        False, choices=(False, True), doc="items are the sums of their edges: least squares"
-    )
-    total: float | None = parameter(
-        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
-    )
+    score: tuple | None = parameter(None, check=_check_scores, doc="your own, one an item")
+    consistent: bool = consistent_counts_field()
+    total: float | None = total_field()
     n: int | None = public_number_field("users, for the suggested l")
     bound: int | None = public_number_field("M, records of a user, for the suggested l")
     popularity: float | tuple | None = popularity_field()
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    memory: int = memory_field()
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "fan2015"
+    title: ClassVar[str] = "HPA"
     converges: ClassVar[bool] = False  # a user's records beyond l are dropped, whatever ε is
 
     def __post_init__(self):
@@ -95,17 +103,17 @@ class HPA:
         """The ε of the popularity, and of the counts."""
         if self.score is not None:
             return 0.0, self.budget.epsilon
-        return item_edge_budgets(
-            self.budget.epsilon, (self.popularity_share, 1 - self.popularity_share)
-        )
+        share = Fraction(self.popularity_share)
+        popularity, counts = split_epsilon(self.budget.epsilon, [share, 1 - share])
+        return popularity, counts
 
-    def factor(self, items: int) -> int:
+    def sampling_factor(self, items: int) -> int:
         """The l that is used for so many items."""
         if self.l != "suggested":
             return self.l
-        return suggested_sampling_factor(
-            self, items, item_edge_budgets(self.budgets()[1], self.split)[0]
-        )
+        _, counts_epsilon = self.budgets()
+        item_epsilon, _ = item_edge_budgets(counts_epsilon, self.split)
+        return suggested_sampling_factor(self, items, item_epsilon)
 
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
@@ -113,9 +121,10 @@ class HPA:
         """A public score of each item, its noisy count in d records a user or your own; its price."""
         if self.score is not None:
             return np.array(self.score), ()
-        few = data.bounded(self.d, rng)
+        sample = data.bounded(self.d, rng)
+        popularity_epsilon, _ = self.budgets()
         noisy, receipt = noise.geometric(
-            few.item_counts(), l1=sensitivity(few), epsilon=self.budgets()[0], rng=rng
+            sample.item_counts(), l1=sensitivity(sample), epsilon=popularity_epsilon, rng=rng
         )
         return np.maximum(noisy, 0), (receipt,)
 
@@ -123,10 +132,11 @@ class HPA:
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
         """The picked records, as private as the data; with the same seed, those of the release."""
-        return self._picked(data, self.scores(data, rng)[0], rng)
+        scores, _ = self.scores(data, rng)
+        return self._pick(data, scores, rng)
 
-    def _picked(self, data: Interactions, scores, rng) -> Interactions:
-        l = self.factor(data.domain.shape[0])  # noqa: E741
+    def _pick(self, data: Interactions, scores, rng) -> Interactions:
+        l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
@@ -137,8 +147,9 @@ class HPA:
                 f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one an item"
             )
         scores, paid = self.scores(data, rng)
-        kept = self._picked(data, scores, rng)
-        return release_item_edge_counts(self, data, kept, self.budgets()[1], paid, rng)
+        picked = self._pick(data, scores, rng)
+        _, counts_epsilon = self.budgets()
+        return release_item_edge_counts(self, data, picked, counts_epsilon, paid, rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -15,12 +15,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, parameter, pure_budget, refuse_dense
-from workbench.mechanisms.sra import (
+from workbench.mechanism import Release, memory_field, pure_budget, refuse_dense
+from workbench.mechanisms._contributions import (
     bound_field,
+    consistent_counts_field,
     refuse_unbounded,
     release_item_edge_counts,
     split_field,
+    total_field,
 )
 from workbench.privacy import DP
 from workbench.value import value
@@ -36,15 +38,12 @@ class LPA:
     budget: DP = pure_budget()
     bound: int | None = bound_field()
     split: tuple[float, float] = split_field()
-    consistent: bool = parameter(
-        False, choices=(False, True), doc="items are the sums of their edges: least squares"
-    )
-    total: float | None = parameter(
-        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
-    )
-    memory: int = parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    consistent: bool = consistent_counts_field()
+    total: float | None = total_field()
+    memory: int = memory_field()
     takes: ClassVar[type] = Interactions
     cite: ClassVar[str] = "fan2015"
+    title: ClassVar[str] = "LPA"
 
     def __post_init__(self):
         refuse_unbounded(self)
@@ -58,9 +57,8 @@ class LPA:
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         refuse_dense(self, data.domain.shape[0] + data.domain.size)
-        return release_item_edge_counts(
-            self, data, self.bounded_data(data, rng), self.budget.epsilon, rng=rng
-        )
+        bounded = self.bounded_data(data, rng)
+        return release_item_edge_counts(self, data, bounded, self.budget.epsilon, rng=rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

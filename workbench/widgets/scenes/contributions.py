@@ -16,7 +16,6 @@ from workbench.domain import Domain
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanism import Release
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
-from workbench.mechanisms.sra import item_edge_budgets
 from workbench.metrics import (
     KLDivergence,
     MeanSquaredCountError,
@@ -197,7 +196,7 @@ class Contributions:
         if values["mechanism"] in SAMPLING:
             public = dict(n=dataset.users, bound=round(dataset.records / dataset.users))
             public["popularity"] = dataset.popularity
-            suggested = replace(mechanism, l="suggested", **public).factor(items)
+            suggested = replace(mechanism, l="suggested", **public).sampling_factor(items)
             best += f"; {suggested:,} for items, suggested from public numbers"
         return [*found, ("best l expected", best)]
 
@@ -263,9 +262,7 @@ def expected(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
 def _variance(made: SRA, l: float, width: int, of: str) -> float:  # noqa: E741
     """Of the noise on the count of an item in so many contexts, or on each of its edges."""
     one = Domain(("item", "context"), (1, width))
-    v, w = (
-        variance(l, e, "geometric") for e in item_edge_budgets(made.budget.epsilon, made.split)
-    )
+    v, w = (variance(l, epsilon, "geometric") for epsilon in made.budgets())
     tables = ItemEdgeCounts(
         Histogram(one.project(("item",)), np.zeros(1), v), Histogram(one, np.zeros(width), w)
     )
