@@ -225,8 +225,8 @@ MISTAKES = (
     Mistake(
         "rounding that nobody pays for",
         "mechanisms/laplace_queries.py",
-        "steps = Fraction(moved) / Fraction(step) + Fraction(_terms(workload), 2)",
-        "steps = Fraction(moved) / Fraction(step)",
+        "moved_steps = Fraction(moved) / Fraction(step) + Fraction(_count_terms(workload), 2)",
+        "moved_steps = Fraction(moved) / Fraction(step)",
         "test_mechanisms.py::test_the_rounding_of_every_query_term_is_paid_for",
         "terms that round away from 0 move the answers by half a step more each",
     ),

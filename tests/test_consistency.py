@@ -227,7 +227,9 @@ def test_laplace_noise_has_the_scale_that_it_says():
 
 @pytest.mark.parametrize("n", [64, 256, 1024, 4096, 32768])
 def test_the_optimal_branching_is_the_formulas(n):
-    assert HierarchicalHistogram(DP(1.0), "optimal").children(n) == literal.hb_branching(n)
+    assert HierarchicalHistogram(DP(1.0), "optimal").branching_factor(
+        n
+    ) == literal.hb_branching(n)
 
 
 @pytest.mark.parametrize("nodes, near", [(9, "7 and 11"), (4, "3 and 6"), (2, "1 and 3")])

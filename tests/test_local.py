@@ -75,23 +75,23 @@ def test_printed_numbers():
 def test_a_tuple_costs_its_budget(epsilon):
     """The reference's amplification of whole tuples, the attribute of one code left out."""
     sizes = [n for n in DOMAIN.shape if n > 1]
-    kept = RetentionReplacement(DP(epsilon)).kept(DOMAIN)
+    kept = RetentionReplacement(DP(epsilon)).retention_probabilities(DOMAIN)
     channels = [
         local.retention_channel(p, n) for p, n in zip(kept, DOMAIN.shape, strict=True) if n > 1
     ]
     assert log(local.amplification(local.product_channel(channels))) == pytest.approx(epsilon)
-    f = Flipping(DP(epsilon)).flipped(DOMAIN)
+    f = Flipping(DP(epsilon)).flip_probability(DOMAIN)
     flips = [local.flipping_channel(f, n) for n in sizes]
     assert log(local.amplification(local.product_channel(flips))) == pytest.approx(epsilon)
 
 
 def test_the_papers_setting_is_nine_for_nine_attributes():
     nine = Domain(tuple("abcdefghi"), (79, 2, 17, 51, 9, 7, 6, 50, 50))
-    kept = RetentionReplacement(DP(9.0)).kept(nine)
+    kept = RetentionReplacement(DP(9.0)).retention_probabilities(nine)
     assert kept[7] == pytest.approx(0.033224, abs=1e-6) and kept[1] == pytest.approx(
         0.46212, abs=1e-5
     )
-    assert Flipping(DP(9.0)).flipped(nine) == pytest.approx(0.37754, abs=1e-5)
+    assert Flipping(DP(9.0)).flip_probability(nine) == pytest.approx(0.37754, abs=1e-5)
 
 
 @pytest.mark.parametrize("digits", [Fraction(1, 3), Fraction(5, 7)])
@@ -200,10 +200,10 @@ def test_the_spread_of_a_cell_is_the_closed_form():
             for rng in map(seeded, range(60))
         ]
         if isinstance(mechanism, Flipping):
-            f = mechanism.flipped(domain)
+            f = mechanism.flip_probability(domain)
             expected = local.flipping_variance((1, 2), counts, domain.shape, (f, f))
         else:
-            kept = mechanism.kept(domain)
+            kept = mechanism.retention_probabilities(domain)
             expected = local.retention_variance((1, 2), counts, domain.shape, kept)
         assert np.mean(np.square(drawn)) == pytest.approx(expected, rel=0.15)
 

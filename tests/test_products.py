@@ -304,7 +304,7 @@ def test_laplace_queries_on_real_numbers_lie_on_a_grid_and_are_unbiased():
     drawn = [mechanism(table, rng).estimate for _ in range(400)]
     values = np.stack([e.values for e in drawn])
     scale = mechanism.scale(DOMAIN, 6)
-    step = mechanism.grid(scale, signed().max_term)
+    step = mechanism.grid_step(scale, signed().max_term)
     assert (values / step == np.rint(values / step)).all()
     assert drawn[0].variances == pytest.approx(2 * scale**2, rel=1e-4)
     z = (values - table.answer(signed())) / np.sqrt(drawn[0].variances)

@@ -13,7 +13,7 @@ Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits),
 
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, Self
+from typing import ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from workbench.privacy import DP
 from workbench.table import SparseTable
 from workbench.value import value
 
-_LEVELS, _BITS = 2**16, 2**33  # 3 MB of hash functions; the hash's independent bits, 1 GiB
+_MAX_LEVELS = 2**16  # 3 MB of hash functions
+_MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 
 @value
@@ -44,47 +45,51 @@ class ALP:
     )
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "aumuller2021"
+    title: ClassVar[str] = "approximate Laplace projection"
     converges: ClassVar[bool] = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
         """m = ⌈largest·ε/(α·l1)⌉, the bits of one cell."""
-        return ceil(self.largest * self._rate(l1))
+        return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
         """The array's size: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
-        wanted = ceil(Fraction(self.size_factor) * self.total * self._rate(l1))
-        return max(64, 1 << (wanted - 1).bit_length())
+        least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
+        return max(64, 1 << (least - 1).bit_length())
 
-    def _rate(self, l1: float) -> Fraction:
-        """Levels a count: ε/(α·l1)."""
+    def _levels_per_count(self, l1: float) -> Fraction:
+        """ε/(α·l1)."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the bits."""
         l1 = sensitivity(table)
-        levels, bits = self.levels(l1), self.bits(l1)
-        for what, x, most, cause in (
-            ("levels", levels, _LEVELS, "largest"),
-            ("bits", bits, _BITS, "total or size_factor"),
-        ):
-            if x > most:
-                raise ValueError(
-                    f"{self!r} needs {x} {what} where one unit moves {l1} counts, and at most {most} "
-                    f"are allowed: lower {cause} or epsilon, or raise alpha"
-                )
-        words = noise.random_words(3 * levels, rng=rng).reshape(levels, 3)
+        levels = self.levels(l1)
+        bits = self.bits(l1)
+        if levels > _MAX_LEVELS:
+            self._refuse(f"{levels} levels", l1, _MAX_LEVELS, "largest")
+        if bits > _MAX_BITS:
+            self._refuse(f"{bits} bits", l1, _MAX_BITS, "total or size_factor")
+        hashes = noise.random_words(3 * levels, rng=rng).reshape(levels, 3)
         noisy, receipt = noise.alp_projection(
             table.keys,
             table.counts,
-            words,
+            hashes,
             bits,
             l1=l1,
             epsilon=self.budget.epsilon,
             alpha=self.alpha,
             rng=rng,
         )
-        projection = Projection(table.domain, words, noisy, float(1 / self._rate(l1)))
+        counts_per_level = float(1 / self._levels_per_count(l1))
+        projection = Projection(table.domain, hashes, noisy, counts_per_level)
         return Release(projection, (receipt,), self, table.bound)
+
+    def _refuse(self, need: str, l1: float, limit: int, cause: str) -> NoReturn:
+        raise ValueError(
+            f"{self!r} needs {need} where one unit moves {l1} counts, and at most {limit} "
+            f"are allowed: lower {cause} or epsilon, or raise alpha"
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -37,6 +37,8 @@ class CountSketch:
     )
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "count sketch"
+    series: ClassVar[str] = "count sketch"
     converges: ClassVar[bool] = False  # what shares a bucket is never told apart, at any ε
 
     def __post_init__(self):
@@ -58,15 +60,16 @@ class CountSketch:
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""
         l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
-        words = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
+        functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
         rows = np.zeros((self.depth, self.width), np.int64)
-        for row, function in zip(rows, words, strict=True):
+        for row, function in zip(rows, functions, strict=True):
             hashes.add_counts(table.keys, table.counts, function, row)
         noisy, receipt = noise.geometric(
             rows.ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
         )
         decay = self.budget.epsilon / float(l1)
-        sketch = Sketch(table.domain, words, noisy.reshape(rows.shape), decay, self.estimate)
+        buckets = noisy.reshape(rows.shape)
+        sketch = Sketch(table.domain, functions, buckets, decay, self.estimate)
         return Release(sketch, (receipt,), self, table.bound)
 
     @classmethod

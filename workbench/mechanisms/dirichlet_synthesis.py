@@ -16,22 +16,20 @@ Cost       O(non-empty cells + records) time and memory, and some 0.1 s to choos
 
 from dataclasses import replace
 from functools import lru_cache
-from math import ceil, expm1, log, log1p, pi
-from typing import ClassVar, Self
+from math import ceil, expm1, log, log1p
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import gammaln, xlog1py, xlogy
 
 from workbench import noise
 from workbench.estimates import Summary
 from workbench.mechanism import Release, approximate_budget, parameter, sensitivity
+from workbench.mechanisms._beta_binomial import tail_bounds
 from workbench.privacy import DP, REPLACE
 from workbench.table import SparseTable
 from workbench.value import value
 
-_FINE = 1 / 512  # how wide blocks of counts are; below its inverse each count is its own
-_TERMS = 32  # of a tail, before the rest is bounded by a geometric series
+_BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is its own
 
 
 @value
@@ -58,20 +56,22 @@ class DirichletSynthesis:
     )
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "machanavajjhala2008"
+    title: ClassVar[str] = "Dirichlet synthesis"
+    series: ClassVar[str] = "Dirichlet synthesis"
     converges: ClassVar[bool] = False  # the error of sampling `records` records stays, at any ε
     spends_delta: ClassVar[bool] = True
     idealised: ClassVar[bool] = True
     relation: ClassVar[str] = REPLACE
 
     def __post_init__(self):
-        if not self.pure <= 2**64:
+        if not self.pure_alpha <= 2**64:
             raise ValueError(
                 f"DirichletSynthesis.budget = {self.budget!r} is not allowed: so small an epsilon "
-                f"needs a prior of {self.pure:.3g} records a cell; at most 2^64 are possible"
+                f"needs a prior of {self.pure_alpha:.3g} records a cell; at most 2^64 are possible"
             )
 
     @property
-    def pure(self) -> float:
+    def pure_alpha(self) -> float:
         """The α from which on no release can tell more than ε: records/(e^ε − 1).
 
         Moving a record from cell j to cell i multiplies the probability of drawing z by
@@ -81,10 +81,11 @@ class DirichletSynthesis:
 
     def prior(self, k: int) -> float:
         """α on a domain of k cells, from public numbers alone: as given, or the smallest proven."""
-        least = _smallest(replace(self, alpha=None), k)
+        least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
             return least
-        if (risk := self.failure(k, self.alpha)) > self.budget.delta:
+        risk = self.failure(k, self.alpha)
+        if risk > self.budget.delta:
             raise ValueError(
                 f"DirichletSynthesis.alpha = {self.alpha!r} is not allowed: on {k} cells more than ε "
                 f"could be lost with probability {risk:.3g}; need at least {least!r}"
@@ -94,16 +95,18 @@ class DirichletSynthesis:
     def failure(self, k: int, alpha: float) -> float:
         """δ: at least the probability of a release that has a loss above ε against any neighbour.
 
-        By `pure`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is beta
+        By `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is beta
         binomial; with T(x) the probability of that tail, the k cells together have at most
         Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, since the counts x_i sum to n. Against one
         neighbour, which is all that (ε, δ)-DP asks, the loss exceeds ε only by the cell x >= 1 that
         the record leaves: max_{x>=1} T(x).
         """
-        if alpha >= self.pure or k == 1 or self.total == 0:  # the latter two have no neighbours
+        if (
+            alpha >= self.pure_alpha or k == 1 or self.total == 0
+        ):  # the latter two have no neighbours
             return 0.0
-        cells, record = _failures(self.budget.epsilon, k, self.total, self.records, alpha)
-        return cells if self.notion == "probabilistic" else record
+        bounds = _failure_bounds(self.budget.epsilon, k, self.total, self.records, alpha)
+        return getattr(bounds, self.notion)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release synthetic counts, scaled to the table's total."""
@@ -124,7 +127,7 @@ class DirichletSynthesis:
             table.domain.size,
             alpha=alpha,
             records=self.records,
-            cost=DP(self.budget.epsilon) if alpha >= self.pure else self.budget,
+            cost=DP(self.budget.epsilon) if alpha >= self.pure_alpha else self.budget,
             rng=rng,
         )
         summary = Summary(table.domain, keys, counts, None, scale=self.total / self.records)
@@ -142,93 +145,60 @@ def _excess(epsilon: float) -> float:
 
 
 @lru_cache(64)
-def _smallest(mechanism: DirichletSynthesis, k: int) -> float:
+def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
     """The smallest α for which `failure` stays within δ, else the pure one.
 
     Only α = j/c are tried, j whole: the tails of x <= 1 grow in between, as their cut is then ⌊cα⌋.
     Bisection may miss a smaller α where `failure` is not monotone, but what it returns is proven.
     """
-    c, m, delta = _excess(mechanism.budget.epsilon), mechanism.records, mechanism.budget.delta
-    low, high = 0 if delta else m - 1, m
+    c = _excess(mechanism.budget.epsilon)
+    m = mechanism.records
+    delta = mechanism.budget.delta
 
-    def prior(j: int) -> float:
-        return mechanism.pure if j == m else j / c * (1 + 1e-11)  # no cut is rounded below j
+    def alpha(j: int) -> float:
+        return (
+            mechanism.pure_alpha if j == m else j / c * (1 + 1e-11)
+        )  # no cut is rounded below j
 
+    low = 0 if delta else m - 1
+    high = m
     while high - low > 1:
         j = (low + high) // 2
-        good = mechanism.failure(k, prior(j)) <= delta
-        low, high = (low, j) if good else (j, high)
-    return prior(high)
+        if mechanism.failure(k, alpha(j)) <= delta:
+            high = j
+        else:
+            low = j
+    return alpha(high)
 
 
-def _failures(epsilon: float, k: int, n: int, m: int, alpha: float) -> tuple[float, float]:
+class _FailureBounds(NamedTuple):
+    """By `notion`: of any cell's tail, over all cells together; of the cell that a record leaves."""
+
+    probabilistic: float
+    approximate: float
+
+
+def _failure_bounds(epsilon: float, k: int, n: int, m: int, alpha: float) -> _FailureBounds:
     """The bounds of `failure`, in a few thousand blocks of counts instead of all x up to n.
 
     For a <= x <= b the tail T(x) is at most that of the count b above the cut of the count a: the cut
-    rises with x, and so does z in law, as its p ~ Beta(α+x, (k−1)α + n−x) does. The last line covers
+    rises with x, and so does z in law, as its p ~ Beta(α+x, (k−1)α + n−x) does. The last lines cover
     rounding (relative errors of the tails are below 1e-7) and underflow.
     """
-    c, rest = _excess(epsilon) * (1 - 1e-12), (k - 1) * alpha  # cuts are rounded down
-    least, most = _tail(np.array([c * alpha]), m, alpha, rest + n)
-    powers = np.exp(np.arange(ceil(log(n) / log1p(_FINE)) + 1) * log1p(_FINE))
+    c = _excess(epsilon) * (1 - 1e-12)  # cuts are rounded down
+    others = (k - 1) * alpha
+    least, most = tail_bounds(np.array([c * alpha]), m, alpha, others + n)
+    log_width = log1p(_BLOCK_WIDTH)
+    powers = np.exp(np.arange(ceil(log(n) / log_width) + 1) * log_width)
     a = np.unique(np.floor(powers[powers <= n]))
     b = np.append(a[1:] - 1, n)
-    _, tails = _tail(c * (alpha + a - 1), m, alpha + b, rest + (n - b))
+    _, tails = tail_bounds(c * (alpha + a - 1), m, alpha + b, others + (n - b))
     slope = (np.maximum(tails - least * (1 - 1e-6), 0) / a).max()
-    bounds = float(k * most[0] + n * slope), float(tails.max())
-    return tuple(min(1.0, x * (1 + 1e-6) + 1e-280) for x in bounds)
-
-
-def _tail(
-    cut: Float[np.ndarray, " n"], m: int, a: Float[np.ndarray, " n"] | float, b
-) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Bounds from below and above, but for rounding, on Pr[z > cut], z ~ BetaBinomial(m, a, b).
-
-    The first terms are summed. Their ratios (m−z)(a+z) / ((z+1)(b+m−z−1)) stay from there on below
-    r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1), as long as b >= 1, so that the rest is at most
-    r/(1−r) times the last term. Where that does not hold, or r >= 1 (a cut below the mode): 1.
-    """
-    z = np.minimum(np.floor(cut) + 1, m)
-    last = least = np.exp(_log_mass(z, m, a, b))
-    for _ in range(_TERMS):
-        left = np.maximum(m - z, 0)
-        last = last * left / np.maximum(b + left - 1, b) * (a + z) / (z + 1)
-        least, z = least + last, z + 1
-    left = np.maximum(m - z, 0)
-    r = np.maximum(1, (a + z) / (z + 1)) * left / np.maximum(b + left - 1, b)
-    known = (r < 1) & ((b >= 1) | (left == 0))
-    most = np.where(known, least + last * r / np.where(known, 1 - r, 1), 1)
-    return tuple(np.where(cut < m, np.minimum(x, 1), 0) for x in (least, most))
-
-
-def _log_mass(z, m: int, a, b) -> Float[np.ndarray, " n"]:
-    """ln Pr[z] of BetaBinomial(m, a, b), without the cancellation of its nine ln Γ, each up to 1e16.
-
-    With ln Γ(x) = x·ln x − x + s(x), the large parts are x·ln(x/e) over the table ((a, z), (b, m−z)),
-    its margins and its sum: minus the G statistic of independence, in which nothing cancels.
-    """
-    n, up, down = a + b + m, a + z, b + (m - z)
-    d = (z * b - (m - z) * a) / n
-
-    def g(seen, off, expected):  # seen·ln(seen/expected) − off, where seen = expected + off
-        far, near = xlogy(seen, seen / expected), xlog1py(seen, off / expected)
-        return np.where(off < -expected / 2, far, near) - off
-
-    large = g(z, d, up * m / n) + g(a, -d, up * (a + b) / n)
-    large = large + g(b, d, down * (a + b) / n) + g(m - z, -d, down * m / n)
-    return (
-        (_small(up) - _small(a) - _small(z, 1))
-        + (_small(down) - _small(b) - _small(m - z, 1))
-        - (_small(n) - _small(a + b) - _small(m, 1))
-        - large
+    return _FailureBounds(
+        probabilistic=_round_up(float(k * most[0] + n * slope)),
+        approximate=_round_up(float(tails.max())),
     )
 
 
-def _small(x, factorial: int = 0) -> Float[np.ndarray, " n"]:
-    """s(x) = ln Γ(x) − x·ln x + x, of ln x! instead with `factorial`; relative error below 1e-13."""
-    x = np.asarray(x, float)
-    low, high = np.clip(x, 1 if factorial else 0, 1e3), np.maximum(x, 1e3)
-    near = gammaln(low) - low * np.log(low) + low
-    far = np.log(2 * pi / high) / 2 + 1 / (12 * high) - 1 / (360 * high**3)
-    s = np.where(x < 1e3, near, far)
-    return np.where(x == 0, 0, s + np.log(np.maximum(x, 1))) if factorial else s
+def _round_up(probability: float) -> float:
+    return min(1.0, probability * (1 + 1e-6) + 1e-280)

@@ -33,17 +33,18 @@ class Flipping:
     budget: DP = pure_budget()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "mishra2006"
+    title: ClassVar[str] = "flipping"
     relation: ClassVar[str] = LOCAL
 
-    def flipped(self, domain: Domain) -> float:
+    def flip_probability(self, domain: Domain) -> float:
         """f = 1/(1 + e^(ε/2d)), the chance of each bit: then ((1 − f)/f)^2d = e^ε."""
-        used = max(1, sum(n > 1 for n in domain.shape))
-        return 1 / (1 + exp(min(self.budget.epsilon / (2 * used), 700)))
+        attributes = max(1, sum(codes > 1 for codes in domain.shape))
+        return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
         refuse_several_tuples_per_unit(self, table)
-        bits, (flipped,), receipt = noise.randomised_response(
+        bits, (probability,), receipt = noise.randomised_response(
             table.keys,
             table.counts,
             table.domain,
@@ -51,7 +52,9 @@ class Flipping:
             law="flipping",
             rng=rng,
         )
-        return Release(BitReports(table.domain, bits, flipped), (receipt,), self, table.bound)
+        return Release(
+            BitReports(table.domain, bits, probability), (receipt,), self, table.bound
+        )
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -40,16 +40,14 @@ from workbench.transform import level_sizes
 from workbench.value import sealed, value
 from workbench.workload import Ranges, Workload
 
-_MOST = 2**20
+_MAX_BRANCHING = 2**20
 
 
-def _branching(x) -> str | None:
-    good = isinstance(x, int) and not isinstance(x, bool) and 2 <= x <= _MOST
-    return (
-        None
-        if good or x == "optimal"
-        else f'need a whole number from 2 to {_MOST}, or "optimal"'
-    )
+def _check_branching(k) -> str | None:
+    whole = isinstance(k, int) and not isinstance(k, bool)
+    if k == "optimal" or (whole and 2 <= k <= _MAX_BRANCHING):
+        return None
+    return f'need a whole number from 2 to {_MAX_BRANCHING}, or "optimal"'
 
 
 @value
@@ -58,7 +56,7 @@ class HierarchicalHistogram:
 
     budget: DP = pure_budget()
     branching: int | str = parameter(
-        2, check=_branching, doc="k, or the one that suits ranges best"
+        2, check=_check_branching, doc="k, or the one that suits ranges best"
     )
     consistent: bool = parameter(True, choices=(True, False), doc="least squares over the tree")
     nonnegative: bool = parameter(
@@ -73,8 +71,9 @@ class HierarchicalHistogram:
     memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
+    title: ClassVar[str] = "hierarchical histogram"
 
-    def children(self, m: int) -> int:
+    def branching_factor(self, m: int) -> int:
         """k over m cells: as given, or "optimal", about the least average variance of a range.
 
         That is the least (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ (Qardaji et al., equation 3),
@@ -87,7 +86,8 @@ class HierarchicalHistogram:
             h = len(level_sizes(m, k)) - 1
             return (k - 1) * h**3 - 2 * (k + 1) * h**2 / 3
 
-        return min(range(2, max(2, min(m, _MOST, 2 + ceil(log(max(m, 2)) ** 3))) + 1), key=cost)
+        largest = min(m, _MAX_BRANCHING, 2 + ceil(log(max(m, 2)) ** 3))
+        return min(range(2, max(2, largest) + 1), key=cost)
 
     def variance(
         self, domain: Domain, workload: Workload, l1: float
@@ -98,49 +98,57 @@ class HierarchicalHistogram:
         constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1). A range w has there the
         squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ over blocks of (cells of w in it)²/k^j.
         """
-        k, ranges = self.children(domain.size), workload.on(domain)
+        k = self.branching_factor(domain.size)
+        ranges = workload.on(domain)
         if not isinstance(ranges, Ranges):
             raise ValueError(f"{type(ranges).__name__} have no closed form here: need Ranges")
         height = len(level_sizes(domain.size, k)) - 1
         if k**height != domain.size:
             raise ValueError(f"a {k}-ary tree over {domain.size} cells is not complete")
-        lo, hi = ranges.lo, ranges.hi
+        lo = ranges.lo
+        hi = ranges.hi
 
-        def norm(width: int):
-            first, last = lo // width, (hi - 1) // width
+        def squared_norm(width: int) -> Float[np.ndarray, " queries"]:
+            first = lo // width
+            last = (hi - 1) // width
             head = np.minimum(hi, (first + 1) * width) - lo
             tail = np.where(first == last, 0, hi - last * width)
             between = np.maximum(last - first - 1, 0) * float(width) ** 2
             return (head.astype(float) ** 2 + tail.astype(float) ** 2 + between) / width
 
-        norms = [norm(k**j) for j in range(height + 1)] + [np.zeros(len(lo))]
-        total = sum(
-            (norms[j] - norms[j + 1]) / sum(k**i for i in range(j + 1))
-            for j in range(height + 1)
-        )
+        norms = [squared_norm(k**j) for j in range(height + 1)] + [np.zeros(len(lo))]
+        total = 0
+        eigenvalue = 0
+        for j in range(height + 1):
+            eigenvalue += k**j
+            total = total + (norms[j] - norms[j + 1]) / eigenvalue
         return np.where(lo < hi, total, 0) * noise.variance(
             l1 * (height + 1), self.budget.epsilon, self.noise
         )
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell, or every node."""
-        k, counts = self.children(table.domain.size), dense_counts(self, table, 80)
-        nodes = tree_sums(counts, k).astype(np.int64)
+        k = self.branching_factor(table.domain.size)
+        nodes = tree_sums(dense_counts(self, table, 80), k).astype(np.int64)
         l1 = Fraction(sensitivity(table)) * len(level_sizes(table.domain.size, k))
         noisy, variance, receipt = noise.add_noise(
             nodes, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
         )
-        noisy = noisy.astype(float)
+        estimate = self._estimate(table.domain, k, noisy.astype(float), variance)
+        return Release(estimate, (receipt,), self, table.bound)
+
+    def _estimate(
+        self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float
+    ) -> HierarchicalSums | Histogram:
+        """What is made of the noisy tree."""
         if not self.consistent:
-            held = HierarchicalSums(table.domain, k, sealed(noisy), variance)
-        else:
-            nearest = tree_least_squares(noisy, k)
-            if self.nonnegative:
-                nearest = zero_negative_subtrees(nearest, k)
-            held = HierarchicalSums(table.domain, k, sealed(nearest), None)
-            if not self.nonnegative or self.ranges == "leaves":
-                held = Histogram(table.domain, sealed(nearest[-table.domain.size :].copy()))
-        return Release(held, (receipt,), self, table.bound)
+            return HierarchicalSums(domain, k, sealed(noisy), variance)
+        sums = tree_least_squares(noisy, k)
+        if self.nonnegative:
+            sums = zero_negative_subtrees(sums, k)
+        if self.nonnegative and self.ranges == "nodes":
+            return HierarchicalSums(domain, k, sealed(sums), None)
+        return Histogram(domain, sealed(sums[-domain.size :].copy()))
 
     @classmethod
     def example(cls, budget: DP) -> Self:

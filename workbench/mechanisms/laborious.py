@@ -27,6 +27,7 @@ class Laborious:
     mechanism: Any
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "two-step process"
 
     def __post_init__(self):
         if not hasattr(self.mechanism, "summarise"):

@@ -36,19 +36,20 @@ class LaplaceHistogram:
     memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
+    title: ClassVar[str] = "Laplace histogram"
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain."""
-        l1, counts = sensitivity(table), dense_counts(self, table)
+        l1 = sensitivity(table)
         noisy, variance, receipt = noise.add_noise(
-            counts, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
+            dense_counts(self, table),
+            l1=l1,
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
         )
-        return Release(
-            Histogram(table.domain, sealed(noisy.astype(float)), variance),
-            (receipt,),
-            self,
-            table.bound,
-        )
+        histogram = Histogram(table.domain, sealed(noisy.astype(float)), variance)
+        return Release(histogram, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -17,15 +17,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, sqrt
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from jaxtyping import Float
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.mechanism import Release, noise_law_field, parameter, pure_budget, sensitivity
-from workbench.privacy import DP
+from workbench.privacy import DP, Receipt
 from workbench.table import SparseTable
 from workbench.value import value
 from workbench.workload import (
@@ -36,6 +37,18 @@ from workbench.workload import (
     workload_sensitivity,
 )
 
+_NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
+
+
+class _NoisyValues(NamedTuple):
+    values: Float[np.ndarray, " queries"]
+    variance: float
+    receipt: Receipt
+
+
+def _check_workload(workload) -> str | None:
+    return None if hasattr(workload, "on") else "need a workload or a recipe of one"
+
 
 @value
 class LaplaceQueries:
@@ -45,36 +58,34 @@ class LaplaceQueries:
     """
 
     budget: DP = pure_budget()
-    workload: Workload = parameter(
-        check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
-        doc="the queries",
-    )
+    workload: Workload = parameter(check=_check_workload, doc="the queries")
     noise: str = noise_law_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "chen2012"
+    title: ClassVar[str] = "Laplace queries"
 
-    def moved(self, domain: Domain) -> float:
+    def query_sensitivity(self, domain: Domain) -> float:
         """How far one tuple moves all answers together, in their units."""
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
         """The scale b of the noise on each answer, where a unit moves the table by l1."""
-        return self.moved(domain) * l1 / self.budget.epsilon
+        return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
-    def price(self, domain: Domain, error: float, l1: float = 1) -> float:
+    def epsilon_for(self, domain: Domain, error: float, l1: float = 1) -> float:
         """The ε, whatever the budget, at which each answer's noise has standard deviation `error`.
 
-        That of Laplace's noise is √2·b, and b = moved·l1/ε.
+        That of Laplace's noise is √2·b, and b = query_sensitivity·l1/ε.
         """
-        return sqrt(2) * self.moved(domain) * l1 / error
+        return sqrt(2) * self.query_sensitivity(domain) * l1 / error
 
-    def grid(self, scale: float, largest: float) -> float:
+    def grid_step(self, scale: float, largest: float) -> float:
         """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
         return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
-        l1, epsilon = sensitivity(table), self.budget.epsilon
+        l1 = sensitivity(table)
         workload = linear_queries(self.workload, table.domain)
         moved = workload_sensitivity(workload, table.domain)
         if not len(workload) or not moved > 0:
@@ -82,30 +93,38 @@ class LaplaceQueries:
                 f"LaplaceQueries.workload = {self.workload!r} is not allowed: need queries that a "
                 "tuple can move"
             )
-        if workload.integer_valued:
-            step = 1.0
-            units = workload.grid_units(table.domain, table.keys, table.counts, step)
-            noisy, variance, receipt = noise.add_noise(
-                units,
-                l1=Fraction(moved) * Fraction(l1),
-                epsilon=epsilon,
-                law=self.noise,
-                rng=rng,
-            )
-        else:
-            step = self.grid(moved * l1 / epsilon, workload.max_term)
-            units = workload.grid_units(table.domain, table.keys, table.counts, step)
-            steps = Fraction(moved) / Fraction(step) + Fraction(_terms(workload), 2)
-            noisy, receipt = noise.laplace(
-                units, l1=steps * Fraction(l1), epsilon=epsilon, grid=1.0, rng=rng
-            )
-            variance = step**2 * noise.variance(steps * Fraction(l1), epsilon, "geometric")
+        measure = self._whole_answers if workload.integer_valued else self._rounded_answers
+        values, variance, receipt = measure(table, workload, moved, l1, rng)
+        variances = np.full(len(workload), variance)
+        answers = NoisyAnswers(table.domain, workload, values, variances)
+        return Release(answers, (receipt,), self, table.bound)
+
+    def _whole_answers(
+        self, table: SparseTable, workload, moved: float, l1: float, rng
+    ) -> _NoisyValues:
+        exact = workload.grid_units(table.domain, table.keys, table.counts, 1.0)
+        noisy, variance, receipt = noise.add_noise(
+            exact,
+            l1=Fraction(moved) * Fraction(l1),
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
+        )
+        return _NoisyValues(np.asarray(noisy, float), max(float(variance), _NO_NOISE), receipt)
+
+    def _rounded_answers(
+        self, table: SparseTable, workload, moved: float, l1: float, rng
+    ) -> _NoisyValues:
+        """In steps of the grid, to which each term is rounded: by half a step more at most."""
+        epsilon = self.budget.epsilon
+        step = self.grid_step(moved * l1 / epsilon, workload.max_term)
+        exact = workload.grid_units(table.domain, table.keys, table.counts, step)
+        moved_steps = Fraction(moved) / Fraction(step) + Fraction(_count_terms(workload), 2)
+        l1_steps = moved_steps * Fraction(l1)
+        noisy, receipt = noise.laplace(exact, l1=l1_steps, epsilon=epsilon, grid=1.0, rng=rng)
+        variance = step**2 * noise.variance(l1_steps, epsilon, "geometric")
         values = np.asarray(noisy, float) * step
-        known = max(
-            float(variance), 1e-18 * step**2
-        )  # what floats hold of a noise that is none
-        estimate = NoisyAnswers(table.domain, workload, values, np.full(len(workload), known))
-        return Release(estimate, (receipt,), self, table.bound)
+        return _NoisyValues(values, max(float(variance), _NO_NOISE * step**2), receipt)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
@@ -113,8 +132,8 @@ class LaplaceQueries:
         return cls(budget, Marginals(2))
 
 
-def _terms(workload) -> int:
+def _count_terms(workload) -> int:
     """How many terms are rounded, each by half a step at most."""
     if isinstance(workload, Together):
-        return sum(map(_terms, workload.parts))
+        return sum(map(_count_terms, workload.parts))
     return len(getattr(workload, "times", range(len(workload))))

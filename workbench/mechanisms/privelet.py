@@ -40,12 +40,14 @@ class Privelet:
     memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "xiao2011"
+    title: ClassVar[str] = "Privelet"
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell."""
         refuse_dense(self, table.domain.size)
-        basis, coefficients = Haar().on(table.domain), np.zeros(table.domain.size, np.int64)
+        basis = Haar().on(table.domain)
         nodes, values = basis.forward(table.keys, table.counts)
+        coefficients = np.zeros(table.domain.size, np.int64)
         coefficients[nodes] = values
         l1 = Fraction(sensitivity(table)) * basis.noise_blocks[0].nodes_per_count
         noisy, _, receipt = noise.add_noise(

@@ -33,21 +33,22 @@ class RetentionReplacement:
     budget: DP = pure_budget()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "agrawal2005"
+    title: ClassVar[str] = "retention replacement"
     relation: ClassVar[str] = LOCAL
 
-    def kept(self, domain: Domain) -> tuple[float, ...]:
+    def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
         """p of each attribute, the chance to be kept: (γ − 1)/(γ − 1 + |A|), γ = e^(ε/d).
 
         A value is reported as itself with p + (1 − p)/|A| and as another with (1 − p)/|A|: γ apart.
         """
-        used = max(1, sum(n > 1 for n in domain.shape))
-        more = expm1(min(self.budget.epsilon / used, 700))
-        return tuple(more / (more + n) if n > 1 else 1.0 for n in domain.shape)
+        attributes = max(1, sum(codes > 1 for codes in domain.shape))
+        excess = expm1(min(self.budget.epsilon / attributes, 700))
+        return tuple(excess / (excess + n) if n > 1 else 1.0 for n in domain.shape)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
         refuse_several_tuples_per_unit(self, table)
-        keys, kept, receipt = noise.randomised_response(
+        keys, probabilities, receipt = noise.randomised_response(
             table.keys,
             table.counts,
             table.domain,
@@ -55,7 +56,8 @@ class RetentionReplacement:
             law="retention",
             rng=rng,
         )
-        return Release(Reports(table.domain, keys, kept), (receipt,), self, table.bound)
+        reports = Reports(table.domain, keys, probabilities)
+        return Release(reports, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

@@ -29,10 +29,10 @@ class StabilityHistogram:
     budget: DP = approximate_budget()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "korolova2009"
+    title: ClassVar[str] = "stability histogram"
+    series: ClassVar[str] = "stability histogram"
     spends_delta: ClassVar[bool] = True
-    converges: ClassVar[bool] = (
-        False  # cells that one unit could have filled stay out, at any ε
-    )
+    converges: ClassVar[bool] = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
         """T, the smallest whole number >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
@@ -40,9 +40,10 @@ class StabilityHistogram:
         The product is over cells that one unit newly fills with c_j counts, at its largest within the
         bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
         """
-        return noise.stability_threshold(
+        theta, _ = noise.stability_threshold(
             bound, epsilon=self.budget.epsilon, delta=self.budget.delta
-        )[0]
+        )
+        return theta
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""

@@ -42,11 +42,13 @@ class UnattributedHistogram:
     memory: int = memory_field()
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "hay2010"
+    title: ClassVar[str] = "unattributed histogram"
     ranked: ClassVar[bool] = True  # its domain is that of ranks
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every rank."""
-        l1, ranks = sensitivity(table), table.ranked()
+        l1 = sensitivity(table)
+        ranks = table.ranked()
         noisy, variance, receipt = noise.add_noise(
             dense_counts(self, ranks),
             l1=l1,
@@ -59,10 +61,10 @@ class UnattributedHistogram:
             values = isotonic(values)
         elif self.estimator == "sorted":
             values = round_to_counts(np.sort(values))
-        known = variance if self.estimator == "noisy" else None
-        return Release(
-            Histogram(ranks.domain, sealed(values), known), (receipt,), self, table.bound
-        )
+        if self.estimator != "noisy":
+            variance = None  # of what is sorted there is no closed form
+        histogram = Histogram(ranks.domain, sealed(values), variance)
+        return Release(histogram, (receipt,), self, table.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

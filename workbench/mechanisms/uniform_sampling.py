@@ -33,17 +33,21 @@ class UniformSampling:
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str] = "cormode2012"
+    title: ClassVar[str] = "uniform sampling"
+    series: ClassVar[str] = "uniform"
     converges: ClassVar[bool] = False  # what it does not sample it never learns, at any ε
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells."""
-        m, l1, epsilon = table.domain.size, sensitivity(table), self.budget.epsilon
+        m = table.domain.size
+        l1 = sensitivity(table)
+        epsilon = self.budget.epsilon
         refuse_size_above(self, m)
         keys = noise.uniform_keys(self.size, m, rng=rng)
         counts = np.zeros(self.size, np.int64)
-        at = np.searchsorted(keys, table.keys)
-        hit = keys[np.minimum(at, self.size - 1)] == table.keys
-        counts[at[hit]] = table.counts[hit]
+        places = np.searchsorted(keys, table.keys)
+        sampled = keys[np.minimum(places, self.size - 1)] == table.keys
+        counts[places[sampled]] = table.counts[sampled]
         noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
         summary = Summary(table.domain, keys, noisy, epsilon / l1, scale=m / self.size)
         return Release(summary, (receipt,), self, table.bound)

@@ -272,7 +272,7 @@ def _levels(release: Release, data: SparseTable) -> list[tuple[str, str]]:
     """How a tree shares its budget."""
     if not isinstance(made := release.mechanism, HierarchicalHistogram):
         return []
-    k = made.children(data.domain.size)
+    k = made.branching_factor(data.domain.size)
     sizes = level_sizes(data.domain.size, k)
     whole = "complete" if k ** (len(sizes) - 1) == sizes[-1] else "not complete"
     return [("tree", f"k = {k}, {len(sizes)} levels with ε/{len(sizes)} each, {whole}")]

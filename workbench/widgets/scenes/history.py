@@ -235,7 +235,7 @@ def truth(dataset: Any, workload: Workload) -> Float[np.ndarray, " queries"]:
 @lru_cache(1)
 def unit_price(domain: Domain) -> float:
     """The ε at which new queries are answered with an error of 1 tuple; it is inverse to the error."""
-    return LaplaceQueries(DP(1.0), NEW).price(domain, 1.0)
+    return LaplaceQueries(DP(1.0), NEW).epsilon_for(domain, 1.0)
 
 
 def shown(
