@@ -387,7 +387,7 @@ def test_odd_records_are_records(mechanism, tree):
         release = mechanism(data, seeded())
         assert mechanism.budget.covers(release.privacy)
         estimate = release.estimate
-        ends = tree.digits.ends(estimate.levels, estimate.keys)
+        ends = tree.digits.highest_keys(estimate.levels, estimate.keys)
         words = [int(x) for w in (estimate.keys, ends) for x in w[0]]
         n = len(estimate)
         if tree == Quadtree(2, 4) and type(mechanism) is not DirectSynthesis:
@@ -609,7 +609,7 @@ def test_empty_nodes_that_are_split_leave_a_partition(mechanism):
     deep = 0
     for seed in range(400):
         estimate = mechanism(data, seeded(seed)).estimate
-        ends = data.hierarchy.digits.ends(estimate.levels, estimate.keys)[0]
+        ends = data.hierarchy.digits.highest_keys(estimate.levels, estimate.keys)[0]
         assert estimate.keys[0, 0] == 0 and ends[-1] == data.hierarchy.size - 1
         assert (estimate.keys[0, 1:] == ends[:-1] + np.uint64(1)).all()
         deep += estimate.levels.max(initial=0) > 1

@@ -14,7 +14,9 @@ from workbench.value import value
 if TYPE_CHECKING:
     import pandas as pd
 
-from workbench.hierarchy.digits import Digits, Keys, refuse_names
+from workbench.hierarchy.digits import Digits
+from workbench.hierarchy.keys import Keys
+from workbench.hierarchy.protocol import refuse_release_columns
 
 
 @value
@@ -24,6 +26,18 @@ class Attributes:
     Keys are those of the domain. Where a mechanism chooses which attribute to refine next, the order
     does not matter.
 
+    Parameters
+    ----------
+    domain : Domain
+        Whose attributes they are.
+
+    Raises
+    ------
+    ValueError
+        If an attribute has the name of a column of releases, such as "level".
+
+    Examples
+    --------
     >>> Attributes(Domain(("age", "sex"), (100, 2))).digits.radices
     (100, 2)
     """
@@ -32,7 +46,7 @@ class Attributes:
     reasons: ClassVar[tuple[str, ...]] = ("not in the domain",)
 
     def __post_init__(self):
-        refuse_names(self)
+        refuse_release_columns(self)
 
     @cached_property
     def digits(self) -> Digits:
@@ -70,11 +84,13 @@ class Attributes:
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of rows that lie in the domain; a column an attribute."""
-        if missing := [a for a in self.attributes if a not in frame]:
+        missing = [a for a in self.attributes if a not in frame]
+        if missing:
             raise ValueError(f"columns {missing} are missing: need {list(self.attributes)}")
         codes = np.stack([self.domain.encode(a, frame[a]) for a in self.attributes], axis=1)
-        good = (codes >= 0).all(axis=1)
-        return self.domain.keys(codes[good]).astype(np.uint64)[None], (~good).astype(np.uint8)
+        inside = (codes >= 0).all(axis=1)
+        keys = self.domain.keys(codes[inside]).astype(np.uint64)
+        return keys[None], (~inside).astype(np.uint8)
 
     def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest."""
@@ -92,24 +108,29 @@ class Attributes:
 
     def boxes(self, levels, nodes, values, lo, hi):
         """Σ of the values in boxes of cells, by volume where a box cuts a node; and if it cuts."""
-        sums, cut = np.zeros(len(lo)), np.zeros(len(lo), bool)
+        low, high = self._node_boxes(levels, nodes)
+        sums = np.zeros(len(lo))
+        cut = np.zeros(len(lo), bool)
+        for i, (a, b) in enumerate(zip(lo, hi, strict=True)):
+            overlap = np.minimum(high, b[:, None]) - np.maximum(low, a[:, None])
+            fraction = (overlap.clip(0) / (high - low)).prod(axis=0)
+            sums[i] = fraction @ values
+            cut[i] = ((fraction > 0) & (fraction < 1)).any()
+        return sums, cut
+
+    def _node_boxes(self, levels, nodes) -> tuple[np.ndarray, np.ndarray]:
+        """The box of cells of each node: first and last + 1 code (attributes, nodes)."""
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
-        high = np.where(free, np.array(self.shape)[:, None], low + 1)
-        for i, (a, b) in enumerate(zip(lo, hi, strict=True)):
-            part = (np.minimum(high, b[:, None]) - np.maximum(low, a[:, None])).clip(0)
-            share = (part / (high - low)).prod(axis=0)
-            sums[i], cut[i] = share @ values, ((share > 0) & (share < 1)).any()
-        return sums, cut
+        return low, np.where(free, np.array(self.shape)[:, None], low + 1)
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The labels, and "*" for what is not refined."""
-        lo = self.corners(nodes).T
-        free = np.asarray(levels)[:, None] <= np.arange(len(self.shape))
-        return self.boxes_to_frame(lo, np.where(free, lo + self.shape, lo + 1))
+        low, high = self._node_boxes(levels, nodes)
+        return self.boxes_to_frame(low.T, high.T)
 
     def boxes_to_frame(self, lo, hi) -> pd.DataFrame:
-        """Boxes in words: a label, or "*" for all of an attribute."""
+        """One row a box: a label of each attribute, or "*" for all of it."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
         return frame.mask(wide, "*")

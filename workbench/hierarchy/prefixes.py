@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -14,8 +14,11 @@ from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow
 
-from workbench.hierarchy.digits import Digits, Keys, positive, refuse_names
+from workbench.hierarchy.digits import Digits
+from workbench.hierarchy.keys import Keys
+from workbench.hierarchy.protocol import refuse_release_columns, wrong_unless_positive
 
 _FOREIGN = 2**16 - 1
 
@@ -30,6 +33,22 @@ class Prefixes:
     A string that is longer, or has a symbol that is not in the alphabet, is not in the space: upper and
     lower case differ, and nothing is cut or replaced.
 
+    Parameters
+    ----------
+    alphabet : str
+        The symbols, in the order of keys; by default a–z, 0–9, full stop and space.
+    depth : int
+        The longest string, in symbols.
+    attribute : str
+        The name of the column.
+
+    Raises
+    ------
+    ValueError
+        If a symbol stands twice, or keys would need more than two words of 64 bits.
+
+    Examples
+    --------
     >>> tree = Prefixes("ab", 3)
     >>> keys, why = tree.encode(["ab", "b", "abba", "x"])
     >>> tree.texts(keys), why
@@ -47,11 +66,11 @@ class Prefixes:
         ),
         doc="the symbols, in the order of keys",
     )
-    depth: int = parameter(20, check=positive, doc="longest string")
+    depth: int = parameter(20, check=wrong_unless_positive, doc="longest string")
     attribute: str = "string"
 
     def __post_init__(self):
-        refuse_names(self)
+        refuse_release_columns(self)
         _ = self.digits
 
     @property
@@ -85,16 +104,18 @@ class Prefixes:
         """The keys of the strings that fit; numpy, pandas, polars, Arrow, or any sequence of text."""
         ascii = self.alphabet.isascii()
         codes, width, starts = _symbols(strings, None if ascii else self.depth + 1)
-        if codes.dtype == np.uint8 and not self.alphabet.isascii():
+        if codes.dtype == np.uint8 and not ascii:
             raise ValueError("bytes can only be read where the alphabet is ASCII: decode them")
         table = np.full(max(map(ord, self.alphabet)) + 2, _FOREIGN, np.uint16)
         for i, symbol in enumerate(self.alphabet):
             table[ord(symbol)] = i + 1
         n = len(starts) - 1 if width is None else len(codes) // max(1, width)
-        keys, why = np.empty((self.digits.word_count, n), np.uint64), np.zeros(n, np.uint8)
-        radix, split = len(self.alphabet) + 1, self.digits.first_word_levels
-        kept = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
-        return keys[:, :kept], why
+        keys = np.empty((self.digits.word_count, n), np.uint64)
+        why = np.zeros(n, np.uint8)
+        radix = len(self.alphabet) + 1
+        split = self.digits.first_word_levels
+        fit = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
+        return keys[:, :fit], why
 
     def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest; what follows an end is not looked at."""
@@ -124,25 +145,43 @@ class Prefixes:
         return pd.DataFrame({self.attribute: texts, "complete": complete})
 
 
-def _symbols(strings: Any, most: int | None) -> tuple[np.ndarray, int | None, np.ndarray]:
-    """Bytes of all strings in a row, or code points of the first `most` symbols of each.
+class _Symbols(NamedTuple):
+    """Bytes or code points of all strings in a row."""
 
-    And how many each has, or where each starts.
-    """
-    none = np.empty(0, np.int64)
+    codes: np.ndarray
+    width: int | None  # of each string, padded with 0; None where they differ
+    starts: np.ndarray  # of each string, and the end of the last, where they differ
+
+
+def _symbols(strings: Any, max_length: int | None) -> _Symbols:
+    """Bytes of all strings, or code points of the first `max_length` symbols of each."""
     if isinstance(strings, np.ndarray) and strings.dtype.kind in "SU":
         if strings.ndim != 1:
             raise ValueError(f"strings of shape {strings.shape} do not fit: need one dimension")
-        one = np.ascontiguousarray(strings)
-        codes = one.view(np.uint8 if one.dtype.kind == "S" else np.uint32)
-        return codes, len(codes) // max(1, len(one)), none  # padded with 0, no symbol
-    import pyarrow as pa
+        padded = np.ascontiguousarray(strings)
+        codes = padded.view(np.uint8 if padded.dtype.kind == "S" else np.uint32)
+        return _Symbols(codes, len(codes) // max(1, len(padded)), np.empty(0, np.int64))
+    array = _arrow_strings(strings)
+    if max_length is None:
+        _, offsets, data = array.buffers()
+        starts = np.frombuffer(offsets, np.int64)
+        starts = starts[array.offset : array.offset + len(array) + 1]
+        return _Symbols(np.frombuffer(data or b"", np.uint8), None, starts)
     import pyarrow.compute as pc
+
+    array = pc.utf8_slice_codeunits(array, 0, max_length)
+    array = pc.replace_substring(array, "\0", chr(0x10FFFF))  # NUL would be taken for padding
+    return _symbols(np.array(array.to_pylist() or [""])[: len(array)], max_length)
+
+
+def _arrow_strings(strings: Any) -> pyarrow.Array:
+    """Text of any kind as one Arrow array without missing values."""
+    import pyarrow as pa
 
     try:
         if not isinstance(strings, pa.Array | pa.ChunkedArray):
-            to = getattr(strings, "to_arrow", None)
-            strings = to() if to else pa.array(strings, pa.large_string())
+            to_arrow = getattr(strings, "to_arrow", None)
+            strings = to_arrow() if to_arrow else pa.array(strings, pa.large_string())
         if isinstance(strings, pa.ChunkedArray):
             strings = strings.combine_chunks()
         strings = strings.cast(pa.large_string())
@@ -150,27 +189,27 @@ def _symbols(strings: Any, most: int | None) -> tuple[np.ndarray, int | None, np
         raise ValueError("strings must be text: need a sequence of strings") from None
     if strings.null_count:
         raise ValueError("strings are missing: leave them out before")
-    if most is not None:  # NUL would be taken for padding
-        strings = pc.utf8_slice_codeunits(strings, 0, most)
-        strings = pc.replace_substring(strings, "\0", chr(0x10FFFF))
-        return _symbols(np.array(strings.to_pylist() or [""])[: len(strings)], most)
-    _, offsets, data = strings.buffers()
-    starts = np.frombuffer(offsets, np.int64)[
-        strings.offset : strings.offset + len(strings) + 1
-    ]
-    return np.frombuffer(data or b"", np.uint8), None, starts
+    return strings
 
 
 @njit(cache=True, nogil=True)
 def _packed(codes, width, starts, table, radix, depth, split, keys, why):
-    kept, base, past = 0, np.uint64(radix), table.size - 1
+    kept = 0
+    base = np.uint64(radix)
+    past = table.size - 1
     table[0] = 0 if starts.size == 0 else table[0]  # padding
     for i in range(why.size):
-        start, end = i * width, (i + 1) * width
+        start = i * width
+        end = (i + 1) * width
         if starts.size:
-            start, end = starts[i], starts[i + 1]
-        first, second = np.uint64(0), np.uint64(0)
-        strange, ended, gap, used = np.uint16(0), False, False, min(end, start + depth)
+            start = starts[i]
+            end = starts[i + 1]
+        first = np.uint64(0)
+        second = np.uint64(0)
+        strange = np.uint16(0)
+        ended = False
+        gap = False
+        used = min(end, start + depth)
         for at in range(start, min(used, start + split)):
             digit = table[min(codes[at], past)]
             strange |= digit

@@ -15,9 +15,11 @@ from workbench.value import parameter, value
 if TYPE_CHECKING:
     import pandas as pd
 
-from workbench.hierarchy.digits import WORD, Digits, Keys, positive, refuse_names
+from workbench.hierarchy.digits import WORD, Digits
+from workbench.hierarchy.keys import Keys
+from workbench.hierarchy.protocol import refuse_release_columns, wrong_unless_positive
 
-_LEAST = 1e-200  # side of a box
+_MIN_SIDE = 1e-200  # of a box
 _BITS = 12  # of a coordinate that are spread at a time
 
 
@@ -25,17 +27,35 @@ _BITS = 12  # of a coordinate that are spread at a time
 class Quadtree:
     """The unit cube, halved along every dimension at every level: 2^dims children.
 
-    Or another box, from `low` to `high` a dimension, which is public. A coordinate outside the box, or
-    none at all (NaN), is not in the space; the box's upper faces belong to the last cells.
+    Or another box, which is public. A coordinate outside the box, or none at all (NaN), is not in the
+    space; the box's upper faces belong to the last cells.
 
+    Parameters
+    ----------
+    dims : int
+        Dimensions, at most 16.
+    depth : int
+        Levels of halving, at most 52.
+    low, high : tuple of float, optional
+        The lower and the upper corner of the box, a coordinate a dimension; by default 0 and 1.
+    attributes : tuple of str, optional
+        A name a dimension; by default x1, x2, …
+
+    Raises
+    ------
+    ValueError
+        If the corners or names do not fit, or keys would need more than two words of 64 bits.
+
+    Examples
+    --------
     >>> Quadtree(2, 3).encode(np.array([[0.99, 0.0], [2.0, 0.0]]))
     (array([[42]], dtype=uint64), array([0, 1], dtype=uint8))
     """
 
     reasons: ClassVar[tuple[str, ...]] = ("outside the box",)
 
-    dims: int = parameter(check=positive, doc="dimensions")
-    depth: int = parameter(check=positive, doc="levels of halving")
+    dims: int = parameter(check=wrong_unless_positive, doc="dimensions")
+    depth: int = parameter(check=wrong_unless_positive, doc="levels of halving")
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     attributes: tuple[str, ...] | None = None
@@ -47,26 +67,26 @@ class Quadtree:
                 "floating-point coordinates tell apart"
             )
         fix = object.__setattr__
-        for name, default in (("low", 0.0), ("high", 1.0), ("attributes", None)):
-            told = getattr(self, name)
-            if told is None:
+        for name in ("low", "high", "attributes"):
+            entries = getattr(self, name)
+            if entries is None:
                 continue
-            fix(self, name, tuple(told))
-            if len(told) != self.dims:
-                raise ValueError(f"Quadtree.{name} = {told!r} must have {self.dims} entries")
-            if default is not None and not all(map(isfinite, told)):
-                raise ValueError(f"Quadtree.{name} = {told!r} must be finite")
-        if not all(_LEAST < b - a < 1 / _LEAST for a, b in zip(*self.box, strict=True)):
+            fix(self, name, tuple(entries))
+            if len(entries) != self.dims:
+                raise ValueError(f"Quadtree.{name} = {entries!r} must have {self.dims} entries")
+            if name != "attributes" and not all(map(isfinite, entries)):
+                raise ValueError(f"Quadtree.{name} = {entries!r} must be finite")
+        if not all(_MIN_SIDE < b - a < 1 / _MIN_SIDE for a, b in zip(*self.box, strict=True)):
             raise ValueError(
-                f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_LEAST} to "
-                f"{1 / _LEAST}"
+                f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_MIN_SIDE} to "
+                f"{1 / _MIN_SIDE}"
             )
         names = tuple(f"x{i + 1}" for i in range(self.dims))
         if self.attributes is None:
             fix(self, "attributes", names)
         if len(set(self.attributes)) < self.dims:
             raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
-        refuse_names(self)
+        refuse_release_columns(self)
         _ = self.digits
 
     @cached_property
@@ -113,12 +133,11 @@ class Quadtree:
         )
         keys = np.empty((self.digits.word_count, len(points)), np.uint64)
         low, high = (np.array(x, float) for x in self.box)
-        apart = _spread(self.dims)
+        spread = _spread(self.dims)
         why = np.zeros(len(points), np.uint8)
-        kept = _morton(
-            points, low, high, self.depth, self.digits.first_word_levels, apart, keys, why
-        )
-        return keys[:, :kept], why
+        split = self.digits.first_word_levels
+        inside = _morton(points, low, high, self.depth, split, spread, keys, why)
+        return keys[:, :inside], why
 
     def contains(self, keys: Keys) -> bool:
         """Whether no key is above the highest."""
@@ -132,9 +151,9 @@ class Quadtree:
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
         """The lowest cell of each node along every dimension, in cells of the finest level."""
-        found = np.zeros((self.dims, nodes.shape[1]), np.int64)
-        _corners(nodes, self.depth, self.digits.first_word_levels, found)
-        return found
+        corners = np.zeros((self.dims, nodes.shape[1]), np.int64)
+        _corners(nodes, self.depth, self.digits.first_word_levels, corners)
+        return corners
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
@@ -143,7 +162,8 @@ class Quadtree:
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The boxes of the nodes: `<attribute>_from` and `<attribute>_to`."""
-        lo, sides = self.corners(nodes).T, 2 ** (self.depth - levels.astype(np.int64))
+        lo = self.corners(nodes).T
+        sides = 2 ** (self.depth - levels.astype(np.int64))
         return self.boxes_to_frame(lo, lo + sides[:, None])
 
     def boxes_to_frame(
@@ -152,11 +172,11 @@ class Quadtree:
         """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""
         import pandas as pd
 
-        told = {}
+        columns = {}
         for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
-            told[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)
-            told[f"{name}_to"] = a + (b - a) * (hi[:, i] / 2**self.depth)
-        return pd.DataFrame(told)
+            columns[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)
+            columns[f"{name}_to"] = a + (b - a) * (hi[:, i] / 2**self.depth)
+        return pd.DataFrame(columns)
 
     def points(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
@@ -164,11 +184,9 @@ class Quadtree:
         """A point anywhere in each node, in the units of the box, as near as floats come."""
         low, high = (np.array(x) for x in self.box)
         sides = 2.0 ** -levels.astype(float)
-        at = (
-            self.corners(nodes).T / 2.0**self.depth
-            + rng.random((len(levels), self.dims)) * (sides[:, None])
-        )
-        return low + (high - low) * at
+        corners = self.corners(nodes).T / 2.0**self.depth
+        unit = corners + rng.random((len(levels), self.dims)) * (sides[:, None])
+        return low + (high - low) * unit
 
     def boxes(
         self,
@@ -179,7 +197,8 @@ class Quadtree:
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
         """Σ of values in boxes of finest cells, by volume where a box cuts a node; and if it cuts."""
-        sums, cut = np.zeros(len(lo)), np.zeros(len(lo), bool)
+        sums = np.zeros(len(lo))
+        cut = np.zeros(len(lo), bool)
         sides = 2 ** (self.depth - levels.astype(np.int64))
         _boxed(self.corners(nodes), sides, values.astype(float), lo, hi, sums, cut)
         return sums, cut
@@ -188,31 +207,40 @@ class Quadtree:
 @cache
 def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
     """Twelve bits, `dims` places apart, where they fit a word."""
-    told = [sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD for x in range(2**_BITS)]
-    return np.array(told, np.uint64)
+    spread = np.empty(2**_BITS, np.uint64)
+    for x in range(2**_BITS):
+        spread[x] = sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD
+    return spread
 
 
 @njit(cache=True, nogil=True)
 def _morton(points, low, high, depth, split, apart, keys, why):
     n, dims = points.shape
     scale = 2.0**depth / (high - low)
-    step, bits = np.uint64(_BITS * dims), np.uint64(_BITS)
-    late, mask = np.uint64(depth - split), np.uint64(2**_BITS - 1)
+    step = np.uint64(_BITS * dims)
+    bits = np.uint64(_BITS)
+    late = np.uint64(depth - split)
+    mask = np.uint64(2**_BITS - 1)
     rest = (np.uint64(1) << late) - np.uint64(1)
-    last, kept = np.uint64(2**depth - 1), 0
+    last = np.uint64(2**depth - 1)
+    kept = 0
     for i in range(n):
-        first, second = np.uint64(0), np.uint64(0)
+        first = np.uint64(0)
+        second = np.uint64(0)
         outside = False
         for j in range(dims):
             x = points[i, j]
             outside |= not (x >= low[j] and x <= high[j])
             at = min(np.uint64(max(x - low[j], 0.0) * scale[j]), last)
             shift = np.uint64(dims - 1 - j)
-            head, tail = at >> late, at & rest
+            head = at >> late
+            tail = at & rest
             first |= apart[head & mask] << shift
             second |= apart[tail & mask] << shift
             while (head | tail) > mask:
-                head, tail, shift = head >> bits, tail >> bits, shift + step
+                head = head >> bits
+                tail = tail >> bits
+                shift = shift + step
                 first |= apart[head & mask] << shift
                 second |= apart[tail & mask] << shift
         why[i] = outside
@@ -244,7 +272,8 @@ def _boxed(corners, sides, values, lo, hi, sums, cut):
         for i in range(n):
             share = 1.0
             for j in range(dims):
-                a, b = max(corners[j, i], lo[q, j]), min(corners[j, i] + sides[i], hi[q, j])
+                a = max(corners[j, i], lo[q, j])
+                b = min(corners[j, i] + sides[i], hi[q, j])
                 if b <= a:
                     share = 0.0
                     break

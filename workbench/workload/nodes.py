@@ -126,7 +126,7 @@ class KeyRuns(NamedTuple):
 def key_runs(workload: Workload, tree: Hierarchy) -> KeyRuns:
     """What concrete queries over a hierarchy are made of."""
     if isinstance(workload, Nodes):
-        highest = tree.digits.ends(workload.levels, workload.keys)
+        highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)
     if tree.size >= 2**63 or isinstance(workload, Boxes):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")

@@ -1,0 +1,58 @@
+"""What every hierarchy can do, and what its fields must be."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from workbench.hierarchy.digits import Digits
+from workbench.hierarchy.keys import Keys
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
+
+
+class Hierarchy(Protocol):
+    """A finite tree over a space: a `Quadtree`, `Prefixes`, a `Taxonomy`, or `Attributes`."""
+
+    digits: Digits
+    attributes: tuple[str, ...]
+
+    reasons: tuple[str, ...]  # why a value may not be in the space
+
+    def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
+        """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
+
+    def contains(self, keys: Keys) -> bool:
+        """Whether these are keys of the hierarchy."""
+
+    def random_keys(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A value below each node, any with the same chance; beginnings of strings are values."""
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """How many children each node of a level has: 0 where it cannot be split."""
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """One row a node, with its labels."""
+
+
+def refuse_release_columns(tree: Hierarchy) -> None:
+    """A ValueError if a column of a release would have two meanings."""
+    for name in tree.attributes:
+        if _RELEASE_COLUMNS.fullmatch(name):
+            raise ValueError(
+                f"{type(tree).__name__}: an attribute may not be called {name!r}: releases have such "
+                "a column"
+            )
+
+
+def wrong_unless_positive(x: Any) -> str | None:
+    """What is wrong with a number of levels or dimensions, if anything."""
+    return None if type(x) is int and x >= 1 else "need a whole number >= 1"
