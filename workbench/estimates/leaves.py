@@ -15,8 +15,7 @@ from workbench.hierarchy import (
     Keys,
     Prefixes,
     Quadtree,
-    argsort_keys,
-    searchsorted_keys,
+    search_unsorted,
 )
 from workbench.records import Records
 from workbench.table import PUBLIC
@@ -142,12 +141,10 @@ class Leaves(Estimate):
 
     def _position(self, keys: Keys, after: bool) -> _Position:
         """Where the keys lie; with `after`, the next key's place."""
-        count = keys.shape[1]
         if not len(self):
+            count = keys.shape[1]
             return _Position(np.zeros(count, np.int64), np.zeros(count))
-        by_key = argsort_keys(keys)
-        at = np.empty(count, np.int64)
-        at[by_key] = searchsorted_keys(self.keys, keys[:, by_key], after=True) - 1
+        at = search_unsorted(self.keys, keys, after=True) - 1
         node = np.maximum(at, 0)
         part = self.hierarchy.digits.fraction_below(
             self.levels[node], self.keys[:, node], keys, after

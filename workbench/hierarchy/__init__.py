@@ -10,6 +10,7 @@ from workbench.hierarchy.digits import Digits as Digits
 from workbench.hierarchy.keys import Keys as Keys
 from workbench.hierarchy.keys import argsort_keys as argsort_keys
 from workbench.hierarchy.keys import child_digits as child_digits
+from workbench.hierarchy.keys import search_unsorted as search_unsorted
 from workbench.hierarchy.keys import searchsorted_keys as searchsorted_keys
 from workbench.hierarchy.prefixes import SYMBOLS as SYMBOLS
 from workbench.hierarchy.prefixes import Prefixes as Prefixes

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from workbench.hierarchy import Attributes, Hierarchy, Keys, argsort_keys, searchsorted_keys
+from workbench.hierarchy import (
+    Attributes,
+    Hierarchy,
+    Keys,
+    argsort_keys,
+    search_unsorted,
+    searchsorted_keys,
+)
 from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
 from workbench.value import read_only, sealed
@@ -253,7 +260,7 @@ class Records:
         """How many records lie in each node; nodes in the order of keys, none in another."""
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
-            self.keys, self.hierarchy.digits.ends(levels, nodes), after=True
+            self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
         )
         before_first, before_last = self._records_before(np.stack([first, last]))
         return before_last - before_first
@@ -288,12 +295,8 @@ class Records:
             counts = np.ones(len(self)) if self.counts is None else self.counts
             return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
         queries, lo, hi = key_runs(workload, self.hierarchy)
-        by_lo = argsort_keys(lo)
-        by_hi = argsort_keys(hi)
-        ends = np.empty((2, len(queries)), np.int64)
-        ends[0, by_lo] = searchsorted_keys(self.keys, lo[:, by_lo])
-        ends[1, by_hi] = searchsorted_keys(self.keys, hi[:, by_hi], after=True)
-        before_first, before_last = self._records_before(ends)
+        before_first = self._records_before(search_unsorted(self.keys, lo))
+        before_last = self._records_before(search_unsorted(self.keys, hi, after=True))
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
