@@ -34,9 +34,9 @@ from workbench.claims import (
     format_number,
 )
 from workbench.datasets import GaussianSparse
-from workbench.mechanism import release_options
 from workbench.mechanisms import PrioritySampling
 from workbench.metrics import MeanAbsoluteError
+from workbench.option_grammar import release_options
 from workbench.plots import Panel, name_series
 
 STEM = "02_your_data"

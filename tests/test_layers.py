@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "workbench"
 FLOORS = (
     "value compiled privacy domain hierarchy workload transform labelled_rows table records "
-    "interactions estimates noise mechanism inference metrics datasets claims mechanisms advice "
-    "experiment session audit plots figures reproduction report widgets cli"
+    "interactions estimates noise mechanism option_grammar inference metrics datasets claims mechanisms "
+    "advice experiment session audit plots figures reproduction report widgets cli"
 ).split()
 PRIVATE = {
     "labelled_rows",

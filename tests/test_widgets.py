@@ -28,6 +28,9 @@ from workbench.mechanisms import (  # noqa: E402
 from workbench.value import value  # noqa: E402
 from workbench.widgets import controls, panels, scenes, shared  # noqa: E402
 from workbench.widgets.scenes.summaries import Summaries  # noqa: E402
+from workbench.widgets.setting import Setting, parse_settings  # noqa: E402
+from workbench.widgets.view import BAND_SEEDS  # noqa: E402
+from workbench.widgets.worker import worker  # noqa: E402
 
 each = pytest.mark.parametrize("name", widgets.ALL)
 
@@ -39,7 +42,7 @@ def opened(name):
 def moved(shown, rest=False, bands=False, seed=0, **values):
     """What a page says when a slider moves."""
     told = dict(kind="set", seq=shown._seq + 1, values=values, seed=seed, bands=bands)
-    shown._heard(None, told | dict(rest=rest), [])
+    shown._on_message(None, told | dict(rest=rest), [])
     return shown.view
 
 
@@ -102,9 +105,9 @@ def test_every_control_can_be_moved_to_its_ends(name):
             control.stops[len(control.stops) // 2],
         }:
             try:
-                seen, release = scenes.draw(
-                    shown.scene, shown.values | {control.name: stop}, 0, False
-                )
+                seen, release = Setting.of(
+                    shown.scene, shown.values | {control.name: stop}
+                ).draw(0, False)
             except ValueError as e:  # in the mechanism's words
                 assert "is not allowed" in str(e) or "need" in str(e)
             else:
@@ -132,13 +135,11 @@ def test_what_is_out_of_range_is_a_sentence_in_place(name):
 @each
 def test_rough_and_exact_pictures_are_of_one_release(name):
     shown = opened(name)
-    values = dict(shown.values)
-    (rough, a), (exact, b) = (
-        scenes.draw(shown.scene, values, 5, some) for some in (False, True)
-    )
+    setting = shown.setting
+    (rough, a), (exact, b) = (setting.draw(5, some) for some in (False, True))
     alike(a, b)
     assert set(rough.rows.panel) <= set(exact.rows.panel) | set(rough.rows.panel)
-    assert shown.scene.panels(values, rough.rows) and shown.scene.panels(values, exact.rows)
+    assert setting.panels(rough.rows) and setting.panels(exact.rows)
 
 
 @each
@@ -160,7 +161,7 @@ def test_a_scene_is_text_that_a_process_can_be_sent(name):
     assert len(set(names)) == len(names) and set(it.grid) <= set(names)
     assert {n for c in it.controls for each in c.when for n in each} <= set(names)
     for control in it.controls:
-        told = control.told()
+        told = control.to_dict()
         assert control.read(told["value"]) == control.value
         assert all(
             control.read(s) == t for s, t in zip(told["stops"], control.stops, strict=True)
@@ -195,7 +196,7 @@ def test_bands_are_drawn_over_repetitions():
 
 def test_sliders_change_the_parameter_and_not_the_noise():
     shown, noise = widgets.summaries(by="cut", theta=0.5), {}
-    table = scenes.loaded(shown.scene.setup(shown.values).dataset)
+    table = scenes.loaded(shown.setting.dataset)
     for key, told in {
         "a": {},
         "θ": dict(theta=30.0),
@@ -231,7 +232,7 @@ def test_a_filter_and_a_sample_are_what_their_settings_say():
 
 def test_closed_forms_foresee_what_is_drawn():
     shown = widgets.summaries(by="cut", theta=30.0, seeds=12)
-    theory = shown.scene.panels(shown.values, shown.rows)[0].theory[0][1]
+    theory = shown.setting.panels(shown.rows)[0].theory[0][1]
     errors = shown.rows[shown.rows.panel == "error"].groupby("query_size").value.mean()
     assert np.allclose(theory(errors.index.to_numpy(float)), errors, rtol=0.12)
 
@@ -275,17 +276,17 @@ def test_work_is_exact_elsewhere_and_the_same():
     moved(shown, rest=True, bands=True, epsilon=0.3)
     view = settled(shown)
     assert view["exact"] and view["bands"] and shown.progress == {}
-    here = widgets.summaries(epsilon=0.3, seeds=panels.SEEDS)
+    here = widgets.summaries(epsilon=0.3, seeds=BAND_SEEDS)
     pd.testing.assert_frame_equal(here.rows, shown.rows)
 
 
 class Slow(Summaries):
     """Draws that nobody wants to wait for."""
 
-    def look(self, values, data, release, seed, exact):
+    def picture(self, setting, data, release, seed, exact):
         if exact and seed > 2:
             time.sleep(600)
-        return super().look(values, data, release, seed, exact)
+        return super().picture(setting, data, release, seed, exact)
 
 
 def test_stop_stops_even_one_long_draw_and_keeps_the_others():
@@ -296,7 +297,7 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
         assert time.time() < end
         time.sleep(0.05)
     time.sleep(0.3)
-    shown._heard(None, {"kind": "stop"}, [])
+    shown._on_message(None, {"kind": "stop"}, [])
     assert settled(shown, 30)["note"] == "stopped after 3 of 20 seeds"
     assert set(shown.rows.seed) == {0, 1, 2} and shown.progress == {}
     moved(shown, rest=True, epsilon=0.4)  # and the next one works
@@ -337,12 +338,12 @@ def test_what_is_exported_is_what_its_command_makes(tmp_path):
 
 def test_a_worker_that_died_while_it_was_idle_is_replaced():
     shown = widgets.summaries()
-    panels._worker.start()
-    for process in panels._worker._pool._processes:
+    worker.start()
+    for process in worker._pool._processes:
         os.kill(process, signal.SIGKILL)
     time.sleep(0.5)
     moved(shown, rest=True, bands=True, epsilon=0.3)
-    assert settled(shown)["exact"] and shown.seeds == panels.SEEDS
+    assert settled(shown)["exact"] and shown.seeds == BAND_SEEDS
 
 
 def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
@@ -350,10 +351,10 @@ def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
     moved(first, rest=True, bands=True, seed=3)
     time.sleep(1.0)
     moved(second, rest=True, bands=True, epsilon=0.3)
-    pool = panels._worker._pool
-    second._heard(None, {"kind": "stop"}, [])
-    assert panels._worker._pool is pool  # still at work for the first
-    first._heard(None, {"kind": "stop"}, [])
+    pool = worker._pool
+    second._on_message(None, {"kind": "stop"}, [])
+    assert worker._pool is pool  # still at work for the first
+    first._on_message(None, {"kind": "stop"}, [])
     assert settled(second)["note"] == "stopped after 0 of 20 seeds"
     assert settled(first)["note"] == "stopped after 0 of 20 seeds"
 
@@ -361,17 +362,17 @@ def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
 class Broken(Summaries):
     """Somebody else's mechanism."""
 
-    def look(self, values, data, release, seed, exact):
-        if values["epsilon"] == 0.3:
+    def picture(self, setting, data, release, seed, exact):
+        if setting.values["epsilon"] == 0.3:
             raise ZeroDivisionError("division by zero")
-        return super().look(values, data, release, seed, exact)
+        return super().picture(setting, data, release, seed, exact)
 
 
 def test_whatever_is_raised_is_a_sentence_on_the_panel():
     shown = panels.Panel(Broken())
     view = moved(shown, epsilon=0.3)
     assert view["error"] == "ZeroDivisionError: division by zero" and view["seq"] == 1
-    shown._heard(None, dict(kind="set", seq=2), [])
+    shown._on_message(None, dict(kind="set", seq=2), [])
     assert "KeyError" in shown.view["error"]
     assert moved(shown, epsilon=0.4)["error"] == ""
 
@@ -390,11 +391,11 @@ def test_controls_read_what_is_sent_and_typed():
             size.read(bad)
     with pytest.raises(ValueError, match="sides = 3 is not allowed: need one of 1, 2"):
         sides.read(3)
-    told = scenes.typed(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "seed=4"])
+    told = parse_settings(Summaries(), ["dyadic=on", "epsilon=1", "summary=priority", "seed=4"])
     assert told == dict(dyadic=True, epsilon=1.0, summary="priority", seed=4)
     for bad in ("dyadic=maybe", "nonsense=1", "epsilon", "epsilon=much"):
         with pytest.raises(ValueError, match="is not allowed"):
-            scenes.typed(Summaries(), [bad])
+            parse_settings(Summaries(), [bad])
     with pytest.raises(ValueError, match="no panel 'sumaries'; there are: summaries"):
         widgets.from_settings("sumaries", [])
 

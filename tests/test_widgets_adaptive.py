@@ -20,19 +20,21 @@ from workbench.noise import (
     Aligned,
     laws,  # noqa: E402
 )
-from workbench.widgets import scenes as scene  # noqa: E402
 from workbench.widgets.scenes.adaptive import (  # noqa: E402
     BASIC,
     DIRECT,
     IMPROVED,
-    LEVELS,
     MAP,
-    MOST,
     STRINGS,
     TREE,
     Adaptive,
-    expected,
 )
+from workbench.widgets.scenes.leaf_maps import (  # noqa: E402
+    LEVELS,
+    MAX_LEAVES,
+    expected_box_errors,
+)
+from workbench.widgets.setting import Setting  # noqa: E402
 from workbench.workload import Level  # noqa: E402
 
 DEFAULTS = {c.name: c.value for c in Adaptive.controls}
@@ -79,7 +81,7 @@ def test_the_map_is_the_leaves_and_the_error_that_of_all_boxes(name):
     shown = widgets.adaptive(mechanism=name, seed=5)
     leaves, data = made(shown).estimate, Towns().load()
     told, drawn = leaves.nodes(), part(shown, "release")
-    assert len(drawn) == len(leaves) <= MOST
+    assert len(drawn) == len(leaves) <= MAX_LEAVES
     ends = told[["east_from", "north_from", "east_to", "north_to"]].to_numpy()
     assert (drawn[["x0", "y0", "x1", "y1"]].to_numpy() == ends).all()
     area = (ends[:, 2] - ends[:, 0]) * (ends[:, 3] - ends[:, 1])
@@ -98,7 +100,7 @@ def test_the_map_is_the_leaves_and_the_error_that_of_all_boxes(name):
 def test_what_is_too_small_to_draw_is_added_up_and_said():
     shown = widgets.adaptive(mechanism=DIRECT)
     leaves, drawn = made(shown).estimate, part(shown, "release")
-    assert len(leaves) > MOST >= len(drawn)
+    assert len(leaves) > MAX_LEAVES >= len(drawn)
     assert dict(shown.view["facts"])["drawn"].startswith(f"{len(drawn):,} boxes")
     found, coarse = np.zeros((64, 64)), boxes(dense(leaves), 6)
     for x0, y0, x1, y1, value in (
@@ -120,7 +122,7 @@ def test_noise_of_leaves_is_foreseen():
         for level in off:
             if (leaves.levels >= level).all():  # no box is blurred: noise is all there is
                 off[level].append(MeanSquaredError(Level(level))(data, leaves))
-                told = expected(mechanism, leaves, 1, level)
+                told = expected_box_errors(mechanism, leaves, 1, level)
                 law[level].append(told["noise of the leaves, expected"])
     for level in off:
         assert len(off[level]) > 100
@@ -129,7 +131,7 @@ def test_noise_of_leaves_is_foreseen():
 
 def test_laws_are_those_of_the_budget():
     shown = widgets.adaptive(mechanism=DIRECT, depth=4, epsilon=0.6)
-    *_, chart = shown.scene.panels(shown.values, shown.rows)
+    *_, chart = shown.setting.panels(shown.rows)
     count, grid = (law for _, law in chart.theory)
     sides = np.array([64 / 2**level for level in LEVELS])
     assert np.allclose(grid(sides), geometric_variance(0.6))
@@ -181,7 +183,7 @@ def test_every_mechanism_is_what_its_settings_say(data):
     }.items():
         settings = v | dict(mechanism=name, stop="count")
         assert Adaptive().setup(settings).mechanism == mechanism
-        seen, release = scene.draw(Adaptive(), settings, 0, False)
+        seen, release = Setting.of(Adaptive(), settings).draw(0, False)
         assert {"truth", "release"} < set(seen.rows.panel) and len(release.estimate) > 3
     free = Adaptive().setup(v | dict(own_discount=False)).mechanism
     assert free.discount is None
@@ -249,7 +251,7 @@ def test_the_truth_has_its_colours_whatever_is_released():
     truth = [widgets.adaptive(epsilon=e).view["charts"][0] for e in (0.05, 5.0)]
     assert truth[0] == truth[1]
     drawn = widgets.adaptive(epsilon=0.05)
-    fig = plots.grid(drawn.rows, drawn.scene.panels(drawn.values, drawn.rows), columns=3)
+    fig = plots.grid(drawn.rows, drawn.setting.panels(drawn.rows), columns=3)
     scales = [ax for ax in fig.axes if ax.get_subplotspec() is None]
     assert len(scales) == 2
     for ax in scales:

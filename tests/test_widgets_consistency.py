@@ -8,16 +8,9 @@ from workbench import DP, RandomRanges, inference, noise, plots, widgets
 from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.noise import Aligned
-from workbench.widgets import scenes as scene
-from workbench.widgets.scenes.consistency import (
-    DATA,
-    ESTIMATORS,
-    LEAVES,
-    NODES,
-    PLAIN,
-    TREE,
-    Consistency,
-)
+from workbench.widgets.scenes.consistency import DATA, Consistency
+from workbench.widgets.scenes.estimators import ESTIMATORS, LEAVES, NODES, PLAIN, TREE
+from workbench.widgets.setting import Setting
 
 SORTED = {"task": "sorted counts"}
 DOMAIN = DATA["NetTrace twin"].domain
@@ -26,7 +19,7 @@ DOMAIN = DATA["NetTrace twin"].domain
 def drawn(seed=0, exact=False, **told):
     shown = Consistency()
     values = {c.name: c.value for c in shown.controls} | told
-    seen, release = scene.draw(shown, values, seed, exact)
+    seen, release = Setting.of(shown, values).draw(seed, exact)
     return shown, values, seen, release
 
 
@@ -101,7 +94,7 @@ def test_the_series_called_released_is_that_of_the_code(told, series, made):
     named = {s for s in seen.rows.series if s.endswith(", released")}
     assert named == {f"{series}, released"}
     scope = {}
-    exec(scene.code(shown, values, 2), scope)
+    exec(Setting.of(shown, values).code(2), scope)
     np.testing.assert_array_equal(scope["release"].estimate.values, release.estimate.values)
 
 
@@ -147,7 +140,7 @@ def test_closed_forms_are_met_on_average(law, k):
 def test_closed_forms_are_drawn_where_there_are_any():
     def drawn_laws(**told):
         shown, values, seen, _ = drawn(**told)
-        (first, *rest) = shown.panels(values, seen.rows.assign(seed=0))
+        (first, *rest) = Setting.of(shown, values).panels(seen.rows.assign(seed=0))
         assert not any(panel.theory for panel in rest)
         return {name: law for name, law in first.theory}, first.mark, dict(seen.facts)
 
@@ -231,17 +224,17 @@ def test_what_cannot_be_is_told_in_the_mechanisms_words():
         with pytest.raises(ValueError) as wanted:
             made()
         asked = dict(kind="set", seq=1, seed=0, bands=False, rest=False)
-        shown._heard(None, asked | dict(values=default | told), [])
+        shown._on_message(None, asked | dict(values=default | told), [])
         assert shown.view["error"] == str(wanted.value)
         assert shown.view["charts"] == charts
-    shown._heard(None, asked | dict(values=default), [])
+    shown._on_message(None, asked | dict(values=default), [])
     assert not shown.view["error"]
 
 
 def test_where_there_is_no_noise_there_is_nothing_to_expect():
     _, values, seen, _ = drawn(epsilon=1000.0, noise="geometric")  # noise that is never seen
     assert (line(seen.rows, "error", LEAVES, "query_size") == 0).all()
-    (first, *_) = Consistency().panels(values, seen.rows.assign(seed=0))
+    (first, *_) = Setting.of(Consistency(), values).panels(seen.rows.assign(seed=0))
     assert f"{LEAVES}, expected" not in dict(first.theory)
 
 

@@ -12,7 +12,7 @@ from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 from workbench.metrics import sampling_error, weighted_counts
 from workbench.noise import Aligned
 from workbench.table import Bound
-from workbench.widgets.scenes.contributions import expected
+from workbench.widgets.scenes.sampling_errors import expected_error
 
 SMALL = dict(users=300, items=60, records=6000, max_per_user=200)
 MECHANISMS = dict(SRA=SRA, HPA=HPA, LPA=LPA, DFT=FPA, GS=GS)
@@ -33,7 +33,7 @@ def pasted(p):
     """The release that the panel's line of code makes, and the data that it is made of."""
     told = {}
     exec(p.view["code"], told)
-    dataset, _ = p.scene.setup(p.values)
+    dataset = p.setting.dataset
     return told["release"], dataset.load()
 
 
@@ -74,14 +74,14 @@ def test_users_are_cut_where_it_says(name, kept):
     before, after = (shown(p, "users", series) for series in ("truth", name))
     np.testing.assert_array_equal(after, np.minimum(before, kept))
     assert before.sum() > after.sum()
-    data = p.scene.setup(p.values).dataset.load()
+    data = p.setting.dataset.load()
     counted = np.minimum(data.records_per_user(), kept).sum()
     assert dict(p.view["facts"])["counted"].startswith(f"{counted:,} of 6,000 records")
 
 
 def test_other_settings_of_l_have_the_same_noise():
     p = panel(mechanism="HPA", l=7, d=2, popularity_share=0.2)
-    data = p.scene.setup(p.values).dataset.load()
+    data = p.setting.dataset.load()
     error = shown(p, "error", "HPA")
     other = HPA(DP(1.0), 50, 2, 0.2)(data, Aligned(0)).estimate
     assert error[50] == pytest.approx(((other.items.values - data.item_counts()) ** 2).mean())
@@ -92,10 +92,10 @@ def test_other_settings_of_l_have_the_same_noise():
 @pytest.mark.parametrize("consistent", [False, True])
 def test_the_prediction_is_what_many_draws_show(of, consistent):
     p = panel(of=of, consistent=consistent)
-    dataset, mechanism = p.scene.setup(p.values)
+    dataset, mechanism = p.setting.setup
     data = dataset.load()
     truth = data.edge_counts().ravel() if of == "edges" else data.item_counts()
-    law = expected(dataset, mechanism, of)
+    law = expected_error(dataset, mechanism, of)
     for l in (1, 10, 60, 200):  # noqa: E741
         made = SRA(DP(1.0), l, consistent=consistent)
         errors = []
@@ -113,8 +113,8 @@ def test_the_prediction_is_what_many_draws_show(of, consistent):
 
 
 def test_nothing_more_is_expected_above_the_most_that_users_have():
-    dataset, mechanism = panel().scene.setup(panel(l=5000).values)
-    law = expected(dataset, mechanism, "items")(np.array([200, 5000]))
+    dataset, mechanism = panel(l=5000).setting.setup
+    law = expected_error(dataset, mechanism, "items")(np.array([200, 5000]))
     assert law[0] == law[1]
     assert (
         shown(panel(l=5000), "error", "SRA")[5000] == shown(panel(l=200), "error", "SRA")[200]
@@ -127,8 +127,8 @@ def test_the_l_of_least_error_and_the_one_suggested():
     suggested = SRA(DP(2.0), "suggested", **public).sampling_factor(60)
     assert told.endswith(f"; {suggested} for items, suggested from public numbers")
     best = int(told.split(" ")[0])
-    dataset, mechanism = panel().scene.setup(panel(epsilon=2.0).values)
-    law = expected(dataset, mechanism, "items")
+    dataset, mechanism = panel(epsilon=2.0).setting.setup
+    law = expected_error(dataset, mechanism, "items")
     assert law(np.array([best]))[0] < law(np.array([best / 2, best * 2])).min()
     assert "suggested" not in dict(panel(mechanism="GS").view["facts"])["best l expected"]
 
@@ -148,7 +148,7 @@ def test_the_l_of_least_error_and_the_one_suggested():
 def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
     p = panel()
     told = dict(kind="set", seq=1, values=values, seed=0, bands=False, rest=False)
-    p._heard(None, told, [])
+    p._on_message(None, told, [])
     assert words in p.view["error"]
     with pytest.raises(ValueError) as refused:
         p.scene.setup(p.values | values)
@@ -157,7 +157,7 @@ def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
 
 def noise(part="items", **values):
     p = widgets.contributions(**values)
-    data = p.scene.setup(p.values).dataset.load()
+    data = p.setting.dataset.load()
     kept = p.release.mechanism.bounded_data(data, Aligned(p.seed))
     counts = kept.item_counts() if part == "items" else kept.edge_counts().ravel()
     return getattr(p.release.estimate, part).values - counts, kept
@@ -196,7 +196,7 @@ def test_each_mechanism_has_the_controls_that_it_has_fields_for():
 def test_twins_are_there_whole():
     p = widgets.contributions(data="Gowalla twin")
     assert "InteractionsTwin(users=12579" in p.view["code"]
-    assert p.scene.setup(p.values).dataset == InteractionsTwin.gowalla()
+    assert p.setting.dataset == InteractionsTwin.gowalla()
 
 
 def test_exact_errors_of_private_records_are_refused_and_of_none_are_zero():
@@ -219,8 +219,10 @@ def test_charts_name_what_is_kept_and_show_counts_of_one_draw():
 
 
 def test_nothing_is_expected_of_less_than_a_record():
-    dataset, mechanism = panel().scene.setup(panel().values)
-    assert np.isnan(expected(dataset, mechanism, "items")(np.array([0.5, 1.0]))).tolist() == [
+    dataset, mechanism = panel().setting.setup
+    assert np.isnan(
+        expected_error(dataset, mechanism, "items")(np.array([0.5, 1.0]))
+    ).tolist() == [
         True,
         False,
     ]

@@ -45,12 +45,12 @@ from workbench.mechanisms import (  # noqa: E402
 )
 from workbench.metrics import MeanAbsoluteError  # noqa: E402
 from workbench.value import value  # noqa: E402
-from workbench.widgets import scenes as scene  # noqa: E402
 from workbench.widgets.chart import charts  # noqa: E402
 from workbench.widgets.controls import controls_of_field, stops_around  # noqa: E402
 from workbench.widgets.scenes.advice import Advised, advice_instead, advice_scene  # noqa: E402
 from workbench.widgets.scenes.fields import TINY, Fields  # noqa: E402
-from workbench.widgets.scenes.summaries import ASKED  # noqa: E402
+from workbench.widgets.scenes.summaries import QUERY_SEED  # noqa: E402
+from workbench.widgets.setting import Setting, qualified_text  # noqa: E402
 from workbench.workload import RandomRanges  # noqa: E402
 
 every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
@@ -104,11 +104,11 @@ def test_every_control_can_be_moved_to_its_ends(cls):
         for stop in {c.stops[0], c.stops[len(c.stops) // 2], c.stops[-1]}:
             values = base | switched | {c.name: stop}
             try:
-                seen, release = scene.draw(it, values, 0, False)
+                seen, release = Setting.of(it, values).draw(0, False)
             except ValueError as e:  # in the mechanism's words
                 assert " need" in str(e), e
             else:
-                drawn = charts(seen.rows, it.panels(values, seen.rows))
+                drawn = charts(seen.rows, Setting.of(it, values).panels(seen.rows))
                 assert len(drawn) >= 2 and np.isfinite(seen.rows.value).all()
                 others += release.mechanism != it.mechanism
     assert others
@@ -136,7 +136,7 @@ def test_the_command_finds_it_by_its_name(cls):
 def test_a_picture_is_drawn_while_one_drags(cls):
     shown = widgets.panel(cls)
     told = dict(kind="set", values={"epsilon": 1.5}, seed=0, bands=False)
-    shown._heard(None, told | dict(seq=1, rest=False), [])
+    shown._on_message(None, told | dict(seq=1, rest=False), [])
     assert not shown.view["error"] and shown.view["seq"] == 1 and shown.values["epsilon"] == 1.5
     for c in shown.spec["controls"]:  # a list shows what is set, None and bases too
         assert c["kind"] == "slider" or shown.view["values"][c["name"]] in c["stops"]
@@ -152,7 +152,7 @@ def test_numbers_on_the_screen_are_those_of_the_release():
     errors = shown.rows[shown.rows.panel == "ranges"].set_index("query_size").value
     assert [*errors.index] == [1, 10, 100]
     for size, error in errors.items():
-        asked = RandomRanges(int(size), 400, seed=ASKED)
+        asked = RandomRanges(int(size), 400, seed=QUERY_SEED)
         assert error == MeanAbsoluteError(asked)(table, release.estimate)
     whole = shown.rows[shown.rows.panel == "whole"].groupby("series").value.sum()
     assert whole["truth"] == table.total == 100
@@ -172,13 +172,13 @@ def test_counts_are_those_of_the_first_of_many_draws():
 
 def test_closed_forms_foresee_what_is_drawn():
     shown = widgets.panel(ThresholdSampling, epsilon=0.5, seeds=20)
-    words, law = shown.scene.panels(shown.values, shown.rows)[0].theory
+    words, law = shown.setting.panels(shown.rows)[0].theory
     errors = shown.rows[shown.rows.panel == "ranges"].groupby("query_size").value.mean()
     assert words == "expected"
     assert np.allclose(law(errors.index.to_numpy(float)), errors, rtol=0.15)
     assert widgets.panel(GeometricHistogram).view["facts"][-2][0] == "size expected"
     exact = widgets.panel(mechanisms.Privelet)
-    assert not exact.scene.panels(exact.values, exact.rows)[0].theory
+    assert not exact.setting.panels(exact.rows)[0].theory
 
 
 def test_numbers_that_may_be_left_out_have_a_switch():
@@ -266,7 +266,7 @@ def test_a_projection_is_the_marginal_of_a_dataset():
     counts = np.zeros((9, 2), int)
     np.add.at(counts, (race, gender), codes.counts)
     assert (table.dense() == counts).all() and table.bound.l1 == 1 and some.files() == ()
-    assert scene.written(some).startswith("datasets.Projected(dataset=datasets.IPUMSTwin(")
+    assert qualified_text(some).startswith("datasets.Projected(dataset=datasets.IPUMSTwin(")
     with pytest.raises(ValueError, match="need a tuple of attributes"):
         datasets.Projected(adults, "Race")
     with pytest.raises(ValueError, match="need a dataset of counts"):
@@ -341,7 +341,7 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
 def test_it_is_drawn_by_the_worker_too(rounded):
     shown = widgets.panel(rounded)
     told = dict(kind="set", seq=1, values={"epsilon": 0.5}, seed=0, bands=True, rest=True)
-    shown._heard(None, told, [])
+    shown._on_message(None, told, [])
     end = time.time() + 60
     while not shown.view["exact"] and time.time() < end:
         time.sleep(0.05)
@@ -574,7 +574,7 @@ def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
     it = pickle.loads(pickle.dumps(shown.scene))
     assert it == shown.scene and np.prod([len(s) for s in it.grid.values()]) <= 200
     told = dict(kind="set", values={"believed": True}, seed=0, bands=False, seq=1, rest=False)
-    shown._heard(None, told, [])
+    shown._on_message(None, told, [])
     assert not shown.view["error"]
     assert "trees aside" in shown.view["facts"][0][0] and not shown.view["exact"]
     assert shown.view["code"].endswith(", quick=True)")
@@ -585,7 +585,7 @@ def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
 def test_code_lines_name_the_room_of_every_class():
     wrapped = mechanisms.Laborious(HighPassFilter(DP(1.0), theta=2))
     told = "mechanisms.Laborious(mechanism=mechanisms.HighPassFilter(budget=DP(epsilon=1.0), theta=2))"
-    assert scene.written(wrapped) == told
-    assert scene.written(LaplaceQueries(DP(1.0), Marginals(2))).endswith(
+    assert qualified_text(wrapped) == told
+    assert qualified_text(LaplaceQueries(DP(1.0), Marginals(2))).endswith(
         "workload=Marginals(k=2))"
     )

@@ -10,8 +10,10 @@ from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse
-from workbench.widgets import scenes
-from workbench.widgets.scenes.history import ALPHAS, NEW, History
+from workbench.widgets import scenes, setting
+from workbench.widgets.scenes.history import ALPHAS, History
+from workbench.widgets.scenes.inferred import NEW
+from workbench.widgets.setting import Setting
 
 SCENE = History()
 OPENS = {c.name: c.value for c in SCENE.controls}
@@ -20,14 +22,14 @@ FEW = dict(records=10_000, count=60)
 
 def drawn(seed=0, exact=True, **values):
     """The rows, facts and release at some settings."""
-    seen, release = scenes.draw(SCENE, OPENS | values, seed, exact)
+    seen, release = Setting.of(SCENE, OPENS | values).draw(seed, exact)
     return seen.rows, dict(seen.facts), release
 
 
 def pasted(seed=0, **values):
     """What the panel's code makes, in a room of its own."""
     made = {}
-    exec(scenes.code(SCENE, OPENS | values, seed), made)
+    exec(Setting.of(SCENE, OPENS | values).code(seed), made)
     return SimpleNamespace(**made)
 
 
@@ -141,7 +143,7 @@ def test_noise_is_as_wide_as_the_dashes_say(table):
     noise = bought.std(axis=0, ddof=1)
     assert root_mean_square(noise) == pytest.approx(rows.deviation.iloc[0], rel=0.1)
 
-    over, *_ = SCENE.panels(OPENS | told, rows)
+    over, *_ = Setting.of(SCENE, OPENS | told).panels(rows)
     laws = dict(over.theory)
     x = np.array([1e4, 1e7])
     np.testing.assert_allclose(laws["noise of a bought answer"](x), rows.deviation.iloc[0])
@@ -234,7 +236,7 @@ def test_while_somebody_drags_two_lengths_will_do():
 
 
 def test_questions_that_nobody_waits_for_are_refused_before_data_is_loaded(monkeypatch):
-    monkeypatch.setattr(scenes, "loaded", lambda dataset: pytest.fail("it was loaded"))
+    monkeypatch.setattr(setting, "loaded", lambda dataset: pytest.fail("it was loaded"))
     for told in (dict(count=10**9), dict(records=10**12)):
         with pytest.raises(ValueError, match="is not allowed: need at most"):
             drawn(**told)

@@ -15,7 +15,7 @@ def test_queries_are_placed_apart_from_the_data():
     table = GaussianSparse(30_000, 0.01).load()
     before = np.append(0, np.cumsum(table.dense(), dtype=float))
     for q in (1, 10, 100):
-        asked = RandomRanges(q, summaries.QUERIES[True], summaries.ASKED)
+        asked = RandomRanges(q, summaries.QUERIES[True], summaries.QUERY_SEED)
         one = (before[q:] - before[:-q]).std() / np.sqrt(asked.count)
         assert (
             abs(table.answer(asked).mean() - q * 0.01 * 100) < 3 * one
@@ -67,7 +67,7 @@ def test_counts_are_those_of_the_first_of_many_draws():
 
 def test_laws_end_where_their_numbers_do():
     shown = widgets.summaries()
-    law = shown.scene.panels(shown.values, shown.rows)[0].theory[0][1]
+    law = shown.setting.panels(shown.rows)[0].theory[0][1]
     known = shown.rows[shown.rows.panel == "error"].query_size
     ends = np.array([known.min(), known.max()])
     assert np.isfinite(law(ends)).all() and np.isnan(law(ends * [0.9, 1.1])).all()

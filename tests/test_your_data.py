@@ -11,9 +11,10 @@ import pytest
 from experiments import your_data as spec
 from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable, noise, widgets
 from workbench.claims import DIFFERS, HOLDS
-from workbench.mechanism import noise_blocks, release_options
+from workbench.mechanism import noise_blocks
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
+from workbench.option_grammar import release_options
 from workbench.transform import basis_of
 
 CELLS = json.loads((Path(__file__).parents[1] / "notebooks/02_your_data.ipynb").read_text())[

@@ -9,8 +9,8 @@ from importlib import import_module
 
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
-    "inference interactions mechanism mechanisms metrics noise plots privacy records report "
-    "reproduction session table transform value widgets workload"
+    "inference interactions mechanism mechanisms metrics noise option_grammar plots privacy records "
+    "report reproduction session table transform value widgets workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",

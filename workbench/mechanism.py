@@ -7,11 +7,10 @@ import os
 import platform
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import ceil, exp, isfinite, log, log1p, nextafter
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -416,27 +415,6 @@ def _printable(x: Any) -> Any:
     if not isinstance(x, str):
         return x
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
-
-
-def release_options(mechanism: Any) -> str:
-    """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
-    words = str, int, float, type(None)
-    own = [(f, getattr(mechanism, f.name)) for f in fields(mechanism) if f.name != "budget"]
-    plain = all(isinstance(x, words) or x in f.metadata.get("choices", ()) for f, x in own)
-    if (
-        mechanism.takes is not SparseTable
-        or getattr(mechanism, "idealised", False)
-        or not type(mechanism).__module__.startswith("workbench.")
-        or not plain
-    ):
-        return ""
-    told = [f"--epsilon {mechanism.budget.epsilon!r}"]
-    told += [f"--delta {mechanism.budget.delta!r}"] * bool(mechanism.budget.delta)
-    told += [f"--mechanism {type(mechanism).__name__}"]
-    for f, x in own:
-        if x != f.default:
-            told.append(f"--{f.name.replace('_', '-')} {quote(str(x).removesuffix('()'))}")
-    return " ".join(told)
 
 
 def refuse_existing(path: Path, force: bool) -> None:

@@ -30,7 +30,7 @@ spent = []
 for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
     begun = time.perf_counter()
     told = dict(kind="set", seq=seq, values=dict(epsilon=epsilon), seed=0, bands=False, rest=False)
-    shown._heard(None, told, [])
+    shown._on_message(None, told, [])
     json.dumps(shown.view)
     spent.append(time.perf_counter() - begun)
 print(json.dumps([opened, spent[1:]]))

@@ -104,7 +104,7 @@ class _Nodes:
         if self.transform is None:
             return NodeCounts.of(self.model, [(size, 1)])
         (axis,) = self._basis.axes
-        levels = [(n, min(1 << axis.height - d, size)) for d, n in enumerate(axis.nodes)]
+        levels = [(n, min(1 << axis.height - d, size)) for d, n in enumerate(axis.sizes)]
         return NodeCounts.of(self.model, levels)
 
     @cached_property

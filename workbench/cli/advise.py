@@ -44,7 +44,7 @@ def advise(
     """
     from workbench.advice import advise
     from workbench.domain import Domain
-    from workbench.mechanism import release_options
+    from workbench.option_grammar import release_options
 
     sizes = queries and [release.number("--queries", x.strip()) for x in queries.split(",")]
     advice = advise(

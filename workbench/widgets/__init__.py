@@ -12,73 +12,204 @@ from typing import Any
 
 from workbench.table import Bound
 from workbench.widgets.panels import Panel as Panel
-from workbench.widgets.scenes import Scene, typed
+from workbench.widgets.scenes import Scene
+from workbench.widgets.setting import parse_settings
 from workbench.widgets.shared import save_panels as save_panels
 from workbench.widgets.shared import share as share
 
 
 def summaries(data: Any = None, /, **values: Any) -> Panel:
-    """Filter, threshold and priority sampling of a sparse table: ε, θ, τ, size, dyadic, consistent."""
+    """Filter, threshold and priority sampling of a sparse table.
+
+    Parameters
+    ----------
+    data
+        Nothing: the panel makes its own. Of a private table `advice` is shown instead.
+    **values
+        Settings of its controls: epsilon, theta, tau, size, dyadic, consistent, …
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        A name that is no control, a setting that the mechanism refuses, or public data.
+    """
     from workbench.widgets.scenes.summaries import Summaries
 
-    return _own(Summaries(), data, values)
+    return _panel_of_scene(Summaries(), data, values)
 
 
 def adaptive(data: Any = None, /, **values: Any) -> Panel:
-    """Adaptive histograms, PrivTree, direct synthesis: ε, threshold, discount, depth; map or tree."""
+    """Adaptive histograms, PrivTree and direct synthesis, of a map or of strings.
+
+    Parameters
+    ----------
+    data
+        Nothing: the panel makes its own.
+    **values
+        Settings of its controls: mechanism, epsilon, threshold, discount, depth, …
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        A name that is no control, a setting that the mechanism refuses, or data.
+    """
     from workbench.widgets.scenes.adaptive import Adaptive
 
-    return _own(Adaptive(), data, values)
+    return _panel_of_scene(Adaptive(), data, values)
 
 
 def contributions(data: Any = None, /, **values: Any) -> Panel:
-    """Records of users, sampled or bounded: mechanism, ε, l, d, M, and how unequal users are."""
+    """Records of users, sampled or bounded.
+
+    Parameters
+    ----------
+    data
+        Nothing: the panel makes its own.
+    **values
+        Settings of its controls: mechanism, epsilon, l, d, bound, and how unequal users are.
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        A name that is no control, a setting that the mechanism refuses, or data.
+    """
     from workbench.widgets.scenes.contributions import Contributions
 
-    return _own(Contributions(), data, values)
+    return _panel_of_scene(Contributions(), data, values)
 
 
 def consistency(data: Any = None, /, **values: Any) -> Panel:
-    """Histograms made to add up, or sorted: ε, branching, consistent, nonnegative, range size."""
+    """Histograms made to add up, or sorted.
+
+    Parameters
+    ----------
+    data
+        Nothing: the panel makes its own. Of a private table `advice` is shown instead.
+    **values
+        Settings of its controls: epsilon, branching, consistent, nonnegative, size of ranges, …
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        A name that is no control, a setting that the mechanism refuses, or public data.
+    """
     from workbench.widgets.scenes.consistency import Consistency
 
-    return _own(Consistency(), data, values)
+    return _panel_of_scene(Consistency(), data, values)
 
 
 def history(data: Any = None, /, **values: Any) -> Panel:
-    """Answers from past noisy answers by kernel PCA: ε, α, m, prior, kind of past queries, noise."""
+    """Answers from past noisy answers by kernel PCA.
+
+    Parameters
+    ----------
+    data
+        Nothing: the panel makes its own. Of a private table `advice` is shown instead.
+    **values
+        Settings of its controls: epsilon, alpha, count of past queries, prior, noise, …
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        A name that is no control, a setting that the mechanism refuses, or public data.
+    """
     from workbench.widgets.scenes.history import History
 
-    return _own(History(), data, values)
+    return _panel_of_scene(History(), data, values)
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Any mechanism, a class or a value of one: a slider for each field, on data that it suits.
+    """Any mechanism: a slider for each field.
 
-    `dataset` takes the place of a small made-up one; a private one shows `advice` instead.
+    Parameters
+    ----------
+    mechanism
+        A class, which starts at its example, or a value of one; yours too.
+    dataset
+        A public dataset in place of a small made-up one; of a private one `advice` is shown instead.
+    **values
+        Settings of its controls, by the names of the fields.
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        No mechanism, a dataset that it does not take, or the mechanism's own.
     """
+    from workbench.widgets.scenes.advice import advice_instead
     from workbench.widgets.scenes.fields import Fields
 
-    if dataset is not None and (instead := _instead(dataset)):
-        return Panel(instead)
+    if dataset is not None:
+        instead = advice_instead(dataset)
+        if instead:
+            return Panel(instead)
     return Panel(Fields.of(mechanism, dataset), **values)
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     """What to expect of releases of a table, and what looks cost, by its domain and bound alone.
 
-    `data` is a table, private or not, or just a domain; of a table nothing else is read.
+    Parameters
+    ----------
+    data
+        A table, private or not, a dataset of one, or just a domain; nothing else of it is read.
+    bound
+        How far one unit moves the table, where `data` does not say it.
+    **values
+        Settings of its controls: epsilon, size, delta, believed, density, mean, spread.
+
+    Returns
+    -------
+    Panel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        Records or interactions, whose errors no closed form tells; a table that is PUBLIC.
     """
     from workbench.widgets.scenes.advice import advice_scene
 
     return Panel(advice_scene(data, bound), **values)
 
 
-def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
+def _panel_of_scene(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
     """A panel, which makes its own data; whoever brings a private table is shown advice instead."""
+    from workbench.widgets.scenes.advice import advice_instead
+
     if data is None:
         return Panel(scene, **values)
-    if instead := _instead(data):
+    instead = advice_instead(data)
+    if instead:
         return Panel(instead)
     raise ValueError(
         f"data = {type(data).__name__} is not allowed: this panel makes its own; "
@@ -86,29 +217,48 @@ def _own(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
     )
 
 
-def _instead(data: Any) -> Scene | None:
-    """What is shown of private data; None of public."""
-    from workbench.widgets.scenes.advice import advice_instead
-
-    return advice_instead(data)
-
-
 ALL = ("summaries", "consistency", "adaptive", "contributions", "history")
 
 
 def all_panels() -> list[Panel]:
-    """The explorer's panels, as they open."""
+    """The explorer's panels, as they open.
+
+    Returns
+    -------
+    list of Panel
+        In the order of the explorer.
+    """
     return [globals()[name]() for name in ALL]
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """A panel by its name, at settings as they are typed: `name=value` each, `seed` and `seeds` too."""
+    """A panel by its name, at settings as they are typed.
+
+    Parameters
+    ----------
+    name
+        Of a panel in `ALL`, or of a mechanism's class.
+    words
+        `name=value` each; `seed` and `seeds` too.
+
+    Returns
+    -------
+    Panel
+        Drawn exactly.
+
+    Raises
+    ------
+    ValueError
+        No such panel or control, or a setting that is refused.
+    """
     from workbench import mechanisms
 
-    known = {cls.__name__: cls for cls in mechanisms.ALL}
-    if name not in ALL and name not in known:
+    if name in ALL:
+        named = globals()[name]()
+    elif name in mechanisms.__all__:
+        named = panel(getattr(mechanisms, name))
+    else:
         names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
         raise ValueError(f"no panel {name!r}; there are: {names}")
-    shown = globals()[name]() if name in ALL else panel(known[name])
-    shown.set(**typed(shown.scene, words))
-    return shown
+    named.set(**parse_settings(named.scene, words))
+    return named

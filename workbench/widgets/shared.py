@@ -14,14 +14,16 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.figures import write_atomically
-from workbench.widgets import panels, scenes
 from workbench.widgets.controls import page_value
+from workbench.widgets.panels import HERE, Panel
 from workbench.widgets.scenes import Scene
+from workbench.widgets.setting import Setting
+from workbench.widgets.view import page_view, scene_spec
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -40,15 +42,15 @@ async function unpacked(text) {{
 }}
 for (const place of document.querySelectorAll("[data-grid]")) {{
   const {{ spec, keys, views }} = await unpacked(place.querySelector("script").textContent.trim());
-  const heard = {{}};
+  const listeners = {{}};
   const model = {{
     view: views[spec.first],
     get(name) {{ return name === "spec" ? spec : name === "view" ? this.view : {{}}; }},
-    on(name, f) {{ heard[name] = f; }}, off() {{}},
-    send(told) {{
-      const key = keys.map((k) => k.stops.indexOf(told.values[k.name])).join();
-      this.view = {{ ...views[key], seq: told.seq }};
-      heard["change:view"]();
+    on(name, f) {{ listeners[name] = f; }}, off() {{}},
+    send(message) {{
+      const key = keys.map((k) => k.stops.indexOf(message.values[k.name])).join();
+      this.view = {{ ...views[key], seq: message.seq }};
+      listeners["change:view"]();
     }},
   }};
   render({{ model, el: place }});
@@ -63,7 +65,7 @@ _WORDS = (
 
 
 def share(
-    shown: Sequence[panels.Panel],
+    shown: Sequence[Panel],
     path: str | Path,
     *,
     title: str = "The explorer",
@@ -71,51 +73,84 @@ def share(
     workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Path:
-    """Write panels as one page whose sliders need no kernel; returns its path.
+    """Write panels as one page whose sliders need no kernel.
 
-    Each moves over its scene's `grid`, with `most` stops of a slider at most, from the settings that
-    it has now, drawn once with its seed, by `workers` processes (all cores, if not given). The page
-    appears whole or not at all. `tell` hears how many pictures of how many are done.
+    Each moves over its scene's `grid`, from the settings that it has now, drawn once with its seed.
+    The page appears whole or not at all.
+
+    Parameters
+    ----------
+    shown
+        The panels, in their order on the page.
+    path
+        The file to write (HTML); its folder is made.
+    title
+        Of the page.
+    most
+        At most so many stops of a slider, besides its present one.
+    workers
+        Processes that draw; one a core, if not given.
+    tell
+        Hears how many pictures of how many are done.
+
+    Returns
+    -------
+    Path
+        The file.
     """
     from joblib import Parallel, cpu_count, delayed
 
-    path, workers = Path(path), workers or cpu_count()
+    path = Path(path)
     if not shown:
         raise ValueError("there are no panels to share: need one at least")
     path.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     grids = [_grid(panel, most) for panel in shown]
     tasks = [
-        (panel.scene, settings[at : at + _CHUNK], panel.seed)
-        for panel, (_, settings) in zip(shown, grids, strict=True)
-        for at in range(0, len(settings), _CHUNK)
+        (panel.scene, grid.settings[start : start + _CHUNK], panel.seed)
+        for panel, grid in zip(shown, grids, strict=True)
+        for start in range(0, len(grid.settings), _CHUNK)
     ]
-    views, of = [], sum(len(settings) for _, settings in grids)
-    run = Parallel(n_jobs=workers, return_as="generator")
-    for some in run(delayed(_pictures)(*task) for task in tasks):
-        views += some
-        tell(len(views), of)
-    places, left = [], iter(views)
-    for panel, (stops, settings) in zip(shown, grids, strict=True):
-        places.append(_place(panel, stops, list(islice(left, len(settings)))))
-    here = panels.HERE
-    script = (here / "panel.js").read_text().replace("export default { render };", "")
+    pictures = sum(len(grid.settings) for grid in grids)
+    views: list[dict] = []
+    run = Parallel(n_jobs=workers or cpu_count(), return_as="generator")
+    for chunk in run(delayed(_views)(*task) for task in tasks):
+        views += chunk
+        tell(len(views), pictures)
+    rest = iter(views)
+    places = [
+        _place(panel, grid, list(islice(rest, len(grid.settings))))
+        for panel, grid in zip(shown, grids, strict=True)
+    ]
     page = _PAGE.format(
         title=escape(title),
         words=_WORDS,
-        css=(here / "panel.css").read_text(),
+        css=(HERE / "panel.css").read_text(),
         places="\n".join(places),
-        script=script,
+        script=(HERE / "panel.js").read_text().replace("export default { render };", ""),
     )
     write_atomically(path, lambda draft: draft.write_text(page, encoding="utf-8"))
     return path
 
 
 def save_panels(
-    shown: Sequence[panels.Panel], stem: str, title: str, *, profile: str, results: str | Path
+    shown: Sequence[Panel], stem: str, title: str, *, profile: str, results: str | Path
 ) -> None:
     """Write the first panel as the figure `stem`, and all of them beside it as one page.
 
     Not where a notebook is served as a dashboard: nobody waits for files there.
+
+    Parameters
+    ----------
+    shown
+        The panels, in their order on the page.
+    stem
+        The figure's name.
+    title
+        Of the figure and of the page.
+    profile
+        The folder in `results`; of the profile "quick" the page has few stops.
+    results
+        The folder of all figures.
     """
     if "VOILA_KERNEL_ID" not in os.environ:
         folder = shown[0].save(results, stem=stem, title=title, profile=profile)
@@ -123,49 +158,63 @@ def save_panels(
         share(shown, folder / "explorer.html", title=title, most=most)
 
 
-def _grid(
-    panel: panels.Panel, most: int | None
-) -> tuple[dict[str, list], list[dict[str, Any]]]:
-    """The grid's stops, the present ones among them, and the settings at all their places."""
-    stops, kinds = {}, {c.name: c.kind for c in panel.scene.controls}
-    for name, some in panel.scene.grid.items():
-        now = panel.values[name]
+class _Grid(NamedTuple):
+    """The stops of the controls that a page can move, the present ones among them; all its settings."""
+
+    stops: dict[str, list]
+    settings: list[dict[str, Any]]
+
+
+def _grid(panel: Panel, most: int | None) -> _Grid:
+    kinds = {control.name: control.kind for control in panel.scene.controls}
+    stops = {}
+    for name, choices in panel.scene.grid.items():
+        present = panel.values[name]
         if kinds[name] == "slider":
-            few = np.linspace(0, len(some) - 1, min(most or len(some), len(some)))
-            stops[name] = sorted({now, *(some[round(i)] for i in few)})
+            count = min(most or len(choices), len(choices))
+            chosen = [choices[round(i)] for i in np.linspace(0, len(choices) - 1, count)]
+            stops[name] = sorted({present, *chosen})
         else:
-            stops[name] = list(dict.fromkeys([*some, now]))
+            stops[name] = list(dict.fromkeys([*choices, present]))
     places = product(*stops.values())
-    return stops, [panel.values | dict(zip(stops, place, strict=True)) for place in places]
+    settings = [panel.values | dict(zip(stops, place, strict=True)) for place in places]
+    return _Grid(stops, settings)
 
 
-def _pictures(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+def _views(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
     """What the page shows at each setting; where there is nothing to see, why."""
-    told = []
+    views = []
     for values in settings:
         try:
-            done = [scenes.draw(scene, values, seed, True)]
-            told.append(panels.seen(scene, values, seed, done) | dict(exact=True))
+            setting = Setting.of(scene, values)
+            view = page_view(setting, seed, [setting.draw(seed, True)])
+            views.append(view | dict(exact=True))
         except ValueError as e:
-            told.append(dict(error=str(e)))
-    return told
+            views.append(dict(error=str(e)))
+    return views
 
 
-def _place(panel: panels.Panel, stops: dict[str, list], views: list) -> str:
+def _place(panel: Panel, grid: _Grid, views: list) -> str:
     """A panel's place on the page: its grid, packed, and what to say where no script runs."""
-    spec = panels.about(panel.scene)
-    for told in spec["controls"]:
-        told["stops"] = list(
-            map(page_value, stops.get(told["name"], [panel.values[told["name"]]]))
-        )
-    keys = [dict(name=name, stops=list(map(page_value, some))) for name, some in stops.items()]
-    names = [
-        ",".join(map(str, place)) for place in product(*(range(len(s)) for s in stops.values()))
+    spec = scene_spec(panel.scene)
+    for control in spec["controls"]:
+        name = control["name"]
+        stops = grid.stops.get(name, [panel.values[name]])
+        control["stops"] = [page_value(stop) for stop in stops]
+    keys = [
+        dict(name=name, stops=list(map(page_value, stops)))
+        for name, stops in grid.stops.items()
     ]
-    now = ",".join(str(some.index(panel.values[name])) for name, some in stops.items())
-    spec |= dict(fixed=True, first=now)
-    told = dict(spec=spec, keys=keys, views=dict(zip(names, views, strict=True)))
-    text = json.dumps(told, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
-    off = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
-    return f'<div data-grid><script type="application/json">{packed}</script>{off}</div>'
+    places = product(*(range(len(stops)) for stops in grid.stops.values()))
+    names = [",".join(map(str, place)) for place in places]
+    present = [stops.index(panel.values[name]) for name, stops in grid.stops.items()]
+    spec |= dict(fixed=True, first=",".join(map(str, present)))
+    packed = _packed(dict(spec=spec, keys=keys, views=dict(zip(names, views, strict=True))))
+    fallback = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
+    return f'<div data-grid><script type="application/json">{packed}</script>{fallback}</div>'
+
+
+def _packed(data: dict[str, Any]) -> str:
+    """JSON, compressed, as text without characters that HTML knows."""
+    text = json.dumps(data, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 
-from workbench import noise
+from workbench.claims import interpolate_log_log
 from workbench.datasets import QueryLogTwin, Towns
-from workbench.estimates import Leaves
 from workbench.mechanism import Release
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
@@ -20,27 +18,22 @@ from workbench.mechanisms import (
     PrivTree,
 )
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount
-from workbench.metrics import EarthMover, MeanSquaredError, RecoveredFraction, match_strings
 from workbench.plots import MECHANISM_NAMES, Panel
 from workbench.privacy import DP
 from workbench.records import Records
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values, loaded
+from workbench.widgets.scenes import Picture, Setup, Values
+from workbench.widgets.scenes.leaf_maps import ERROR, EXPECTED, RELEASE, TRUTH, map_picture
+from workbench.widgets.scenes.leaf_strings import TOP, string_picture
 from workbench.widgets.scenes.summaries import refuse_many
-from workbench.workload import Level
+from workbench.widgets.setting import Setting
 
-IMPROVED, BASIC, DIRECT = (
-    MECHANISM_NAMES[m.__name__]
-    for m in (ImprovedAdaptiveHistogram, BasicAdaptiveHistogram, DirectSynthesis)
-)
-TREE, MAP, STRINGS = "PrivTree", "map", "strings"
-TRUTH, RELEASE, ERROR, TOP, EXPECTED = "truth", "release", "error", "top", "expected"
-GRID = 6  # level of the truth's cells: 64 × 64
-MOST = 4**GRID  # leaves on a map
-LEVELS = range(1, 8)  # of boxes that are asked about
-WIDE = 400  # prefixes of less than so many-th of all records are not drawn
-LISTED = 40  # strings
+IMPROVED = MECHANISM_NAMES[ImprovedAdaptiveHistogram.__name__]
+BASIC = MECHANISM_NAMES[BasicAdaptiveHistogram.__name__]
+DIRECT = MECHANISM_NAMES[DirectSynthesis.__name__]
+TREE = PrivTree.__name__
+MAP, STRINGS = "map", "strings"
 CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
 
 
@@ -128,207 +121,97 @@ class Adaptive:
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on points or strings."""
-        v, some = values, values["mechanism"]
+        v = values
         refuse_many("records", v["records"])
         data = Towns(v["records"], spread=v["spread"])
         if v["data"] == STRINGS:
             data = QueryLogTwin(v["records"])
-        budget, told = DP(v["epsilon"]), dict(threshold=v["threshold"], measure=v["measure"])
-        if some == DIRECT:
+        budget = DP(v["epsilon"])
+        splits = dict(threshold=v["threshold"], measure=v["measure"])
+        if v["mechanism"] == DIRECT:
             return Setup(data, DirectSynthesis(budget, v["depth"], stop=v["stop"]))
-        if some == BASIC:
-            return Setup(data, BasicAdaptiveHistogram(budget, depth=v["depth"], **told))
-        if some == TREE:
-            return Setup(data, PrivTree(budget, **told))
-        told["discount"] = v["discount"] if v["own_discount"] else None
-        return Setup(data, ImprovedAdaptiveHistogram(budget, **told))
+        if v["mechanism"] == BASIC:
+            return Setup(data, BasicAdaptiveHistogram(budget, depth=v["depth"], **splits))
+        if v["mechanism"] == TREE:
+            return Setup(data, PrivTree(budget, **splits))
+        discount = v["discount"] if v["own_discount"] else None
+        return Setup(data, ImprovedAdaptiveHistogram(budget, discount=discount, **splits))
 
-    def look(
-        self, values: Values, data: Records, release: Release, seed: int, exact: bool
+    def picture(
+        self, setting: Setting, data: Records, release: Release, seed: int, exact: bool
     ) -> Picture:
         """The truth's cells and the release's leaves; errors of boxes, or counts of strings."""
-        dataset, view = self.setup(values).dataset, _strings if _of_strings(values) else _map
-        rows, facts = view(dataset, data, release, values["mechanism"])
-        return Picture(pd.concat(rows, ignore_index=True), [*facts, *_priced(release, data)])
+        series = setting.values["mechanism"]
+        draw = string_picture if _of_strings(setting) else map_picture
+        picture = draw(setting.dataset, data, release, series)
+        return picture._replace(facts=[*picture.facts, *_decision_facts(release, data)])
 
-    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+    def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Truth and release; errors by the size of boxes, or the most frequent strings."""
-        first, strings = rows.seed.min(), _of_strings(values)
-        way = "prefix by prefix" if strings else "records per km²"
-        pair = []
+        strings = _of_strings(setting)
+        drawn = "prefix by prefix" if strings else "records per km²"
+        panels = []
         for panel in (TRUTH, RELEASE):
-            where, leaves = dict(panel=panel, seed=first), panel == RELEASE
-            title = f"{panel.title()}, {way}"
-            told = dict(cells=True, outlines=leaves, equal=not strings)
-            pair.append(Panel(title, where, "", **told))
+            where = dict(panel=panel, seed=rows.seed.min())
+            outlines = panel == RELEASE
+            title = f"{panel.title()}, {drawn}"
+            panels.append(
+                Panel(title, where, "", cells=True, outlines=outlines, equal=not strings)
+            )
         if strings:
             title = "The most frequent strings, if found"
-            return [*pair, Panel(title, {"panel": TOP}, "place", log="y")]
-        theory = [
-            (words, partial(_between, law.groupby("side").value.mean()))
-            for words, law in rows[rows.panel == EXPECTED].groupby("series", sort=False)
-        ]
-        told = dict(theory=theory, whole=True)
-        return [*pair, Panel("Error of all boxes", {"panel": ERROR}, "side", **told)]
+            return [*panels, Panel(title, {"panel": TOP}, "place", log="y")]
+        theory = []
+        for name, law in rows[rows.panel == EXPECTED].groupby("series", sort=False):
+            errors = law.groupby("side").value.mean()
+            theory.append((name, interpolate_log_log(errors.index, errors)))
+        title = "Error of all boxes"
+        return [*panels, Panel(title, {"panel": ERROR}, "side", theory=theory, whole=True)]
 
 
-def _of_strings(values: Values) -> bool:
-    return values["data"] == STRINGS
+def _of_strings(setting: Setting) -> bool:
+    return setting.values["data"] == STRINGS
 
 
-# points
+def _decision_facts(release: Release, data: Records) -> list[tuple[str, str]]:
+    """What a mechanism's closed forms say of its decisions."""
+    mechanism: Any = release.mechanism
+    l1 = data.bound.l1
+    facts = []
+    if isinstance(mechanism, DirectSynthesis):
+        facts.append(("noise of a level", f"ε = {mechanism.budgets()[2][0]:.3g}"))
+    if isinstance(mechanism, BasicAdaptiveHistogram):
+        facts.append(("noise of a level", f"ε = {mechanism.budgets()[0]:.3g}"))
+    if isinstance(mechanism, PrivTree):
+        scale, fall = mechanism.scale(data.hierarchy, l1)
+        facts.append(("λ, δ", f"{scale:.3g}, {fall:,} records"))
+    if isinstance(mechanism, ImprovedAdaptiveHistogram):
+        facts += _discount_facts(mechanism, l1)
+    if isinstance(mechanism, BasicAdaptiveHistogram | ImprovedAdaptiveHistogram):
+        chance = mechanism.empty(data.hierarchy, l1)
+        facts.append(("an empty node splits", f"with probability {chance:.2g}"))
+    return facts
 
 
-def _map(dataset: Towns, data: Records, release: Release, name: str) -> tuple[list, list]:
-    """Homes per km², in cells and in leaves; squared errors of boxes, with what noise makes of them."""
-    tree, leaves = data.hierarchy, release.estimate
-    facts = [("depth reached", f"{leaves.levels.max(initial=0)} of {tree.depth} levels")]
-    drawn = leaves
-    if len(leaves) > MOST:
-        drawn = leaves.coarsened(GRID)
-        facts.append(("drawn", f"{len(drawn):,} boxes: leaves below 1 km² are added up"))
-    side, told = tree.box[1][0], []
-    for level in LEVELS:
-        row = dict(side=side / 2**level, metric="MeanSquaredError")
-        off = MeanSquaredError(Level(level))(data, leaves)
-        told.append(row | dict(panel=ERROR, series=name, value=off))
-        law = expected(release.mechanism, leaves, data.bound.l1, level)
-        told += [row | dict(panel=EXPECTED, series=words, value=x) for words, x in law.items()]
-    moved = EarthMover(tree.depth)(data, leaves)
-    facts.append(("earth mover's distance", f"{moved:,.0f} records × side"))
-    return [_true_map(dataset), _boxes(drawn, RELEASE, name), pd.DataFrame(told)], facts
-
-
-def expected(mechanism: Any, leaves: Leaves, l1: float, level: int) -> dict[str, float]:
-    """What noise adds to the squared error of a box of a level: here, and in a grid of such boxes."""
-    found = {}
-    if not isinstance(mechanism, DirectSynthesis):
-        found["noise of the leaves, expected"] = leaves.noise_variance(level)
-    elif level <= mechanism.depth:
-        each = mechanism.budgets()[2][level - 1]
-        found["noise of a count"] = noise.variance(l1, each, "geometric")
-    alone = noise.variance(l1, mechanism.budget.epsilon, "geometric")
-    return found | {"a grid of such boxes, expected": alone}
-
-
-def _between(law: pd.Series, side: np.ndarray) -> np.ndarray:
-    """Straight lines on logarithmic axes; nothing beyond them."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # no noise is left at a large ε
-        x, y = np.log(law.index.to_numpy(float)), np.log(law.to_numpy())
-        return np.exp(np.interp(np.log(side), x, y, np.nan, np.nan))
-
-
-@lru_cache(8)
-def _true_map(dataset: Towns) -> pd.DataFrame:
-    """The occupied cells."""
-    data = loaded(dataset)
-    keys, counts = data.level(GRID)
-    cells = Leaves(data.hierarchy, np.full(len(counts), GRID), keys, counts)
-    return _boxes(cells, TRUTH, "truth")
-
-
-def _boxes(leaves: Leaves, panel: str, series: str) -> pd.DataFrame:
-    """Leaves on a map and their density, on a sheet of the map's size: where there is none it is 0."""
-    tree = leaves.hierarchy
-    keys = np.append(tree.digits.root(), leaves.keys, axis=1)
-    corners = tree.frame(np.append(0, leaves.levels), keys)
-    x, y = tree.attributes
-    told = corners.set_axis(["x0", "x1", "y0", "y1"], axis=1)
-    value = np.append(0, leaves.values) / ((told.x1 - told.x0) * (told.y1 - told.y0))
-    about = dict(metric="Density", labels=f"{x} (km)|{y} (km)", panel=panel, series=series)
-    return told.assign(value=value, **about)
-
-
-# strings
-
-
-def _strings(
-    dataset: QueryLogTwin, data: Records, release: Release, name: str
-) -> tuple[list, list]:
-    """Prefixes as wide as they have records; how often the most frequent strings are released."""
-    tree, leaves = data.hierarchy, release.estimate
-    view, reached = _prefixes(leaves, RELEASE, name)
-    true, texts, counts = _true_strings(dataset)
-    keys, copies, held = match_strings(data, leaves)
-    often = held >= min(counts, default=1)
-    found = dict(zip(tree.texts(keys[:, often]), copies[often].tolist(), strict=True))
-    ours = [found.get(text, np.nan) for text in texts]  # what is not found has no count
-    top = pd.DataFrame(dict(place=np.arange(len(texts)) + 1, panel=TOP, metric="Count"))
-    rows = [top.assign(series=s, value=x) for s, x in (("truth", counts), (name, ours))]
-    first = zip(texts[:3], np.nan_to_num(ours), counts, strict=False)
-    return [true, view, *rows], [
-        ("longest prefix", f"{reached} of {tree.depth} symbols"),
-        ("recovered", f"{RecoveredFraction()(data, leaves):.1%} of all searches"),
-        ("released (true)", ", ".join(f"{text}: {n:,.0f} ({m:,})" for text, n, m in first)),
+def _discount_facts(mechanism: ImprovedAdaptiveHistogram, l1: float) -> list[tuple[str, str]]:
+    """What every split discards, beside what the theorem asks for and what is certified."""
+    theorem = replace(mechanism, discount=None)
+    discards = (
+        f"{mechanism.effective_discount(l1):,} records a split; "
+        f"Theorem 3 asks for {theorem.effective_discount(l1):,}"
+    )
+    if mechanism.threshold > CERTIFIED:
+        return [("discount", discards)]
+    loss, enough = _certified(theorem)
+    paid = mechanism.budgets()[0]
+    return [
+        ("structure", f"ε = {loss:.3g} at worst where {paid:.3g} is paid"),
+        ("discount", f"{discards}, and {enough:,} are certified to do"),
     ]
-
-
-@lru_cache(8)
-def _true_strings(dataset: QueryLogTwin) -> tuple[pd.DataFrame, list[str], list[int]]:
-    """Its prefixes; the most frequent strings, and how often they are there."""
-    data = loaded(dataset)
-    tree = data.hierarchy
-    keys, counts = data.level(tree.depth)
-    whole = Leaves(tree, np.full(len(counts), tree.depth), keys, counts)
-    top = np.argsort(-counts, kind="stable")[:LISTED]
-    return (
-        _prefixes(whole, TRUTH, "truth")[0],
-        tree.texts(keys[:, top]),
-        counts[top].tolist(),
-    )
-
-
-def _prefixes(leaves: Leaves, panel: str, series: str) -> tuple[pd.DataFrame, int]:
-    """A box for each prefix with many records, as wide as these, on that of its beginning; the longest.
-
-    Empty leaves have noise too, so that boxes may stand a little beside the one that they stand on.
-    """
-    tree, found, reached = leaves.hierarchy, [], 0
-    for level in range(1, tree.depth + 1):
-        merged = leaves.coarsened(level)
-        going_on = (merged.levels == level) & (tree.digits.digit(level - 1, merged.keys) > 0)
-        if not going_on.any():
-            break
-        ends, reached = np.cumsum(merged.values), level
-        wide = going_on & (merged.values * WIDE > max(0, ends[-1]))
-        x1, n = ends[wide], merged.values[wide]
-        found.append(pd.DataFrame(dict(x0=x1 - n, x1=x1, y0=level - 1, y1=level, value=n)))
-    sheet = pd.DataFrame(
-        dict(x0=[0], x1=[max(1, leaves.values.sum())], y0=0, y1=tree.depth, value=0.0)
-    )
-    about = dict(metric="Count", labels="records, in the order of their strings|symbols")
-    told = pd.concat([sheet, *found], ignore_index=True)
-    return told.assign(panel=panel, series=series, **about), reached
-
-
-# what a mechanism knows of itself
-
-
-def _priced(release: Release, data: Records) -> list[tuple[str, str]]:
-    """What its closed forms say of its decisions."""
-    made, tree, l1, found = release.mechanism, data.hierarchy, data.bound.l1, []
-    if isinstance(made, DirectSynthesis):
-        found.append(("noise of a level", f"ε = {made.budgets()[2][0]:.3g}"))
-    if isinstance(made, BasicAdaptiveHistogram):
-        found.append(("noise of a level", f"ε = {made.budgets()[0]:.3g}"))
-    if isinstance(made, PrivTree):
-        scale, fall = made.scale(tree, l1)
-        found.append(("λ, δ", f"{scale:.3g}, {fall:,} records"))
-    if isinstance(made, ImprovedAdaptiveHistogram):
-        least, paid = replace(made, discount=None), made.budgets()[0]
-        told = f"{made.effective_discount(l1):,} records a split; Theorem 3 asks for {least.effective_discount(l1):,}"
-        if made.threshold <= CERTIFIED:
-            loss, enough = _certified(least)
-            told += f", and {enough:,} are certified to do"
-            found.append(("structure", f"ε = {loss:.3g} at worst where {paid:.3g} is paid"))
-        found.append(("discount", told))
-    if isinstance(made, BasicAdaptiveHistogram | ImprovedAdaptiveHistogram):
-        found.append(("an empty node splits", f"with probability {made.empty(tree, l1):.2g}"))
-    return found
 
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
     """The exact loss of its structure, and the least discount that would keep it within 2ε."""
-    each = mechanism.budgets()[0] / 2
-    return mechanism.loss(), certified_discount(each, mechanism.threshold, "geometric")
+    epsilon = mechanism.budgets()[0] / 2
+    return mechanism.loss(), certified_discount(epsilon, mechanism.threshold, "geometric")

@@ -11,20 +11,22 @@ import pandas as pd
 from workbench.advice import Advice, CountModel, advise
 from workbench.domain import Domain
 from workbench.interactions import Interactions
-from workbench.mechanism import release_options
 from workbench.mechanisms import GeometricHistogram
+from workbench.option_grammar import bound_text, numbers_text, release_options
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Values, public
-from workbench.widgets.scenes.fields import called
-from workbench.widgets.scenes.summaries import sizes
+from workbench.widgets.scenes.fields import series_name
+from workbench.widgets.scenes.summaries import range_sizes
+from workbench.widgets.setting import Setting
 
 BEST = 4  # summaries that are drawn, beside the full table
-CURVE = 4  # sizes of ranges
-LOOKS, TOLD = 10, (1, 2, 5, 10)
+SIZES = 4  # of ranges
+MEASUREMENTS = 10  # whose cost is drawn
+LISTED = 1, 2, 5, 10  # of them, in words
 ERRORS, COST = "errors", "cost"
 MODEL = "density", "mean", "spread"
 WHY = (
@@ -58,12 +60,13 @@ class Advised:
     @cached_property
     def controls(self) -> tuple[Control, ...]:
         """The budget of a look, its size, and what is believed."""
-        m, on = self.domain.size, ({"believed": (True,)},)
-        sizes_ = decades(1, min(m, 10**7), whole=True)
-        size = max(s for s in sizes_ if s <= max(1, m // 100))
+        m = self.domain.size
+        believed = ({"believed": (True,)},)
+        sizes = decades(1, min(m, 10**7), whole=True)
+        size = max(s for s in sizes if s <= max(1, m // 100))
         return (
             Control("epsilon", 0.1, decades(0.01, 10), label="ε", doc="privacy loss of a look"),
-            Control("size", size, sizes_, label="size", unit="cells", doc="about, to release"),
+            Control("size", size, sizes, label="size", unit="cells", doc="about, to release"),
             Control(
                 "delta",
                 0.0,
@@ -78,11 +81,13 @@ class Advised:
                 label="something is believed",
                 doc="of the table, from elsewhere; else the worst case decides",
             ),
-            field_control(CountModel, "density", 0.1, decades(1e-6, 1.0), when=on),
+            field_control(CountModel, "density", 0.1, decades(1e-6, 1.0), when=believed),
             field_control(
-                CountModel, "mean", 100.0, decades(1, 10_000), label="mean count", when=on
+                CountModel, "mean", 100.0, decades(1, 10_000), label="mean count", when=believed
             ),
-            field_control(CountModel, "spread", 20.0, decades(0.5, 10_000, zero=True), when=on),
+            field_control(
+                CountModel, "spread", 20.0, decades(0.5, 10_000, zero=True), when=believed
+            ),
         )
 
     @property
@@ -97,42 +102,41 @@ class Advised:
         """Nothing is set up: there is no release."""
         return None
 
-    def look(self, values: Values, data: Any, release: Any, seed: int, exact: bool) -> Picture:
+    def picture(
+        self, setting: Setting, data: Any, release: Any, seed: int, exact: bool
+    ) -> Picture:
         """Expected errors of the best summaries, and the price of looking."""
+        values = setting.values
         advice = self.advice(values, quick=not exact)
-        metric = "ExpectedError" if values["believed"] else "WorstRMSE"
-        dense = next(o for o in advice.options if type(o.mechanism) is GeometricHistogram)
-        best, rows = advice.ranked[:BEST], []
-        for option in (*best, *([dense] if dense not in best else [])):
-            row = dict(panel=ERRORS, series=called(option.mechanism), metric=metric)
-            for off in option.query_errors:
-                error = off.error if values["believed"] else off.worst
-                rows.append(row | dict(query_size=off.query, value=error))
         totals = [DP(0.0)]
-        for k in range(1, LOOKS + 1):
+        for _ in range(MEASUREMENTS):
             totals.append(totals[-1] + advice.budget)
-            row = dict(panel=COST, series="all looks together", metric="TotalEpsilon")
-            rows.append(row | dict(looks=k, value=totals[-1].epsilon))
-        rows = pd.DataFrame(rows)
-        together = "; ".join(f"{k}: {_told(totals[k])}" for k in TOLD)
-        found = [
-            ("recommended" + ", trees aside" * (not exact), f"{advice.reason}."),
-            ("looks together", together),
+        errors = _error_rows(advice, values["believed"])
+        costs = pd.DataFrame(
+            dict(
+                panel=COST,
+                series="all looks together",
+                metric="TotalEpsilon",
+                looks=k,
+                value=totals[k].epsilon,
+            )
+            for k in range(1, MEASUREMENTS + 1)
+        )
+        rows = pd.concat([errors, costs], ignore_index=True)
+        recommended = "recommended" if exact else "recommended, trees aside"
+        facts = [
+            (recommended, f"{advice.reason}."),
+            ("looks together", "; ".join(f"{k}: {_budget_text(totals[k])}" for k in LISTED)),
         ]
-        asked = self._asked(values) | dict(bound=self.bound)
-        words = ", ".join(f"{name}={x!r}" for name, x in asked.items())
-        words += ", quick=True" * (not exact)
-        code = f"from workbench import *\nadvise({self.domain!r}, {words})"
-        b = self.bound
-        asked |= dict(bound=(b.l0, b.linf, b.l1))
-        told = [f"--{name} {_typed(x)}" for name, x in asked.items()]
+        arguments = self._arguments(values)
         commands = [
-            f"workbench advise --domain domain.json {' '.join(told)}",
+            f"workbench advise --domain domain.json {_options(arguments, self.bound)}",
             f"workbench release YOUR.csv … {release_options(advice.mechanism)}",
         ]
-        return Picture(rows[np.isfinite(rows.value)], found, code, commands)
+        code = self._code(arguments, quick=not exact)
+        return Picture(rows[np.isfinite(rows.value)], facts, code, commands)
 
-    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+    def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Error over size; ε over looks."""
         return [
             Panel("Error of ranges, expected", {"panel": ERRORS}, "query_size"),
@@ -141,28 +145,68 @@ class Advised:
 
     def advice(self, values: Values, quick: bool = False) -> Advice:
         """What `advise` says."""
-        return advise(self.domain, bound=self.bound, quick=quick, **self._asked(values))
+        return advise(self.domain, bound=self.bound, quick=quick, **self._arguments(values))
 
-    def _asked(self, values: Values) -> dict[str, Any]:
-        """What it is told, but for domain and bound."""
-        every = sizes(self.domain.size)
-        at = np.unique(np.linspace(0, len(every) - 1, CURVE).astype(int))
-        names = ["epsilon", "size"] + ["delta"] * (values["delta"] != 0)
-        names += MODEL * values["believed"]
-        told = {name: values[name] for name in names}
-        return told | dict(queries=tuple(every[i] for i in at))
+    def _arguments(self, values: Values) -> dict[str, Any]:
+        """Those of `advise`, but for domain and bound."""
+        names = ["epsilon", "size"]
+        if values["delta"] != 0:
+            names.append("delta")
+        if values["believed"]:
+            names += MODEL
+        sizes = range_sizes(self.domain.size)
+        places = np.unique(np.linspace(0, len(sizes) - 1, SIZES).astype(int))
+        queries = tuple(sizes[i] for i in places)
+        return {name: values[name] for name in names} | dict(queries=queries)
+
+    def _code(self, arguments: dict[str, Any], quick: bool) -> str:
+        """What to paste to be advised alike."""
+        arguments = arguments | dict(bound=self.bound)
+        if quick:
+            arguments["quick"] = True
+        text = ", ".join(f"{name}={x!r}" for name, x in arguments.items())
+        return f"from workbench import *\nadvise({self.domain!r}, {text})"
+
+
+def _error_rows(advice: Advice, believed: bool) -> pd.DataFrame:
+    """Errors of the best summaries and of the full table: expected, or the worst."""
+    full_table = next(o for o in advice.options if type(o.mechanism) is GeometricHistogram)
+    options = [*advice.ranked[:BEST]]
+    if full_table not in options:
+        options.append(full_table)
+    rows = []
+    for option in options:
+        for error in option.query_errors:
+            rows.append(
+                dict(
+                    panel=ERRORS,
+                    series=series_name(option.mechanism),
+                    metric="ExpectedError" if believed else "WorstRMSE",
+                    query_size=error.query,
+                    value=error.error if believed else error.worst,
+                )
+            )
+    return pd.DataFrame(rows)
+
+
+def _options(arguments: dict[str, Any], bound: Bound) -> str:
+    """Arguments of `advise` as options of the command."""
+    words = []
+    for name, x in arguments.items():
+        words.append(f"--{name} {numbers_text(x if isinstance(x, tuple) else [x])}")
+    return " ".join([*words, f"--bound {bound_text(bound)}"])
 
 
 def advice_scene(data: Any, bound: Bound | None = None, why: str = "") -> Advised:
     """The scene of a table, of a dataset of one, or of a domain: nothing else of it is read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
-    known = getattr(data, "bound", Bound() if data is domain else None)
-    bound = known if bound is None else bound
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(
             f"{type(data).__name__} is not allowed: need a table, or a domain, whose counts closed "
             "forms are about"
         )
+    if bound is None:
+        bound = Bound() if data is domain else getattr(data, "bound", None)
     if not isinstance(bound, Bound):
         raise ValueError(
             f"bound = {bound!r} is not allowed: need Bound(l0, linf), how far one unit moves the table"
@@ -188,14 +232,12 @@ def advice_instead(data: Any) -> Advised | None:
         ) from None
 
 
-def _typed(x: Any) -> str:
-    return ",".join(map(repr, x)) if isinstance(x, tuple) else repr(x)
-
-
-def _told(budget: DP) -> str:
+def _budget_text(budget: DP) -> str:
     """A budget, read at a glance.
 
-    >>> _told(DP(0.1) + DP(0.2)), _told(DP(1.0, 1e-6))
+    >>> _budget_text(DP(0.1) + DP(0.2)), _budget_text(DP(1.0, 1e-6))
     ('ε = 0.3', 'ε = 1, δ = 1e-06')
     """
-    return f"ε = {budget.epsilon:.6g}" + f", δ = {budget.delta:g}" * bool(budget.delta)
+    if budget.delta:
+        return f"ε = {budget.epsilon:.6g}, δ = {budget.delta:g}"
+    return f"ε = {budget.epsilon:.6g}"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
-from workbench.claims import format_number
+from workbench.claims import format_number, interpolate_log_log
 from workbench.datasets import (
     KeywordFrequenciesTwin,
     NetTraceTwin,
@@ -18,8 +14,7 @@ from workbench.datasets import (
     SocialNetworkTwin,
 )
 from workbench.mechanism import Release
-from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
-from workbench.metrics import MeanSquaredError
+from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
 from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.privacy import DP
@@ -28,7 +23,21 @@ from workbench.transform import level_sizes
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Setup, Values
-from workbench.workload import RandomRanges, Ranges
+from workbench.widgets.scenes.estimators import (
+    CELLS,
+    NEAR,
+    PARTS,
+    PLAIN,
+    WHOLE,
+    Questions,
+    estimators_compared,
+    expected_errors,
+    measured_errors,
+    questions_about_ranges,
+    questions_about_ranks,
+)
+from workbench.widgets.setting import Setting
+from workbench.workload import RandomRanges
 
 RANGES, SORTED = "ranges", "sorted counts"
 DATA = {
@@ -37,12 +46,7 @@ DATA = {
     "Social Network twin": SocialNetworkTwin(),
     "keywords twin": KeywordFrequenciesTwin(),
 }
-LEAVES, TREE = "L̃, noisy cells", "H̃, noisy nodes"
-PLAIN, NODES = "H̄ not zeroed, consistent", "H̄ by nodes, consistent"
-ESTIMATORS = {"noisy": "S̃, noisy", "sorted": "S̃ᵣ, sorted", "isotonic": "S̄, isotonic"}
-ERROR, EXPECTED, WHOLE, NEAR = "error", "expected", "whole", "near"
-PARTS = CELLS = 64
-FIRST = 1000  # of the neighbouring positions that are shown
+ERROR, EXPECTED = "error", "expected"
 QUERIES = {False: 100, True: 1000}  # of each size, roughly and exactly
 _RANGES, _SORTED = {"task": (RANGES,)}, {"task": (SORTED,)}
 
@@ -116,169 +120,117 @@ class Consistency:
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on one of the twins."""
-        v, data, budget = values, DATA[values["data"]], DP(values["epsilon"])
+        v = values
+        data = DATA[v["data"]]
+        budget = DP(v["epsilon"])
         if v["task"] == SORTED:
             return Setup(data, UnattributedHistogram(budget, v["estimator"], v["noise"]))
         k = "optimal" if v["optimal"] else v["branching"]
-        zeroed = v["nonnegative"] or not v["consistent"]  # where it says nothing
-        made = HierarchicalHistogram(budget, k, v["consistent"], zeroed, noise=v["noise"])
-        return Setup(data, made)
+        nonnegative = v["nonnegative"] or not v["consistent"]  # where it says nothing
+        mechanism = HierarchicalHistogram(
+            budget, k, v["consistent"], nonnegative, noise=v["noise"]
+        )
+        return Setup(data, mechanism)
 
-    def look(
-        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    def picture(
+        self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
     ) -> Picture:
         """Errors of the release and its rivals, measured and expected; truth beside release."""
-        ranges = values["task"] == RANGES
-        asked = of_ranges(data, values["size"], QUERIES[exact]) if ranges else of_ranks(data)
-        known = {
-            name: release if m == release.mechanism else m(data, Aligned(seed))
-            for name, m in rivals(release.mechanism).items()
+        if _of_ranges(setting):
+            questions = questions_about_ranges(data, setting.values["size"], QUERIES[exact])
+        else:
+            questions = questions_about_ranks(data)
+        releases = {}
+        for name, mechanism in estimators_compared(release.mechanism).items():
+            same = mechanism == release.mechanism
+            releases[name] = release if same else mechanism(data, Aligned(seed))
+        labels = {
+            name: f"{name}, released" if one is release else name
+            for name, one in releases.items()
         }
-        told = {name: name + ", released" * (one is release) for name, one in known.items()}
-        rows: list[dict] = []
-        for at, queries in asked.errors.items():
-            error, law = measured(known, asked.truth, queries), expected(known, data, queries)
-            about = {asked.x: at, "metric": "MeanSquaredError"}
-            rows += [
-                about | dict(panel=ERROR, series=told[n], value=e) for n, e in error.items()
-            ]
-            rows += [about | dict(panel=EXPECTED, series=n, value=e) for n, e in law.items()]
-        first, frames = next(iter(known)), [pd.DataFrame(rows)]
-        shown = {told[n]: r.estimate for n, r in known.items() if n == first or r is release}
-        for panel, x, at, queries in asked.views:
-            for name, source in ({"truth": asked.truth} | shown).items():
-                line = {"panel": panel, "series": name, "metric": "Count", x: at}
-                frames.append(pd.DataFrame(line | {"value": source.answer(queries)}))
-        facts = [*_levels(release, data), *_errors(known, data, asked)]
+        frames = [_error_rows(questions, releases, labels, data)]
+        noisy = next(iter(releases))
+        sources = {"truth": questions.truth}
+        for name, one in releases.items():
+            if name == noisy or one is release:
+                sources[labels[name]] = one.estimate
+        for view in questions.views:
+            for name, source in sources.items():
+                line = {"panel": view.panel, "series": name, "metric": "Count"}
+                line |= {view.x: view.places, "value": source.answer(view.ranges)}
+                frames.append(pd.DataFrame(line))
+        facts = [*_tree_facts(release, data), *_error_facts(releases, data, questions)]
         return Picture(pd.concat(frames, ignore_index=True), facts)
 
-    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+    def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Errors with what closed forms expect; the whole domain or sequence; some of it."""
-        ranges = values["task"] == RANGES
+        ranges = _of_ranges(setting)
         x = "query_size" if ranges else "position"
-        known = rows[
-            (rows.panel == EXPECTED) & (rows.seed == rows.seed.min()) & (rows.value > 0)
+        first = rows.seed.min()
+        laws = rows[(rows.panel == EXPECTED) & (rows.seed == first) & (rows.value > 0)]
+        theory = [
+            (f"{name}, expected", interpolate_log_log(law[x], law.value))
+            for name, law in laws.groupby("series", sort=False)
         ]
-        laws = [
-            (f"{n}, expected", _between(r, x)) for n, r in known.groupby("series", sort=False)
-        ]
-        told = dict(theory=laws, whole=True, mark=values["size"] if ranges else None)
-        whole, near = (dict(panel=p, seed=rows.seed.min()) for p in (WHOLE, NEAR))
+        mark = setting.values["size"] if ranges else None
+        title = "Error of ranges" if ranges else "Error by position, the largest count first"
+        errors = Panel(title, {"panel": ERROR}, x, theory=theory, whole=True, mark=mark)
+        whole = dict(panel=WHOLE, seed=first)
+        near = dict(panel=NEAR, seed=first)
         if ranges:
             return [
-                Panel("Error of ranges", {"panel": ERROR}, x, **told),
+                errors,
                 Panel(f"The domain in {PARTS} parts", whole, "cell", log=""),
                 Panel(f"{CELLS} cells around the largest count", near, "cell", log=""),
             ]
         return [
-            Panel("Error by position, the largest count first", {"panel": ERROR}, x, **told),
+            errors,
             Panel("Counts above 0, the largest first", whole, x),
             Panel(f"{CELLS} neighbouring positions", near, x, log=""),
         ]
 
 
-class Asked(NamedTuple):
-    """Queries about a table: along an axis, side by side, and those that facts tell of, in words."""
-
-    truth: SparseTable
-    x: str
-    errors: dict[int, Ranges]
-    views: list[tuple[str, str, Int[np.ndarray, " n"], Ranges]]
-    words: str
-    noted: Ranges
+def _of_ranges(setting: Setting) -> bool:
+    return setting.values["task"] == RANGES
 
 
-def of_ranges(table: SparseTable, size: int, count: int) -> Asked:
-    """Ranges of 1, 2, 4, … cells and of `size`; the domain in parts, and some of its cells."""
-    m = table.domain.size
-    sizes = sorted({*(2**i for i in range((m - 1).bit_length())), size})
-    errors = {s: RandomRanges(s, count).on(table.domain) for s in sizes}
-    edges = np.linspace(0, m, PARTS + 1).astype(np.int64)
-    start = int(table.keys[table.counts.argmax()]) - CELLS // 2
-    start = max(0, min(start, m - CELLS))
-    near = np.arange(start, start + CELLS)
-    views = [
-        (WHOLE, "cell", edges[:-1], Ranges(edges[:-1], edges[1:])),
-        (NEAR, "cell", near - start, Ranges(near, near + 1)),
-    ]
-    return Asked(table, "query_size", errors, views, f"{size:,} cells", errors[size])
+def _error_rows(
+    questions: Questions, releases: dict[str, Release], labels: dict[str, str], data: Any
+) -> pd.DataFrame:
+    """Squared errors along the axis, measured and expected."""
+    rows = []
+    for place, ranges in questions.errors.items():
+        row = {questions.x: place, "metric": "MeanSquaredError"}
+        for name, error in measured_errors(releases, questions.truth, ranges).items():
+            rows.append(row | dict(panel=ERROR, series=labels[name], value=error))
+        for name, error in expected_errors(releases, data, ranges).items():
+            rows.append(row | dict(panel=EXPECTED, series=name, value=error))
+    return pd.DataFrame(rows)
 
 
-def of_ranks(table: SparseTable) -> Asked:
-    """Positions 1, 2–3, 4–7, … from the largest count down; some above 0, and some in a row."""
-    m = table.domain.size
-
-    def at(positions: Int[np.ndarray, " n"]) -> Ranges:
-        return Ranges(m - positions, m - positions + 1)
-
-    starts = [2**i for i in range((m - 1).bit_length())]
-    ends = [*starts[1:], m + 1]
-    errors = {p: at(np.arange(p, end)) for p, end in zip(starts, ends, strict=True)}
-    some = np.unique(np.geomspace(1, len(table), PARTS).round().astype(np.int64))
-    near = np.arange(FIRST, FIRST + CELLS)
-    views = [(WHOLE, "position", some, at(some)), (NEAR, "position", near, at(near))]
-    whole = at(np.arange(1, m + 1))
-    return Asked(table.ranked(), "position", errors, views, f"mean of {m:,}", whole)
-
-
-def rivals(made: Any) -> dict[str, Any]:
-    """What is compared, by series: the mechanism itself is among them."""
-    if isinstance(made, UnattributedHistogram):
-        return {series: replace(made, estimator=e) for e, series in ESTIMATORS.items()}
-    best = replace(made, consistent=True)
-    noisy = replace(made, consistent=False, nonnegative=True)
-    flat = LaplaceHistogram(made.budget, made.noise)
-    return {LEAVES: flat, TREE: noisy, NODES if made.nonnegative else PLAIN: best}
-
-
-def measured(
-    known: dict[str, Release], truth: SparseTable, queries: Ranges
-) -> dict[str, float]:
-    """Mean squared errors, by series."""
-    metric = MeanSquaredError(queries)
-    return {name: metric(truth, one.estimate) for name, one in known.items()}
-
-
-def expected(known: dict[str, Release], data: SparseTable, queries: Ranges) -> dict[str, float]:
-    """The same by closed forms, where noise is independent, or a consistent tree complete."""
-    found = {}
-    for name, one in known.items():
-        if one.estimate.variance is not None:
-            spread = one.estimate.answer(queries, error=True)[1]
-            found[name] = float((spread**2).mean())
-        elif isinstance(one.mechanism, HierarchicalHistogram):
-            with suppress(ValueError):
-                exact = one.mechanism.variance(data.domain, queries, data.bound.l1)
-                found[PLAIN] = float(exact.mean())
-    return found
-
-
-def _errors(
-    known: dict[str, Release], data: SparseTable, asked: Asked
+def _error_facts(
+    releases: dict[str, Release], data: SparseTable, questions: Questions
 ) -> list[tuple[str, str]]:
     """Errors measured and expected, in words."""
-    facts, law = [], expected(known, data, asked.noted)
-    for name, error in measured(known, asked.truth, asked.noted).items():
-        words = f"squared error {format_number(error)}"
+    facts = []
+    law = expected_errors(releases, data, questions.example)
+    errors = measured_errors(releases, questions.truth, questions.example)
+    for name, error in errors.items():
+        text = f"squared error {format_number(error)}"
         if name in law:
-            words += f"; {format_number(law[name])} expected"
+            text += f"; {format_number(law[name])} expected"
         elif PLAIN in law:
-            words += f"; {format_number(law[PLAIN])} expected if not zeroed"
-        facts.append((f"{name}, {asked.words}", words))
+            text += f"; {format_number(law[PLAIN])} expected if not zeroed"
+        facts.append((f"{name}, {questions.example_text}", text))
     return facts
 
 
-def _levels(release: Release, data: SparseTable) -> list[tuple[str, str]]:
+def _tree_facts(release: Release, data: SparseTable) -> list[tuple[str, str]]:
     """How a tree shares its budget."""
-    if not isinstance(made := release.mechanism, HierarchicalHistogram):
+    mechanism = release.mechanism
+    if not isinstance(mechanism, HierarchicalHistogram):
         return []
-    k = made.branching_factor(data.domain.size)
+    k = mechanism.branching_factor(data.domain.size)
     sizes = level_sizes(data.domain.size, k)
-    whole = "complete" if k ** (len(sizes) - 1) == sizes[-1] else "not complete"
-    return [("tree", f"k = {k}, {len(sizes)} levels with ε/{len(sizes)} each, {whole}")]
-
-
-def _between(line: pd.DataFrame, x: str):
-    """Expected errors, and straight lines between them on logarithmic axes."""
-    at, errors = np.log(line[x].to_numpy(float)), np.log(line.value.to_numpy())
-    return lambda there: np.exp(np.interp(np.log(there), at, errors, np.nan, np.nan))
+    complete = "complete" if k ** (len(sizes) - 1) == sizes[-1] else "not complete"
+    return [("tree", f"k = {k}, {len(sizes)} levels with ε/{len(sizes)} each, {complete}")]

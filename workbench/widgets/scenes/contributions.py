@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +12,7 @@ import pandas as pd
 
 from workbench.claims import format_number
 from workbench.datasets import InteractionsTwin
-from workbench.domain import Domain
-from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.estimates import ItemEdgeCounts
 from workbench.mechanism import Release
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 from workbench.metrics import (
@@ -21,15 +20,20 @@ from workbench.metrics import (
     MeanSquaredCountError,
     SampledSize,
     TopPrecision,
-    sampling_error,
 )
-from workbench.noise import Aligned, variance
+from workbench.noise import Aligned
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values, loaded
+from workbench.widgets.scenes import Picture, Setup, Values
+from workbench.widgets.scenes.sampling_errors import (
+    error_of_zeros,
+    expected_error,
+    sampling_errors,
+)
 from workbench.widgets.scenes.summaries import refuse_many
+from workbench.widgets.setting import Setting
 from workbench.workload import Ranges
 
 MADE, FOURSQUARE, GOWALLA = "made up", "Foursquare twin", "Gowalla twin"
@@ -38,6 +42,12 @@ SAMPLING, BOUNDED = ("SRA", "HPA"), ("LPA", "DFT", "GS")
 STEPS = {False: (1, 3), True: (1, 2, 3, 5)}  # of l in each decade, roughly and exactly
 POINTS = 40
 BEFORE, ZEROS = ", before noise", "all zeros"
+
+
+def _made_up(name: str, value: Any, stops: Sequence, **changes: str) -> Control:
+    """A control of the data that are made up."""
+    made_up = ({"data": (MADE,)},)
+    return field_control(InteractionsTwin, name, value, stops, when=made_up, **changes)
 
 
 @value
@@ -85,27 +95,18 @@ class Contributions:
             "of", "items", ("items", "edges"), "choice", "counts of", doc="edge: item and day"
         ),
         Control("data", MADE, (MADE, *TWINS), "choice", doc="twins of Fan and Jin's Table 4"),
-        *(
-            field_control(InteractionsTwin, name, now, stops, when=({"data": (MADE,)},), **told)
-            for name, now, stops, told in (
-                ("users", 10_000, decades(100, 10**5, whole=True), {}),
-                ("items", 2000, decades(10, 20_000, whole=True), {}),
-                ("records", 300_000, decades(1000, 2 * 10**6, whole=True), {}),
-                (
-                    "max_per_user",
-                    1000,
-                    decades(10, 20_000, whole=True),
-                    dict(label="most of a user", doc="records of the most active one"),
-                ),
-                ("exponent", 1.25, decades(0.1, 5), dict(label="inequality of users")),
-                (
-                    "popularity",
-                    0.8,
-                    decades(0.1, 3, zero=True),
-                    dict(label="inequality of items"),
-                ),
-            )
+        _made_up("users", 10_000, decades(100, 10**5, whole=True)),
+        _made_up("items", 2000, decades(10, 20_000, whole=True)),
+        _made_up("records", 300_000, decades(1000, 2 * 10**6, whole=True)),
+        _made_up(
+            "max_per_user",
+            1000,
+            decades(10, 20_000, whole=True),
+            label="most of a user",
+            doc="records of the most active one",
         ),
+        _made_up("exponent", 1.25, decades(0.1, 5), label="inequality of users"),
+        _made_up("popularity", 0.8, decades(0.1, 3, zero=True), label="inequality of items"),
     )
     grid: ClassVar[dict[str, tuple]] = {
         "mechanism": SAMPLING + BOUNDED,
@@ -116,104 +117,156 @@ class Contributions:
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on the records of users."""
-        v, budget, told = values, DP(values["epsilon"]), dict(consistent=values["consistent"])
+        v = values
+        budget = DP(v["epsilon"])
         if v["data"] == MADE:
             refuse_many("records", v["records"])
         names = "users", "items", "records", "max_per_user", "exponent", "popularity"
         data = TWINS.get(v["data"]) or InteractionsTwin(**{name: v[name] for name in names})
+        consistent = v["consistent"]
         if v["mechanism"] == "SRA":
-            return Setup(data, SRA(budget, v["l"], **told))
+            return Setup(data, SRA(budget, v["l"], consistent=consistent))
         if v["mechanism"] == "HPA":
             share = v["popularity_share"]
-            return Setup(data, HPA(budget, v["l"], v["d"], share, **told))
+            return Setup(data, HPA(budget, v["l"], v["d"], share, consistent=consistent))
         if v["mechanism"] == "LPA":
-            return Setup(data, LPA(budget, v["bound"], **told))
+            return Setup(data, LPA(budget, v["bound"], consistent=consistent))
         return Setup(data, {"DFT": FPA, "GS": GS}[v["mechanism"]](budget, v["bound"]))
 
-    def look(
-        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    def picture(
+        self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
     ) -> Picture:
         """Errors over l; counts and precision by popularity; records of users before and after."""
-        dataset, mechanism = self.setup(values)
-        name, of_, now = values["mechanism"], values["of"], values[_cut(values)]
-        kept = mechanism.bounded_data(data, Aligned(seed))
-        squared, rows = MeanSquaredCountError(of_), []
-        most = dataset.max_per_user
-        for l in sorted({*spaced(most, STEPS[exact]), most, now}):  # noqa: E741
-            found = release
-            if l != now:
-                found = replace(mechanism, **{_cut(values): l})(data, Aligned(seed))
-            row = dict(panel="error", series=name, metric="MeanSquaredCountError", kept=l)
-            rows.append(row | dict(value=squared(data, found.estimate)))
-        both = {name: release.estimate, name + BEFORE: kept}
-        for series, one in both.items():
-            for k in spaced(max(1, dataset.items // 2)):
-                row = dict(panel="top", series=series, metric="TopPrecision", top=k)
-                rows.append(row | dict(value=TopPrecision(k, of_)(data, one)))
-        frames = [pd.DataFrame(rows)]
-        cells = np.arange(data.domain.size if of_ == "edges" else dataset.items)
-        order = np.argsort(-data.answer(Ranges(cells, cells + 1), of=of_), kind="stable")
-        at = _places(len(cells))
-        asked = Ranges(order[at - 1], order[at - 1] + 1)
-        for series, one in (dict(truth=data) | both).items():
-            told = dict(panel="counts", series=series, metric="Count", place=at)
-            frames.append(pd.DataFrame(told | dict(value=one.answer(asked, of=of_))))
-        for series, one in (("truth", data), (name, kept)):
-            sizes = -np.sort(-one.records_per_user())
-            told = dict(
-                panel="users", series=series, metric="Records", rank=_places(len(sizes))
-            )
-            frames.append(pd.DataFrame(told | dict(value=sizes[told["rank"] - 1])))
-        rows = pd.concat(frames, ignore_index=True)
-        return Picture(rows, self._facts(values, data, kept, release.estimate))
-
-    def _facts(self, values: Values, data: Any, kept: Any, estimate: ItemEdgeCounts) -> list:
-        dataset, mechanism = self.setup(values)
-        of_, items = values["of"], dataset.items
-        before, after = (MeanSquaredCountError(of_)(data, x) for x in (kept, estimate))
-        top = TopPrecision(10, of_)(data, estimate)
-        found = [
-            (
-                "counted",
-                f"{len(kept):,} of {len(data):,} records, {SampledSize()(data, kept):.1%}",
-            ),
-            (
-                "squared error",
-                f"{format_number(after)} records², {format_number(before)} of it before noise",
-            ),
-            ("KL divergence", f"{KLDivergence(of_)(data, estimate):.3g} nats"),
-            ("top ten found", f"{top:.0%}" + ", mean over contexts" * (of_ == "edges")),
+        of = setting.values["of"]
+        series = setting.values["mechanism"]
+        counted = setting.mechanism.bounded_data(data, Aligned(seed))
+        estimates = {series: release.estimate, f"{series}{BEFORE}": counted}
+        frames = [
+            _error_rows(setting, data, release, seed, STEPS[exact]),
+            _precision_rows(data, estimates, of, setting.dataset.items),
+            *_count_rows(data, estimates, of, setting.dataset.items),
         ]
-        if estimate.items.variance is not None:
-            item, edge = np.sqrt([estimate.items.variance, estimate.edges.variance])
-            words = (
-                f"{format_number(item)} records on an item, {format_number(edge)} on an edge"
-            )
-            found.append(("noise", words + " (standard deviation)"))
-        ls, _ = sampled(dataset, of_)
-        errors = expected(dataset, mechanism, of_)(ls)
-        best = f"{ls[errors.argmin()]:,} for SRA, knowing the data"
-        if values["mechanism"] in SAMPLING:
-            public = dict(n=dataset.users, bound=round(dataset.records / dataset.users))
-            public["popularity"] = dataset.popularity
-            suggested = replace(mechanism, l="suggested", **public).sampling_factor(items)
-            best += f"; {suggested:,} for items, suggested from public numbers"
-        return [*found, ("best l expected", best)]
+        for name, interactions in (("truth", data), (series, counted)):
+            records = -np.sort(-interactions.records_per_user())
+            rank = _ranks(len(records))
+            row = dict(panel="users", series=name, metric="Records", rank=rank)
+            frames.append(pd.DataFrame(row | dict(value=records[rank - 1])))
+        rows = pd.concat(frames, ignore_index=True)
+        return Picture(rows, _facts(setting, data, counted, release.estimate))
 
-    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+    def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Error over l, with what is expected of SRA; counts, the most popular; users."""
-        dataset, mechanism = self.setup(values)
-        of_, many = values["of"], values["of"].capitalize()
-        nothing = partial(np.full_like, fill_value=zeros(dataset, of_))
-        theory = [("SRA, expected", expected(dataset, mechanism, of_)), (ZEROS, nothing)]
-        error = dict(theory=theory, whole=True, mark=values[_cut(values)])
+        of = setting.values["of"]
+        zeros = partial(np.full_like, fill_value=error_of_zeros(setting.dataset, of))
+        expected = expected_error(setting.dataset, setting.mechanism, of)
+        theory = [("SRA, expected", expected), (ZEROS, zeros)]
+        error = dict(theory=theory, whole=True, mark=setting.values[_cut(setting)])
         counts = dict(panel="counts", seed=rows.seed.min())
+        what = of.capitalize()
         return [
-            Panel(f"{many}: error", {"panel": "error"}, "kept", **error),
-            Panel(f"{many}: counts above 0", counts, "place"),
-            Panel(f"{many}: the K most popular", {"panel": "top"}, "top", log="x"),
+            Panel(f"{what}: error", {"panel": "error"}, "kept", **error),
+            Panel(f"{what}: counts above 0", counts, "place"),
+            Panel(f"{what}: the K most popular", {"panel": "top"}, "top", log="x"),
             Panel("Users: records counted", {"panel": "users"}, "rank"),
         ]
+
+
+def _error_rows(
+    setting: Setting, data: Any, release: Release, seed: int, steps: tuple[int, ...]
+) -> pd.DataFrame:
+    """Squared errors of the mechanism at other l or M, by the same noise."""
+    cut = _cut(setting)
+    present = setting.values[cut]
+    metric = MeanSquaredCountError(setting.values["of"])
+    most = setting.dataset.max_per_user
+    rows = []
+    for l in sorted({*spaced(most, steps), most, present}):  # noqa: E741
+        estimate = release.estimate
+        if l != present:
+            other = replace(setting.mechanism, **{cut: l})
+            estimate = other(data, Aligned(seed)).estimate
+        rows.append(
+            dict(
+                panel="error",
+                series=setting.values["mechanism"],
+                metric="MeanSquaredCountError",
+                kept=l,
+                value=metric(data, estimate),
+            )
+        )
+    return pd.DataFrame(rows)
+
+
+def _precision_rows(data: Any, estimates: dict[str, Any], of: str, items: int) -> pd.DataFrame:
+    """How many of the k most popular are found."""
+    rows = []
+    for series, estimate in estimates.items():
+        for k in spaced(max(1, items // 2)):
+            row = dict(panel="top", series=series, metric="TopPrecision", top=k)
+            rows.append(row | dict(value=TopPrecision(k, of)(data, estimate)))
+    return pd.DataFrame(rows)
+
+
+def _count_rows(
+    data: Any, estimates: dict[str, Any], of: str, items: int
+) -> list[pd.DataFrame]:
+    """Counts of some, from the most popular down."""
+    cells = np.arange(data.domain.size if of == "edges" else items)
+    order = np.argsort(-data.answer(Ranges(cells, cells + 1), of=of), kind="stable")
+    place = _ranks(len(cells))
+    queries = Ranges(order[place - 1], order[place - 1] + 1)
+    frames = []
+    for series, source in (dict(truth=data) | estimates).items():
+        row = dict(panel="counts", series=series, metric="Count", place=place)
+        frames.append(pd.DataFrame(row | dict(value=source.answer(queries, of=of))))
+    return frames
+
+
+def _facts(
+    setting: Setting, data: Any, counted: Any, estimate: ItemEdgeCounts
+) -> list[tuple[str, str]]:
+    of = setting.values["of"]
+    before = MeanSquaredCountError(of)(data, counted)
+    after = MeanSquaredCountError(of)(data, estimate)
+    share = SampledSize()(data, counted)
+    top = f"{TopPrecision(10, of)(data, estimate):.0%}"
+    if of == "edges":
+        top += ", mean over contexts"
+    facts = [
+        ("counted", f"{len(counted):,} of {len(data):,} records, {share:.1%}"),
+        (
+            "squared error",
+            f"{format_number(after)} records², {format_number(before)} of it before noise",
+        ),
+        ("KL divergence", f"{KLDivergence(of)(data, estimate):.3g} nats"),
+        ("top ten found", top),
+    ]
+    if estimate.items.variance is not None:
+        item, edge = np.sqrt([estimate.items.variance, estimate.edges.variance])
+        noise = f"{format_number(item)} records on an item, {format_number(edge)} on an edge"
+        facts.append(("noise", f"{noise} (standard deviation)"))
+    facts.append(("best l expected", _best_l(setting)))
+    return facts
+
+
+def _best_l(setting: Setting) -> str:
+    """The l at which the least error is expected, knowing the data and from public numbers alone."""
+    dataset = setting.dataset
+    of = setting.values["of"]
+    ls = sampling_errors(dataset, of).ls
+    errors = expected_error(dataset, setting.mechanism, of)(ls)
+    best = f"{ls[errors.argmin()]:,} for SRA, knowing the data"
+    if setting.values["mechanism"] not in SAMPLING:
+        return best
+    public = dict(
+        n=dataset.users,
+        bound=round(dataset.records / dataset.users),
+        popularity=dataset.popularity,
+    )
+    suggested = replace(setting.mechanism, l="suggested", **public).sampling_factor(
+        dataset.items
+    )
+    return f"{best}; {suggested:,} for items, suggested from public numbers"
 
 
 def spaced(most: int, steps: tuple[int, ...] = (1, 2, 5)) -> list[int]:
@@ -225,55 +278,11 @@ def spaced(most: int, steps: tuple[int, ...] = (1, 2, 5)) -> list[int]:
     return [s * 10**k for k in range(len(str(most))) for s in steps if s * 10**k <= most]
 
 
-@lru_cache(64)
-def sampled(dataset: InteractionsTwin, of: str) -> tuple[np.ndarray, np.ndarray]:
-    """The root of the error of sampling alone, known exactly at some l."""
-    most = dataset.max_per_user
-    ls = np.array(sorted({*decades(1, most, whole=True), most}))
-    return ls, np.sqrt(sampling_error(loaded(dataset), ls, of))
-
-
-@lru_cache(64)
-def zeros(dataset: InteractionsTwin, of: str) -> float:
-    """The error of saying 0 of everything."""
-    data = loaded(dataset)
-    own = data.domain.project(data.domain.attributes[:1]), data.domain
-    nothing = ItemEdgeCounts(*(Histogram(domain, np.zeros(domain.size)) for domain in own))
-    return MeanSquaredCountError(of)(data, nothing)
-
-
-def expected(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
-    """SRA's squared error over l at the mechanism's ε: of the sampling, and of the noise.
-
-    Above the most that a user has, nothing changes any more.
-    """
-    ls, roots = sampled(dataset, of)
-    consistent = getattr(mechanism, "consistent", False)
-    made = SRA(mechanism.budget, 1, consistent=consistent)
-    most, width = dataset.max_per_user, dataset.domain.shape[1]
-
-    def law(x: np.ndarray) -> np.ndarray:
-        noise = [_variance(made, float(min(l, most)), width, of) for l in x]  # noqa: E741
-        return np.interp(np.log(x), np.log(ls), roots, np.nan) ** 2 + noise
-
-    return law
-
-
-def _variance(made: SRA, l: float, width: int, of: str) -> float:  # noqa: E741
-    """Of the noise on the count of an item in so many contexts, or on each of its edges."""
-    one = Domain(("item", "context"), (1, width))
-    v, w = (variance(l, epsilon, "geometric") for epsilon in made.budgets())
-    tables = ItemEdgeCounts(
-        Histogram(one.project(("item",)), np.zeros(1), v), Histogram(one, np.zeros(width), w)
-    )
-    return getattr(tables.consistent() if made.consistent else tables, of).variance
-
-
-def _cut(values: Values) -> str:
+def _cut(setting: Setting) -> str:
     """The field that says how many records of a user are counted."""
-    return "l" if values["mechanism"] in SAMPLING else "bound"
+    return "l" if setting.values["mechanism"] in SAMPLING else "bound"
 
 
-def _places(n: int) -> np.ndarray:
+def _ranks(n: int) -> np.ndarray:
     """Ranks from 1 to n, even on a logarithmic axis."""
     return np.unique(np.geomspace(1, n, POINTS).round().astype(int))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from workbench.advice import CountModel, predict_errors
+from workbench.advice import CountModel, Option, predict_errors
 from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanism import Release
@@ -26,13 +26,14 @@ from workbench.transform import Dyadic
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Setup, Values
+from workbench.widgets.setting import Setting
 from workbench.workload import RandomRanges, Ranges
 
 FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
-WHOLE, NEAR = "whole", "near"
+ERROR, WHOLE, NEAR = "error", "whole", "near"
 PARTS = CELLS = 64
 QUERIES = {False: 60, True: 400}  # of each size, roughly and exactly
-ASKED = 1  # seed of the queries: that of the data would place them on its cells
+QUERY_SEED = 1  # that of the data would place the queries on its cells
 DRAWABLE = 10**7  # cells or records that a kernel loads while somebody drags
 DENSE = "full table, expected"
 
@@ -126,90 +127,122 @@ class Summaries:
                 f"m = {table.m!r} is not allowed with density = {table.density!r}: need at most "
                 f"{DRAWABLE:,} non-empty cells, m·density, to draw them here"
             )
-        budget, by_size = DP(v["epsilon"]), v["by"] == "size"
-        told: dict[str, Any] = dict(transform=Dyadic() if v["dyadic"] else None)
-        told["consistent"] = v["consistent"] and v["dyadic"]
+        budget = DP(v["epsilon"])
+        basis = dict(
+            transform=Dyadic() if v["dyadic"] else None,
+            consistent=v["consistent"] and v["dyadic"],
+        )
+        by_size = v["by"] == "size"
         if v["summary"] == FILTER:
             cut = dict(size=v["size"]) if by_size else dict(theta=v["theta"])
-            return Setup(table, HighPassFilter(budget, **cut, **told))
+            return Setup(table, HighPassFilter(budget, **cut, **basis))
         if v["summary"] == THRESHOLD:
             cut = dict(size=v["size"]) if by_size else dict(tau=v["tau"])
-            return Setup(table, ThresholdSampling(budget, theta=v["theta"], **cut, **told))
-        return Setup(table, PrioritySampling(budget, v["size"], v["theta"], **told))
+            return Setup(table, ThresholdSampling(budget, theta=v["theta"], **cut, **basis))
+        return Setup(table, PrioritySampling(budget, v["size"], v["theta"], **basis))
 
-    def look(
-        self, values: Values, data: Any, release: Release, seed: int, exact: bool
+    def picture(
+        self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
     ) -> Picture:
         """Errors of ranges of all sizes; truth and release, over the domain and cell by cell."""
-        estimate, domain, rows = release.estimate, data.domain, []
-        for size in sizes(domain.size):
-            metric = MeanAbsoluteError(RandomRanges(size, QUERIES[exact], ASKED))
-            row = dict(panel="error", series=_series(values), query_size=size)
-            rows.append(row | dict(metric="MeanAbsoluteError", value=metric(data, estimate)))
-        middle = int(data.keys[len(data) // 2]) if len(data) else 0
-        start = max(0, min(middle - CELLS // 2, domain.size - CELLS))
-        near = np.arange(start, min(start + CELLS, domain.size))
+        domain = data.domain
+        series = _series(setting.values)
+        frames = [_error_rows(series, data, release.estimate, exact)]
         edges = np.linspace(0, domain.size, min(PARTS, domain.size) + 1).astype(np.int64)
-        views = (WHOLE, edges[:-1], edges[1:], edges[:-1]), (NEAR, near, near + 1, near - start)
-        for panel, lo, hi, at in views:
-            for series, told in (("truth", data), (_series(values), estimate)):
-                counts = told.answer(Ranges(lo, hi))
-                line = dict(panel=panel, series=series, metric="Count", cell=at, value=counts)
-                rows += pd.DataFrame(line).to_dict("records")
-        found = [("non-empty cells", f"{len(data):,} of {domain.size:,}"), _cut(release, data)]
-        if law := closed_form(*self.setup(values), sizes(domain.size)):
-            found.append(("size expected", f"{law.cells:,.0f}, by closed form"))
-        return Picture(pd.DataFrame(rows), found)
+        parts = Ranges(edges[:-1], edges[1:])
+        near = _cells_around_middle(data)
+        cells = Ranges(near, near + 1)
+        for panel, place, ranges in ((WHOLE, edges[:-1], parts), (NEAR, near - near[0], cells)):
+            for name, source in (("truth", data), (series, release.estimate)):
+                counts = source.answer(ranges)
+                frames.append(
+                    pd.DataFrame(
+                        dict(panel=panel, series=name, metric="Count", cell=place, value=counts)
+                    )
+                )
+        facts = [("non-empty cells", f"{len(data):,} of {domain.size:,}"), _cut(release, data)]
+        if law := closed_form(*setting.setup, range_sizes(domain.size)):
+            facts.append(("size expected", f"{law.cells:,.0f}, by closed form"))
+        return Picture(pd.concat(frames, ignore_index=True), facts)
 
-    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+    def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Error over size with what closed forms expect; the whole domain; some cells."""
-        setup = self.setup(values)
-        known = sizes(setup.dataset.m)
-        dense = GeometricHistogram(setup.mechanism.budget)
+        sizes = range_sizes(setting.dataset.m)
+        full_table = GeometricHistogram(setting.mechanism.budget)
         theory = []
-        for words, made in (("expected", setup.mechanism), (DENSE, dense)):
-            if law := closed_form(setup.dataset, made, known):
-                theory.append((words, Between(law)))
-        whole, near = (dict(panel=p, seed=rows.seed.min()) for p in (WHOLE, NEAR))
-        error = dict(theory=theory, whole=True)
+        for name, mechanism in (("expected", setting.mechanism), (DENSE, full_table)):
+            if law := closed_form(setting.dataset, mechanism, sizes):
+                theory.append((name, ExpectedErrors(law)))
+        first = rows.seed.min()
+        whole = dict(panel=WHOLE, seed=first)
+        near = dict(panel=NEAR, seed=first)
         return [
-            Panel("Error of ranges", {"panel": "error"}, "query_size", **error),
+            Panel("Error of ranges", {"panel": ERROR}, "query_size", theory=theory, whole=True),
             Panel(f"The domain in {PARTS} parts", whole, "cell", log=""),
             Panel(f"{CELLS} neighbouring cells", near, "cell", log=""),
         ]
 
 
-def sizes(m: int) -> tuple[int, ...]:
+def _error_rows(series: str, data: Any, estimate: Any, exact: bool) -> pd.DataFrame:
+    """Mean absolute errors of ranges of 1, 10, 100, … cells."""
+    rows = []
+    for size in range_sizes(data.domain.size):
+        metric = MeanAbsoluteError(RandomRanges(size, QUERIES[exact], QUERY_SEED))
+        rows.append(
+            dict(
+                panel=ERROR,
+                series=series,
+                query_size=size,
+                metric="MeanAbsoluteError",
+                value=metric(data, estimate),
+            )
+        )
+    return pd.DataFrame(rows)
+
+
+def _cells_around_middle(data: Any) -> np.ndarray:
+    """Neighbouring cells around the middle one of those that are not empty."""
+    size = data.domain.size
+    middle = int(data.keys[len(data) // 2]) if len(data) else 0
+    start = max(0, min(middle - CELLS // 2, size - CELLS))
+    return np.arange(start, min(start + CELLS, size))
+
+
+def range_sizes(m: int) -> tuple[int, ...]:
     """1, 10, 100, … up to a tenth of the domain.
 
-    >>> sizes(10_000)
+    >>> range_sizes(10_000)
     (1, 10, 100, 1000)
     """
     return tuple(10**k for k in range(len(str(m)) - 1)) or (1,)
 
 
 @lru_cache(256)
-def closed_form(dataset: GaussianSparse, mechanism: Any, queries: tuple[int, ...]) -> Any:
-    """What closed forms expect of the mechanism, if cells are uniform and there is a formula."""
+def closed_form(
+    dataset: GaussianSparse, mechanism: Any, sizes: tuple[int, ...]
+) -> Option | None:
+    """What is expected of the mechanism, if cells are uniform and there is a formula."""
     if dataset.placement != "uniform":
         return None
     model = CountModel(dataset.density, max(dataset.mean, 0), dataset.std)
     try:
-        return predict_errors(mechanism, dataset.domain, Bound(), model, queries)
+        return predict_errors(mechanism, dataset.domain, Bound(), model, sizes)
     except ValueError:
         return None
 
 
-class Between:
-    """Expected errors, and straight lines between them on logarithmic axes; none beyond."""
+class ExpectedErrors:
+    """Expected errors over range sizes: straight lines on logarithmic axes; none beyond them."""
 
-    def __init__(self, option: Any):
-        told = [(off.query, max(off.error, 1e-9)) for off in option.query_errors]
-        self.queries, self.errors = np.log(np.array(told, float)).T
+    def __init__(self, option: Option):
+        queries = np.array([error.query for error in option.query_errors], float)
+        errors = np.array([max(error.error, 1e-9) for error in option.query_errors], float)
+        self.log_sizes = np.log(queries)
+        self.log_errors = np.log(errors)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The error at ranges of x cells."""
-        return np.exp(np.interp(np.log(x), self.queries, self.errors, np.nan, np.nan))
+        return np.exp(np.interp(np.log(x), self.log_sizes, self.log_errors, np.nan, np.nan))
 
 
 def refuse_many(name: str, x: float, most: int = DRAWABLE) -> None:
@@ -222,18 +255,17 @@ def refuse_many(name: str, x: float, most: int = DRAWABLE) -> None:
 
 def _cut(release: Release, data: Any) -> tuple[str, str]:
     """The θ or τ that was given, or chosen for a size."""
-    made = release.mechanism
-    if isinstance(made, HighPassFilter):
-        name, cut = "θ", made.threshold(data.domain, data.bound.l1)
-    elif isinstance(made, ThresholdSampling):
-        name, cut = "τ", made.threshold(data.domain, data.bound.l1)
-    else:
-        name, cut = "τ_s", release.estimate.tau
+    mechanism = release.mechanism
+    if isinstance(mechanism, PrioritySampling):
+        return "τ_s of the release", f"{format_number(release.estimate.tau)} counts"
+    name = "θ" if isinstance(mechanism, HighPassFilter) else "τ"
+    cut = mechanism.threshold(data.domain, data.bound.l1)
     return f"{name} of the release", f"{format_number(cut)} counts"
 
 
 def _series(values: Values) -> str:
     """What the release is called."""
-    some = values["summary"]
-    cut = some != FILTER and values["theta"] > 0
-    return f"filter-{some}" * cut + some * (not cut) + ", dyadic" * values["dyadic"]
+    name = values["summary"]
+    if name != FILTER and values["theta"] > 0:
+        name = f"filter-{name}"
+    return f"{name}, dyadic" if values["dyadic"] else name

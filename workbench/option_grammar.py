@@ -1,0 +1,159 @@
+"""How values of fields are typed: every printer and its parser, for the command line and for panels.
+
+What a command prints can be pasted back: each function that prints stands beside the one that reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, fields
+from shlex import quote
+from typing import Any
+
+from workbench.table import Bound, SparseTable
+
+_SWITCH = {"on": True, "off": False}
+
+
+# ---- numbers
+
+
+def parse_number(name: str, text: str) -> int | float:
+    """A number as it is typed; a ValueError names what it is for."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError(f"{name} = {text!r} is not allowed: need a number")
+
+
+def numbers_text(numbers: Iterable[float]) -> str:
+    """Numbers as they are typed.
+
+    >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
+    ('1,2.5', [1, 2.5])
+    """
+    return ",".join(map(repr, numbers))
+
+
+def parse_numbers(name: str, text: str) -> list[int | float]:
+    """The numbers that a comma parts."""
+    return [parse_number(name, part.strip()) for part in text.split(",")]
+
+
+def bound_text(bound: Bound) -> str:
+    """A bound as it is typed: L0,LINF,L1."""
+    return numbers_text((bound.l0, bound.linf, bound.l1))
+
+
+def parse_bound(text: str) -> Bound:
+    """L0,LINF or L0,LINF,L1."""
+    if text.count(",") not in (1, 2):
+        raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
+    return Bound(*parse_numbers("--bound", text))
+
+
+# ---- choices and switches
+
+
+def choice_text(choice: Any) -> str:
+    """A choice as it is typed.
+
+    >>> from workbench.transform import Dyadic
+    >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
+    ('dyadic', 'none', 'countsketch')
+    """
+    return str(choice).lower().removesuffix("()").replace(" ", "")
+
+
+def parse_choice(choices: Iterable[Any], text: str) -> Any:
+    """The choice that is meant, capitals and spaces aside; the text itself if it is none of them."""
+    typed = choice_text(text)
+    return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
+
+
+def parse_switch(name: str, text: str) -> bool:
+    """What `on` and `off` mean."""
+    if text not in _SWITCH:
+        raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
+    return _SWITCH[text]
+
+
+def setting_text(x: Any) -> str:
+    """A setting of a panel as it is typed.
+
+    >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
+    ('on', '0.1', "'count sketch'")
+    """
+    if isinstance(x, bool):
+        return "on" if x else "off"
+    return quote(str(x))
+
+
+# ---- fields of a mechanism, as options
+
+
+def option_name(f: Field) -> str:
+    """`--popularity-share`."""
+    return f"--{f.name.replace('_', '-')}"
+
+
+def option_help(f: Field) -> str:
+    """What an option takes, and what it is where it is not given."""
+    declared = f.metadata
+    if declared["choices"]:
+        need = " or ".join(map(choice_text, declared["choices"]))
+    elif declared["check"]:
+        need = (declared["check"]("") or "").removeprefix("need a ")
+    else:
+        need = "whole number" if declared["integer"] else "number"
+        if declared["low"] is not None:
+            need += f" {'>' if declared['strict'] else '>='} {declared['low']}"
+    if declared["unit"]:
+        need += f" {declared['unit']}"
+    if f.default is MISSING:
+        return f"{need}, required"
+    return need if f.default is None else f"{need} [{f.default}]"
+
+
+def option_text(f: Field, x: Any) -> str:
+    """An option and its value, as they are typed."""
+    return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
+
+
+def parse_option(name: str, f: Field, text: str) -> Any:
+    """The value of an option; what only its class can judge stays text."""
+    if f.metadata["choices"]:
+        return parse_choice(f.metadata["choices"], text)
+    if f.metadata["check"] and text.strip("0123456789.+-e"):
+        return text
+    return parse_number(name, text)
+
+
+def release_options(mechanism: Any) -> str:
+    """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
+    cls = type(mechanism)
+    if (
+        mechanism.takes is not SparseTable
+        or getattr(cls, "idealised", False)
+        or not cls.__module__.startswith("workbench.")
+    ):
+        return ""
+    budget = mechanism.budget
+    words = [f"--epsilon {budget.epsilon!r}"]
+    if budget.delta:
+        words.append(f"--delta {budget.delta!r}")
+    words.append(f"--mechanism {cls.__name__}")
+    for f in mechanism_fields(cls):
+        x = getattr(mechanism, f.name)
+        if not (isinstance(x, str | int | float | None) or x in f.metadata.get("choices", ())):
+            return ""
+        if x != f.default:
+            words.append(option_text(f, x))
+    return " ".join(words)
+
+
+def mechanism_fields(cls: type) -> list[Field]:
+    """The fields that have an option of their name."""
+    return [f for f in fields(cls) if f.name != "budget"]

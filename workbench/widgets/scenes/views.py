@@ -1,0 +1,198 @@
+"""What any estimate can be asked: each view gives rows of truth and estimate, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from workbench.domain import Domain
+from workbench.interactions import Interactions
+from workbench.metrics import MeanAbsoluteError, TopPrecision
+from workbench.records import Records
+from workbench.table import SparseTable
+from workbench.widgets.scenes.summaries import PARTS, QUERIES, QUERY_SEED, range_sizes
+from workbench.workload import (
+    Boxes,
+    Level,
+    RandomBoxes,
+    RandomMarginalRanges,
+    RandomRanges,
+    Ranges,
+    Workload,
+)
+
+MAX_DIMS = 4  # attributes of a query
+HALVINGS = 6  # of the sides of a box
+SHOWN = 400  # queries, items or nodes whose counts are drawn
+MAX_NODES = 2**12  # of a level whose errors are measured
+TRUTH = "truth"
+
+RANGES, WHOLE, SORTED, DIMS = "ranges", "whole", "sorted", "dims"
+BOUGHT, OFF = "bought", "off"
+ITEMS, TOP, BOXES = "items", "top", "boxes"
+LEVELS, PLACES, HELD = "levels", "places", "held"
+
+
+class Chart(NamedTuple):
+    """A title, the column along x, and the axes that are logarithmic."""
+
+    title: str
+    x: str
+    log: str = ""
+
+
+CHARTS = {
+    RANGES: Chart("Error of ranges", "query_size", "xy"),
+    WHOLE: Chart(f"The domain in {PARTS} parts", "cell"),
+    SORTED: Chart("Counts in ascending order", "position", "y"),
+    DIMS: Chart("Error of ranges over k attributes", "dims", "y"),
+    BOUGHT: Chart("What is released, by its truth", "query"),
+    OFF: Chart("How far off that is", "query"),
+    ITEMS: Chart("Items, the most popular first", "place"),
+    TOP: Chart("Most popular items found", "top", "x"),
+    LEVELS: Chart("Error of nodes", "node_level", "y"),
+    PLACES: Chart("Nodes of a level", "node"),
+    HELD: Chart("Nodes released", "node_level"),
+    BOXES: Chart("Error of boxes", "query_size", "xy"),
+}
+COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES}  # of one release, not of their mean
+
+
+def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
+    """The rows of all views; a ValueError if there are none."""
+    frames = []
+    for view in VIEWS:
+        with suppress(ValueError):  # what it cannot be asked
+            frames += list(view(truth, estimate, series, exact))
+    if not any(len(frame) for frame in frames):
+        raise ValueError(f"{estimate!r} answers nothing that is drawn here")
+    return pd.concat(frames)
+
+
+def _rows(panel: str, series: str, metric: str, values: Any, at: Any) -> pd.DataFrame:
+    row = {"panel": panel, "series": series, "metric": metric, CHARTS[panel].x: at}
+    return pd.DataFrame(row | {"value": np.asarray(values, float)})
+
+
+def _count_rows(
+    panel: str, series: str, truth: Any, estimate: Any, at: Any
+) -> list[pd.DataFrame]:
+    """Counts of truth and release."""
+    return [
+        _rows(panel, TRUTH, "Count", truth, at),
+        _rows(panel, series, "Count", estimate, at),
+    ]
+
+
+def _error_rows(
+    panel: str, series: str, truth: Any, estimate: Any, workloads: dict[int, Workload]
+) -> pd.DataFrame:
+    """Of those workloads that it answers."""
+    errors = {}
+    for at, workload in workloads.items():
+        with suppress(ValueError):
+            errors[at] = MeanAbsoluteError(workload)(truth, estimate)
+    return _rows(panel, series, "MeanAbsoluteError", [*errors.values()], [*errors])
+
+
+def _ranges(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if isinstance(truth.domain, Domain):
+        sizes = range_sizes(truth.domain.size)
+        ranges = {size: RandomRanges(size, QUERIES[exact], QUERY_SEED) for size in sizes}
+        yield _error_rows(RANGES, series, truth, estimate, ranges)
+
+
+def _whole_domain(
+    truth: Any, estimate: Any, series: str, exact: bool
+) -> Iterator[pd.DataFrame]:
+    if not isinstance(truth, SparseTable):
+        return
+    panel = WHOLE
+    m = truth.domain.size
+    edges = np.linspace(0, m, min(PARTS, m) + 1).astype(np.int64)
+    ranges = Ranges(edges[:-1], edges[1:])
+    if truth.domain.attributes == ("rank",):
+        panel = SORTED
+        ranks = np.unique(np.linspace(0, m - 1, SHOWN).astype(np.int64))
+        ranges = Ranges(ranks, ranks + 1)
+    counts = truth.answer(ranges), estimate.answer(ranges)
+    yield from _count_rows(panel, series, *counts, ranges.lo)
+
+
+def _attributes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if isinstance(truth, SparseTable) and len(truth.domain.shape) > 1:
+        most = min(len(truth.domain.shape), MAX_DIMS)
+        ranges = {
+            k: RandomMarginalRanges(QUERIES[exact], k, seed=QUERY_SEED)
+            for k in range(1, most + 1)
+        }
+        yield _error_rows(DIMS, series, truth, estimate, ranges)
+
+
+def _noisy_answers(
+    truth: Any, estimate: Any, series: str, exact: bool
+) -> Iterator[pd.DataFrame]:
+    workload = getattr(estimate, "workload", None)
+    if hasattr(estimate, "lo"):
+        workload = Boxes(estimate.lo, estimate.hi)
+    if workload is None:
+        return
+    true_answers = truth.answer(workload)
+    rank = np.unique(np.linspace(0, len(true_answers) - 1, SHOWN).astype(np.int64))
+    query = np.argsort(true_answers, kind="stable")[rank]
+    counts = true_answers[query]
+    answers = estimate.values[query]
+    yield from _count_rows(BOUGHT, series, counts, answers, rank + 1)
+    yield _rows(OFF, series, "MeanSignedError", answers - counts, rank + 1)
+
+
+def _items(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if not (isinstance(truth, Interactions) and hasattr(estimate, "items")):
+        return
+    counts = truth.item_counts()
+    n = truth.domain.shape[0]
+    places = np.unique(np.geomspace(1, n, SHOWN).astype(np.int64))
+    items = np.argsort(-counts, kind="stable")[places - 1]
+    yield from _count_rows(ITEMS, series, counts[items], estimate.items.values[items], places)
+    tops = np.unique(np.geomspace(1, n, 12).astype(np.int64))
+    precisions = [TopPrecision(int(k))(truth, estimate) for k in tops]
+    yield _rows(TOP, series, "TopPrecision", precisions, tops)
+
+
+def _nodes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if not isinstance(truth, Records):
+        return
+    nodes = np.cumprod([1.0, *truth.hierarchy.digits.radices])  # of each level
+    levels = {level: Level(level) for level in np.flatnonzero(nodes <= MAX_NODES).tolist()}
+    yield _error_rows(LEVELS, series, truth, estimate, levels)
+    shown = Level(int(np.flatnonzero(nodes <= SHOWN)[-1]))
+    counts = truth.answer(shown), estimate.answer(shown)
+    yield from _count_rows(PLACES, series, *counts, np.arange(len(counts[0])))
+    if hasattr(estimate, "levels"):
+        held = np.bincount(estimate.levels)
+        yield _rows(HELD, series, "Nodes", held, np.arange(len(held)))
+
+
+def _boxes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if isinstance(truth, Records) and hasattr(estimate, "lo"):  # which answers nothing else
+        boxes = {}
+        for k in range(1, HALVINGS + 1):
+            shape = tuple(max(1, n >> k) for n in truth.hierarchy.shape)
+            boxes[prod(shape)] = RandomBoxes(shape, QUERIES[exact], QUERY_SEED)
+        yield _error_rows(BOXES, series, truth, estimate, boxes)
+
+
+VIEWS: tuple[Callable[..., Iterator[pd.DataFrame]], ...] = (
+    _items,
+    _nodes,
+    _boxes,
+    _noisy_answers,
+    _ranges,
+    _whole_domain,
+    _attributes,
+)
