@@ -81,9 +81,7 @@ def _measured(trial: Trial, records: Records, series: str) -> list[pd.DataFrame]
     release, found = trial.release(records), []
     about = dict(mechanism=type(trial.mechanism).__name__, epsilon=EPSILON, seed=trial.seed)
     about |= dict(released=len(release.estimate), trial=repr(trial))
-    about |= dict(
-        by_theorem="; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
-    )
+    about |= dict(by_theorem=release.by_theorem)
     for name, prefixes in ((series, True), (ENDED, False))[: 2 if series == IMPROVED else 1]:
         keys, counts, held = match_strings(records, release.estimate, prefixes)
         told = [

@@ -139,7 +139,7 @@ def _measured(trial: Trial, records: Records, depth: int) -> pd.DataFrame:
     if isinstance(mechanism, DirectSynthesis):
         told = pd.concat([told, _at_nodes(records, made, mechanism)], ignore_index=True)
     about = dict(mechanism=type(mechanism).__name__, epsilon=mechanism.budget.epsilon)
-    theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
+    theorems = release.by_theorem
     about |= dict(by_theorem=theorems, seed=trial.seed, trial=repr(trial))
     return name_series(told.assign(**about, records=made.total))
 

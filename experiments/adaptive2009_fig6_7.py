@@ -105,7 +105,7 @@ def _measured(trial: Trial, records, asked: list, at: np.ndarray) -> pd.DataFram
         line = pd.DataFrame({"km": at, "value": one.cdf(made, at), "metric": CDF})
         told.append(line.assign(origin=place.place))
     epsilon = trial.mechanism.budget.epsilon
-    theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
+    theorems = release.by_theorem
     about = dict(mechanism=type(trial.mechanism).__name__, epsilon=epsilon, seed=trial.seed)
     about |= dict(trial=repr(trial), by_theorem=theorems)
     told = name_series(pd.concat(told, ignore_index=True).assign(**about))

@@ -189,9 +189,7 @@ def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
     about = dict(mechanism=type(mechanism).__name__, epsilon=epsilon, seed=trial.seed)
     about |= dict(name=name, series=f"{name}, ε = {epsilon:g}", trial=repr(trial))
     about |= dict(released=len(release.estimate))
-    about |= dict(
-        by_theorem="; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
-    )
+    about |= dict(by_theorem=release.by_theorem)
     return pd.concat(found, ignore_index=True).assign(**about)
 
 

@@ -147,7 +147,7 @@ def _measured(trial: Trial, records, ground: Ground, truth: pd.Series) -> pd.Dat
     release = trial.release(records)
     made = ground.destinations(release.estimate)
     told = _and_map(made, ground, truth, "", trial.seed)
-    theorems = "; ".join(r.name for r in release.ledger if "(by theorem" in r.name)
+    theorems = release.by_theorem
     about = dict(mechanism=type(trial.mechanism).__name__, trial=repr(trial))
     about |= dict(epsilon=trial.mechanism.budget.epsilon, by_theorem=theorems)
     return name_series(told.assign(**about))

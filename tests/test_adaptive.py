@@ -248,7 +248,7 @@ def test_progressive_discounting_is_not_stable():
 def test_a_withdrawn_guarantee_is_said_and_never_saved(tmp_path):
     data = records(TREE, FEW)
     release = ImprovedAdaptiveHistogram(DP(1.0), 30, strategy="progressive")(data)
-    assert release.privacy.epsilon == inf and "withdrawn" in release.ledger[0].name
+    assert release.privacy.epsilon == inf and "withdrawn" in release.ledger[0].description
     with pytest.raises(ValueError, match="promises nothing|withdrawn"):
         release.save(tmp_path / "no.parquet")
     release = ImprovedAdaptiveHistogram(DP(1.0), 30, strategy="fractional")(data)
@@ -532,13 +532,17 @@ def test_signal_ends_by_the_noisy_count_alone(split, where):
 def test_comparisons_are_those_of_noisy_counts():
     n, rng = 20_000, seeded()
     counts = np.array([0, 3, 5, 8] * n)
-    passed, zeros, receipt = noise.noisy_threshold(counts, n, cut=5, l1=2, epsilon=1.0, rng=rng)
+    passed, zeros, receipt = noise.noisy_threshold(
+        counts, n, threshold=5, l1=2, epsilon=1.0, rng=rng
+    )
     p = adaptive.proceed_geometric(0.5, 5)
     for i, x in enumerate((0, 3, 5, 8)):
         assert passed[i::4].mean() == pytest.approx(p(x), abs=0.02)
     assert len(zeros) / n == pytest.approx(p(0), abs=0.01) and (np.diff(zeros) > 0).all()
     assert receipt.cost == DP(1.0)
-    below, zeros, _ = noise.noisy_threshold(counts[:4], n, cut=-3, l1=2, epsilon=1.0, rng=rng)
+    below, zeros, _ = noise.noisy_threshold(
+        counts[:4], n, threshold=-3, l1=2, epsilon=1.0, rng=rng
+    )
     assert len(zeros) / n == pytest.approx(adaptive.proceed_geometric(0.5, -3)(0), abs=0.02)
 
 
@@ -587,12 +591,12 @@ def test_every_look_is_priced_for_what_a_unit_moves(mechanism, monkeypatch):
 
         return look
 
-    for name in ("passing", "geometric", "choice"):
+    for name in ("noisy_threshold", "geometric", "PortionedGeometric", "exponential_mechanism"):
         monkeypatch.setattr(noise, name, watched(getattr(noise, name)))
     data = Records.from_values(Quadtree(2, 4), seeded().random((400, 2)), Bound(4))
     release = mechanism(data, seeded())
     assert seen and all(l1 == 4 for l1, _ in seen)
-    if any("by theorem" in r.name for r in release.ledger):
+    if any(r.theorem for r in release.ledger):
         structure, last = mechanism.budgets()
         share = 3 / 7 if type(mechanism) is PrivTree else 0.5  # (β−1)/(2β−1), β = 4
         assert [e for _, e in seen[:-1]] == pytest.approx([structure * share] * (len(seen) - 1))

@@ -205,7 +205,7 @@ def test_neighbours_are_within_epsilon_and_the_worst_comes_close(monotone):
 
 def test_the_default_grid_is_at_most_a_thousandth_of_the_sensitivity():
     for x in (1.0, 3.7, 1e-9, 1e200, 2.0**-1060, 5e-324):
-        grid = noise._thousandth(Fraction(x))
+        grid = exponential._default_grid(Fraction(x))
         assert Fraction(grid) * 1000 <= Fraction(x) < Fraction(grid) * 5000 or x < 1e-300
 
 

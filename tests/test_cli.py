@@ -139,7 +139,7 @@ def test_release_refuses(run, line, monkeypatch):
     def drawn(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for name in ("survivors", "top"):
+    for name in ("threshold_sample", "priority_sample"):
         monkeypatch.setattr(noise, name, drawn)
     assert BAD[line] in complaint(run(line, code=2))
     assert {p.name for p in Path().iterdir()} == {"domain.json", "t.csv"}

@@ -22,11 +22,11 @@ from workbench import (
     Ranges,
     SparseTable,
     mechanisms,
-    noise,
 )
 from workbench.estimates import Leaves, Summary
 from workbench.hierarchy import Quadtree
 from workbench.interactions import Interactions
+from workbench.noise.source import Source
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.records import Records
 
@@ -341,12 +341,12 @@ def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
 
 @in_every_basis
 def test_every_receipt_that_was_written_is_in_the_ledger(cls, monkeypatch):
-    written, write = [], noise._receipt
+    written, write = [], Source.receipt
     monkeypatch.setattr(
-        noise, "_receipt", lambda *a, **k: written.append(write(*a, **k)) or written[-1]
+        Source, "receipt", lambda *a, **k: written.append(write(*a, **k)) or written[-1]
     )
     release = fitted(cls, table([9, 1, 4]))(table([9, 1, 4]), seeded())
-    priced = [r for r in release.ledger if "(by theorem" in r.name]
+    priced = [r for r in release.ledger if r.theorem]
     assert priced or list(release.ledger) == written
 
 

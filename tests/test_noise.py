@@ -1,6 +1,7 @@
 """The door: exact laws, one sampler with two bit sources, receipts that say what was paid."""
 
 import copy
+import dataclasses
 import os
 import pickle
 from decimal import Decimal, getcontext
@@ -15,7 +16,7 @@ from reference import golden, high_pass_filter, laplace, priority_sampling, thre
 from scipy import stats
 
 from workbench import DP, noise
-from workbench.noise import bits, empty_cells, kernels, laws, priorities
+from workbench.noise import bits, empty_cells, kernels, laws, priorities, summaries
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
 
@@ -97,6 +98,43 @@ def test_noise_has_exactly_the_geometric_law(epsilon):
 def test_system_noise_has_the_same_law(epsilon, l1):
     noisy, _ = noise.geometric(np.zeros(300_000, np.int64), l1=l1, epsilon=epsilon)
     assert fits(noisy, lambda x: literal.pmf(x, exp(-epsilon / l1))) > RARE
+
+
+def test_what_replaces_receipts_is_as_simulated_and_idealised_as_they_are():
+    counts = np.arange(4)
+    priced = dict(threshold=2, l1=1, epsilon=0.5)
+    exact = noise.noisy_threshold(counts, 3, **priced).receipt
+    seeded = noise.noisy_threshold(counts, 3, **priced, rng=np.random.default_rng(0)).receipt
+    floating = noise.noisy_threshold(counts / 2, 3, **priced).receipt
+    for draws, simulated, idealised in (
+        ([exact], False, False),
+        ([exact, seeded], True, False),
+        ([floating, exact], False, True),
+    ):
+        priced = noise.by_theorem("tree", DP(1), "Someone 2000, Theorem 1", replaces=draws)
+        printed = noise.withdrawn("tree", replaces=draws)
+        for receipt in (priced, printed):
+            assert (receipt.simulated, receipt.idealised) == (simulated, idealised)
+        assert priced.cost == DP(1) and printed.cost == DP(inf)
+    assert priced.description == "tree (by theorem: Someone 2000, Theorem 1)"
+    assert printed.description == "tree (as printed, guarantee withdrawn)"
+    local = dataclasses.replace(exact, relation="local")
+    assert noise.by_theorem("x", DP(1), "y", replaces=[local]).relation == "local"
+    for bad in ([], [exact, local]):
+        with pytest.raises(ValueError, match="replaces.*at least one"):
+            noise.by_theorem("x", DP(1), "y", replaces=bad)
+
+
+def test_portions_of_one_vector_are_one_measurement():
+    values = np.arange(10)
+    add_noise = noise.PortionedGeometric(l1=2, epsilon=0.5, rng=np.random.default_rng(3))
+    portions = [add_noise(values[:4]), add_noise(values[4:])]
+    rng = np.random.default_rng(3)
+    expected = [
+        noise.geometric(x, l1=2, epsilon=0.5, rng=rng)[0] for x in (values[:4], values[4:])
+    ]
+    assert np.concatenate(portions).tolist() == np.concatenate(expected).tolist()
+    assert add_noise.receipt == noise.geometric(values, l1=2, epsilon=0.5, rng=rng)[1]
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 0.1, 0.003])
@@ -309,15 +347,15 @@ def test_a_wrong_guess_changes_no_law(monkeypatch, theta, start):
     dense = np.zeros(m, np.int64)
     dense[keys] = counts
     if start:
-        monkeypatch.setattr(priorities, "guess", lambda *a: start)
+        monkeypatch.setattr(priorities, "guess_threshold", lambda *a: start)
     ours = [
-        noise.priority_sample(keys, counts, [(m, 1, epsilon)], theta=theta, most=size, rng=rng)
+        noise.priority_sample(keys, counts, [(m, 1, epsilon)], theta=theta, size=size, rng=rng)
         for _ in range(700)
     ]
     full = []
     for _ in range(700):
         noisy, _ = noise.geometric(dense, l1=1, epsilon=epsilon, rng=rng)
-        kept, tau = noise.priority_sample_public(noisy, theta=theta, most=size, rng=rng)
+        kept, tau = noise.priority_sample_public(noisy, theta=theta, size=size, rng=rng)
         full.append((np.flatnonzero(kept), noisy[kept], tau))
     assert same_law([r[2] for r in ours], [r[2] for r in full]) > 1e-4
     for column in (0, 1):
@@ -333,7 +371,7 @@ def test_the_second_step_agrees_with_the_literal_one():
     ours = []
     for _ in range(800):
         noisy, _ = noise.geometric(np.array(counts), l1=1, epsilon=0.2, rng=rng)
-        kept, tau = noise.priority_sample_public(noisy, theta=3, most=15, rng=rng)
+        kept, tau = noise.priority_sample_public(noisy, theta=3, size=15, rng=rng)
         ours.append((noisy[kept], tau))
     assert same_law([t for _, t in literally], [t for _, t in ours]) > 1e-4
     values = [v for r, _ in literally for v, _ in r.values()]
@@ -442,14 +480,16 @@ def test_an_extension_draws_what_did_not_enter_before(theta, sides, tau, above):
 def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_guess(
     monkeypatch,
 ):
-    monkeypatch.setattr(priorities, "guess", lambda *a: 130.0)  # some three cells lie above
+    monkeypatch.setattr(
+        priorities, "guess_threshold", lambda *a: 130.0
+    )  # some three cells lie above
     rng, none, m = np.random.default_rng(15), np.empty(0, np.int64), 40
     ours, full = [], []
     for _ in range(400):
-        top = noise.priority_sample(none, none, [(m, 1, 0.1)], theta=0, most=3, rng=rng)
+        top = noise.priority_sample(none, none, [(m, 1, 0.1)], theta=0, size=3, rng=rng)
         noisy, _ = noise.geometric(np.zeros(m, np.int64), l1=1, epsilon=0.1, rng=rng)
         ours.append(top[2])
-        full.append(noise.priority_sample_public(noisy, theta=0, most=3, rng=rng)[1])
+        full.append(noise.priority_sample_public(noisy, theta=0, size=3, rng=rng)[1])
     assert min(ours) > 0 and same_law(ours, full) > 1e-4
 
 
@@ -530,12 +570,12 @@ def test_a_filter_keeps_the_values_that_reach_its_cut(theta):
     for sides, expected in ((1, v >= theta), (2, np.abs(v) >= theta)):
         assert (noise.threshold_sample_public(v, theta=theta, sides=sides) == expected).all()
         assert (
-            noise.priority_sample_public(v, theta=theta, most=9, sides=sides)[0] == expected
+            noise.priority_sample_public(v, theta=theta, size=9, sides=sides)[0] == expected
         ).all()
 
 
 def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
-    monkeypatch.setattr(noise, "MOST", 100)
+    monkeypatch.setattr(summaries, "MAX_RELEASED_CELLS", 100)
     said = set()
     for n in (0, 1, 60, 110):
         with pytest.raises(ValueError, match="empty table of 110 cells") as told:

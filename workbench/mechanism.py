@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench import estimates, noise
 from workbench.hierarchy import argsort_keys
-from workbench.privacy import ADD_REMOVE, DP, Receipt, compose
+from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
 from workbench.records import Records
 from workbench.table import Bound, SparseTable
 from workbench.transform import TRANSFORMS, Basis, Dyadic
@@ -257,6 +257,11 @@ class Release:
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
 
     @property
+    def by_theorem(self) -> str:
+        """Which of its prices a theorem sets below the sum of their draws; "" if none."""
+        return "; ".join(r.description for r in self.ledger if r.theorem)
+
+    @property
     def simulated(self) -> bool:
         """Whether anyone with the seed can replay the noise."""
         return any(r.simulated for r in self.ledger)
@@ -270,7 +275,7 @@ class Release:
         from html import escape
 
         rows = "".join(
-            f"<tr><td>{escape(r.name)}</td><td>{escape(str(r.cost))}</td><td>{escape(r.relation)}</td></tr>"
+            f"<tr><td>{escape(r.description)}</td><td>{escape(str(r.cost))}</td><td>{escape(r.relation)}</td></tr>"
             for r in self.ledger
         )
         noise = (
@@ -317,7 +322,8 @@ class Release:
             raise ValueError(
                 "this release was drawn with floating point: idealised, never saved"
             )
-        if withdrawn := [r.name for r in self.ledger if r.name.endswith(noise.WITHDRAWN)]:
+        withdrawn = [r.description for r in self.ledger if r.withdrawn]
+        if withdrawn:
             raise ValueError(
                 f"this release promises nothing, and is never saved: {withdrawn[0]}"
             )
@@ -351,9 +357,7 @@ class Release:
     def _about(self) -> dict:
         from importlib.metadata import version
 
-        ledger = [asdict(r) for r in self.ledger]
-        for r in ledger:
-            r["cost"]["epsilon"] = str(r["cost"]["epsilon"])  # JSON knows no infinity
+        ledger = [_receipt_record(r) for r in self.ledger]
         return {
             "format": 1,
             "kind": self.estimate.kind,
@@ -425,7 +429,29 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
 
 
-def _receipt(path: Any, cost: dict, part: Iterable | None = None, **rest: Any) -> Receipt:
+def _receipt_record(receipt: Receipt) -> dict:
+    """What a file keeps of a receipt: its description is all that is said of its price."""
+    return {
+        "name": receipt.description,
+        "cost": {"epsilon": str(receipt.cost.epsilon), "delta": receipt.cost.delta},  # may be ∞
+        "relation": receipt.relation,
+        "simulated": receipt.simulated,
+        "idealised": receipt.idealised,
+        "part": receipt.part,
+    }
+
+
+def _receipt(
+    path: Any, name: str, cost: dict, part: Iterable | None = None, **rest: Any
+) -> Receipt:
+    """The receipt of a file's record; a name holds what `Receipt.description` adds to it."""
+    own, by_theorem, theorem = name.partition(" (by theorem: ")
+    if by_theorem and theorem.endswith(")"):
+        rest |= dict(name=own, theorem=theorem[:-1])
+    elif name.endswith(f" {WITHDRAWN}"):
+        rest |= dict(name=name.removesuffix(f" {WITHDRAWN}"), withdrawn=True)
+    else:
+        rest |= dict(name=name)
     try:
         paid = DP(float(cost["epsilon"]), cost["delta"])
         return Receipt(cost=paid, part=part and tuple(part), **rest)

@@ -17,6 +17,7 @@ ADD_REMOVE = "add-remove-one-unit"
 REPLACE = "replace-one-unit"
 LOCAL = "local"
 RELATIONS = (ADD_REMOVE, REPLACE, LOCAL)
+WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 _SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
 
@@ -56,12 +57,13 @@ class DP:
 
 @value
 class Receipt:
-    """One look at private data and its price; made by `workbench.noise` alone.
+    """One measurement of private data and its price; made by `workbench.noise` alone.
 
-    `part` names a cell of a declared partition of the units, as (partition, part): looks at different
-    parts of one partition compose in parallel (under add-or-remove only). `simulated` marks noise
-    that anyone with the seed can replay; `idealised` marks a law drawn with floating point. Neither is
-    fit to publish.
+    `part` names a cell of a declared partition of the units, as (partition, part): measurements of
+    different parts of one partition compose in parallel (under add-or-remove only). `simulated` marks
+    noise that anyone with the seed can replay; `idealised` marks a law drawn with floating point.
+    Neither is fit to publish. `theorem` says where a price stands that is below the sum of its draws;
+    `withdrawn` marks a procedure as a paper prints it, whose guarantee is wrong.
     """
 
     name: str
@@ -70,10 +72,21 @@ class Receipt:
     simulated: bool = False
     idealised: bool = False
     part: tuple[str, str] | None = None
+    theorem: str = ""
+    withdrawn: bool = False
+
+    @property
+    def description(self) -> str:
+        """The name, and what is particular about the price: for people, and in files."""
+        if self.theorem:
+            return f"{self.name} (by theorem: {self.theorem})"
+        if self.withdrawn:
+            return f"{self.name} {WITHDRAWN}"
+        return self.name
 
 
 def compose(receipts: Iterable[Receipt]) -> DP:
-    """The price of all looks together: sums in sequence, the maximum over parts of a partition.
+    """The price of all measurements together: sums in sequence, the maximum over parts of a partition.
 
     Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4.
 
@@ -81,19 +94,23 @@ def compose(receipts: Iterable[Receipt]) -> DP:
     DP(epsilon=0.75)
     """
     receipts = tuple(receipts)
-    if len(relations := {r.relation for r in receipts}) > 1:
+    relations = {r.relation for r in receipts}
+    if len(relations) > 1:
         raise ValueError(
             f"receipts about different relations do not add up: {sorted(relations)}"
         )
-    looks: dict = defaultdict(lambda: defaultdict(list))
+    costs: dict = defaultdict(lambda: defaultdict(list))
     for i, r in enumerate(receipts):
         # a replaced unit may change its part, so that only adding or removing one is parallel
-        partition, part = (r.part if r.relation == ADD_REMOVE else None) or (i, "all")
-        looks[partition][part].append(r.cost)
-    worst = [[_total(costs) for costs in parts.values()] for parts in looks.values()]
-    return _total(
-        DP(max(c.epsilon for c in parts), max(c.delta for c in parts)) for parts in worst
-    )
+        declared = r.part if r.relation == ADD_REMOVE else None
+        partition, part = declared or (i, "all")
+        costs[partition][part].append(r.cost)
+    return _total(_largest(map(_total, parts.values())) for parts in costs.values())
+
+
+def _largest(costs: Iterable[DP]) -> DP:
+    costs = tuple(costs)
+    return DP(max(c.epsilon for c in costs), max(c.delta for c in costs))
 
 
 def _total(costs: Iterable[DP]) -> DP:

@@ -35,7 +35,7 @@ def show(
         ["look", "ε", "δ", "relation", "part", "noise"],
         [
             (
-                r.name,
+                r.description,
                 f"{r.cost.epsilon:g}",
                 f"{r.cost.delta:g}",
                 r.relation,

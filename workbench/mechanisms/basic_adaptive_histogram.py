@@ -65,7 +65,7 @@ class BasicAdaptiveHistogram:
             passed, spawning, receipt = noise.noisy_threshold(
                 front.counts,
                 front.empty_nodes,
-                cut=ceil(self.threshold),
+                threshold=ceil(self.threshold),
                 l1=l1,
                 epsilon=epsilon,
                 rng=rng,

@@ -117,13 +117,14 @@ class DirectSynthesis:
             done.append((tree.digits.depth, nodes[:, one], allot[one]))  # a single value
             nodes, start, stop, allot = nodes[:, open_], start[open_], stop[open_], allot[open_]
             children, below = children[open_], []
+            add_noise = noise.PortionedGeometric(l1=l1, epsilon=epsilon, rng=rng)
             for part in _portions(children):
                 below.append(
                     _level(records, level, ends, nodes[:, part], start[part], stop[part],
-                           allot[part], children[part], l1, epsilon, rng)
+                           allot[part], children[part], add_noise, rng)
                 )  # fmt: skip
-            ledger.append(below[0][-1])  # the nodes of a level hold disjoint records
-            nodes, start, stop, allot, _ = zip(*below, strict=True)
+            ledger.append(add_noise.receipt)
+            nodes, start, stop, allot = zip(*below, strict=True)
             nodes = np.concatenate(nodes, axis=1)
             start, stop, allot = map(np.concatenate, (start, stop, allot))
         done.append((len(looks), nodes, allot))
@@ -212,19 +213,19 @@ def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
     return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(children)], strict=True)]
 
 
-def _level(records, level, ends, nodes, start, stop, allot, children, l1, epsilon, rng):
-    """One level of some nodes: children with anything allotted, their records, a receipt."""
+def _level(records, level, ends, nodes, start, stop, allot, children, add_noise, rng):
+    """One level of some nodes: children with anything allotted, and their records."""
     tree = records.hierarchy
     whose, digit, first, last = records.occupied_children(level, nodes, start, stop, ends)
     at = np.cumsum(children) - children
     held = np.zeros((2, int(children.sum())), np.int64)  # which records lie in which child
     held[:, at[whose] + digit] = first, last
-    noisy, receipt = noise.geometric(held[1] - held[0], l1=l1, epsilon=epsilon, rng=rng)
+    noisy = add_noise(held[1] - held[0])
     given = centred(allot, noisy, children, noise.random_words(len(allot), rng=rng))
     some = np.flatnonzero(given)
     above = np.searchsorted(at, some, side="right") - 1
     below = tree.digits.child(level, nodes[:, above], some - at[above])
-    return below, held[0, some], held[1, some], given[some], receipt
+    return below, held[0, some], held[1, some], given[some]
 
 
 def centred(

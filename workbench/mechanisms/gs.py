@@ -240,9 +240,11 @@ class GS:
         l1 = data.bound.l1
         sample = _counts(self._sampled_users(data, rng), n)
         amplified = self.amplified_epsilon(epsilon)
-        noisy, _ = noise.geometric(sample, l1=l1, epsilon=amplified, rng=rng)
+        noisy, drawn = noise.geometric(sample, l1=l1, epsilon=amplified, rng=rng)
         theorem = "Li, Qardaji & Su, ASIACCS 2012, Theorem 1"
-        receipt = noise.by_theorem("geometric on a sample", DP(epsilon), theorem, rng=rng)
+        receipt = noise.by_theorem(
+            "geometric on a sample", DP(epsilon), theorem, replaces=[drawn]
+        )
         variance = noise.variance(l1, amplified, "geometric")
         return _Sample(noisy.astype(float), variance, 1 / self.beta, [receipt])
 

@@ -39,7 +39,7 @@ from workbench.mechanism import (
     sensitivity,
     split_epsilon,
 )
-from workbench.privacy import DP
+from workbench.privacy import DP, Receipt
 from workbench.records import Frontier, Records
 from workbench.value import sealed, value
 
@@ -92,30 +92,28 @@ class ImprovedAdaptiveHistogram:
         l1, (structure, last) = sensitivity(records, Records), self.budgets()
         self.empty(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
-        front, stopped = discount.root(records, rng), []
+        front, stopped, comparisons = discount.root(records, rng), [], []
         for _ in range(records.hierarchy.digits.depth):
-            passed, spawning, _ = noise.noisy_threshold(
+            passed, spawning, receipt = noise.noisy_threshold(
                 discount.counts(front),
                 front.empty_nodes,
-                cut=self.threshold,
+                threshold=self.threshold,
                 l1=l1,
                 epsilon=structure / 2,
                 rng=rng,
             )
+            comparisons.append(receipt)
             front, ended = front.next_level(passed, spawning, discount)
             stopped += ended
         leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
-        return Release(leaves, (self._price(structure, rng), receipt), self, records.bound)
+        price = self._price(structure, comparisons)
+        return Release(leaves, (price, receipt), self, records.bound)
 
-    def _price(self, structure: float, rng: np.random.Generator | None):
+    def _price(self, structure: float, comparisons: list[Receipt]) -> Receipt:
         if self.strategy == "progressive":
-            return noise.unprotected(f"structure {noise.WITHDRAWN}", rng=rng)
+            return noise.withdrawn("structure", replaces=comparisons)
         return noise.by_theorem(
-            "structure",
-            DP(structure),
-            "adaptive2009, Theorem 3",
-            rng=rng,
-            idealised=self.strategy == "fractional",
+            "structure", DP(structure), "adaptive2009, Theorem 3", replaces=comparisons
         )
 
     def loss(self, l1: float = 1) -> float:

@@ -55,14 +55,14 @@ class PrioritySampling(SparseSummary):
 
     def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
         return noise.priority_sample(
-            *exact, blocks, theta=theta, sides=self.sides, most=self.size, rng=rng
+            *exact, blocks, theta=theta, sides=self.sides, size=self.size, rng=rng
         )
 
     def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
         if self.consistent:
             noisy = self._consistent(noisy, theta)
         kept, tau = noise.priority_sample_public(
-            noisy.values, theta=theta, sides=self.sides, most=self.size, rng=rng
+            noisy.values, theta=theta, sides=self.sides, size=self.size, rng=rng
         )
         return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 

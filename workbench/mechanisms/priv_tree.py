@@ -67,16 +67,21 @@ class PrivTree:
         noise.decay(l1, each)  # refuses what is too small to reckon with
         fall = self.scale(records.hierarchy, l1)[1]
         front, stopped, floor = Frontier.root(records), [], self.threshold - fall
+        comparisons = []
         for level in range(records.hierarchy.digits.depth):
             scores = np.maximum(0, front.counts - level * fall - floor)
-            passed, spawning, _ = noise.noisy_threshold(
-                scores, front.empty_nodes, cut=fall + 1, l1=l1, epsilon=each, rng=rng
+            passed, spawning, receipt = noise.noisy_threshold(
+                scores, front.empty_nodes, threshold=fall + 1, l1=l1, epsilon=each, rng=rng
             )
+            comparisons.append(receipt)
             front, ended = front.next_level(passed, spawning)
             stopped += ended
         leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
         theorem = noise.by_theorem(
-            "tree", DP(structure), "Zhang, Xiao & Xie 2016, Theorem 3.1", rng=rng
+            "tree",
+            DP(structure),
+            "Zhang, Xiao & Xie 2016, Theorem 3.1",
+            replaces=comparisons,
         )
         return Release(leaves, (theorem, receipt), self, records.bound)
 

@@ -34,62 +34,72 @@ def word_source(rng: np.random.Generator | None) -> Words:
 class Aligned(np.random.Generator):
     """A seeded generator under which noise stays with its cell while parameters move.
 
-    Every look, and every run of cells in it, draws from a stream of its own, so that how many words
-    another one needed moves nothing. The laws are the same, and as simulated as those of any seed. It
-    is made anew from its seed, a whole number or several, and neither copied nor split: a copy would
-    draw the same noise again.
+    Every measurement, and every run of cells in it, draws from a stream of its own, so that how many
+    words another one needed moves nothing. The laws are the same, and as simulated as those of any
+    seed. It is made anew from its seed, and neither copied nor split: a copy would draw the same noise
+    again.
+
+    Parameters
+    ----------
+    seed : a whole number, or several.
+
+    Raises
+    ------
+    ValueError
+        If the seed is neither.
     """
 
     def __init__(self, seed: int | Sequence[int]):
+        numbers = [seed] if isinstance(seed, int | np.integer) else seed
         try:
-            self._place = tuple(
-                map(index, [seed] if isinstance(seed, int | np.integer) else seed)
-            )
+            self._place = tuple(map(index, numbers))
         except TypeError:
-            need = "need a whole number, or several"
-            raise ValueError(f"Aligned({seed!r}) is not allowed: {need}") from None
+            raise ValueError(
+                f"Aligned({seed!r}) is not allowed: need a whole number, or several"
+            ) from None
         super().__init__(_stream((self._place,)).bit_generator)
-        self._looks = count()
+        self._measurements = count()
 
     def measurement(self) -> Stream:
-        """The words of the next look."""
-        return Stream((self._place, next(self._looks)))
+        """The words of the next measurement."""
+        return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self):
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Refused: what draws in parts draws from `look`."""
+        """Refused: what draws in parts draws from `measurement`."""
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
 def _stream(place: tuple) -> np.random.Generator:
     """A generator of its own for every place, and another than those of plain seeds."""
-    told = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(told))
+    digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest))
 
 
 class Stream:
     """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
 
     def __init__(self, place: tuple):
-        self._place, self._parts = place, count()
+        self._place = place
+        self._substreams = count()
 
     @cached_property
-    def _drawn(self) -> np.random.Generator:
+    def _generator(self) -> np.random.Generator:
         return _stream(self._place)
 
     def __call__(self, n: int) -> np.ndarray:
         """n independent uniform uint64."""
-        return self._drawn.integers(0, 2**64, n, dtype=np.uint64)
+        return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
         """The words of the next place below this one; no two places are the same."""
-        return Stream((*self._place, next(self._parts)))
+        return Stream((*self._place, next(self._substreams)))
 
 
 def substream(words: Words) -> Words:
-    """The words of the next part of a look: a `Stream` of its own, or else just `words`."""
+    """The words of the next part of a measurement: a `Stream` of its own, or else just `words`."""
     return words.substream() if isinstance(words, Stream) else words
 
 
@@ -104,10 +114,12 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
 
 def uniform_below(n: int, words: Words) -> int:
     """One uniform whole number in [0, n), for n of any size."""
-    need = (n - 1).bit_length()
+    bits = (n - 1).bit_length()
+    mask = (1 << bits) - 1
     while True:
         drawn = 0
-        for word in words(max(1, -(-need // 64))):
+        for word in words(max(1, -(-bits // 64))):
             drawn = drawn << 64 | int(word)
-        if (drawn := drawn & ((1 << need) - 1)) < n:
+        drawn &= mask
+        if drawn < n:
             return drawn

@@ -11,7 +11,6 @@ Differs gaps instead of a binomial count and rejected positions; the survival pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import ceil, floor, sqrt
@@ -22,10 +21,12 @@ from jaxtyping import Int
 from workbench.noise import kernels
 from workbench.noise.bits import Words, uniform_below
 from workbench.noise.exact import Interval, Real, accept, is_below
-from workbench.noise.laws import Geometric, Inversion
+from workbench.noise.laws import Geometric, Inversion, two_sided
 
 _CHUNK = 2**16
-_TAIL = 14  # scales of noise beyond which `Rising` is about as rare as one table entry
+_TAIL = (
+    14  # scales of noise beyond which `WeightedGeometric` is about as rare as one table entry
+)
 
 
 class EmptyCell:
@@ -42,7 +43,9 @@ class EmptyCell:
         tau: float = 0.0,
         above: float | None = None,
     ):
-        self.alpha, self.sides, self.sampled = alpha, sides, tau > 0
+        self.alpha = alpha
+        self.sides = sides
+        self.sampled = tau > 0
         lowest = 0 if sides == 1 and not self.sampled else 1
         self.theta = max(ceil(theta), lowest)
         self.tau = Fraction(tau)
@@ -55,16 +58,21 @@ class EmptyCell:
         With T = ⌊τ⌋ and θ <= T the sum below T is
         Σ_{v=θ}^{T} v·α^v = (θα^θ − (θ−1)α^{θ+1} − (T+1)α^{T+1} + Tα^{T+2}) / (1−α)².
         """
-        a, t, top = self.alpha(bits), self.theta, int(tau)
-        one = Interval.of(1, bits)
-        power = lambda k: a**k  # noqa: E731
-        total = power(max(top + 1, t)) if tau > 0 else power(t)
+        a = self.alpha(bits)
+        t = self.theta
+        top = int(tau)
+
+        def whole(x: Fraction | int) -> Interval:
+            return Interval.of(x, bits)
+
+        one = whole(1)
+        total = a ** max(top + 1, t) if tau > 0 else a**t
         if tau > 0 and t <= top:
-            plus = Interval.of(t, bits) * power(t) + Interval.of(top, bits) * power(top + 2)
-            minus = Interval.of(max(t - 1, 0), bits) * power(t + 1)
-            minus = minus + Interval.of(top + 1, bits) * power(top + 1)
-            total = total + (plus - minus) / ((one - a) * Interval.of(tau, bits))
-        return Interval.of(self.sides, bits) * total / (one + a)
+            plus = whole(t) * a**t + whole(top) * a ** (top + 2)
+            minus = whole(max(t - 1, 0)) * a ** (t + 1)
+            minus = minus + whole(top + 1) * a ** (top + 1)
+            total = total + (plus - minus) / ((one - a) * whole(tau))
+        return whole(self.sides) * total / (one + a)
 
     def _survival(self, bits: int) -> Interval:
         """The probability p that an empty cell survives."""
@@ -82,62 +90,73 @@ class EmptyCell:
         the law ∝ α^v where τ is small, ∝ v·α^v where it is large; both are kept at least half the
         time or so.
         """
-        if not self.sampled:
+        if self.sampled:
+            v = self._sampled_values(n, words)
+        else:
             v = _geometric(self.alpha).sample(n, words).view(np.int64)
             v += self.theta
-        else:
-            v = self._weighted(n, words)
         if self.sides == 2:
             kernels.flip(v, words(-(-n // 64)))
         return v
 
-    def _weighted(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        t, tau, above = self.theta, self.tau, self.above
-        rise = 1 / tau - (1 / above if above else 0)  # weight per unit of v, as long as v <= τ
+    def _sampled_values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        t = self.theta
+        tau = self.tau
+        above = self.above
+        slope = 1 / tau - (1 / above if above else 0)  # weight per unit of v, as long as v <= τ
         peak = 1 - (tau / above if above else 0)
         wide = tau > t + 1 / (1 - float(self.alpha(64)))
 
         def chance(v):
-            kept = np.minimum(v / float(tau), 1)
+            weight = np.minimum(v / float(tau), 1)
             if above:  # in a form that does not cancel
                 late = np.maximum(float(above) - v, 0) / float(above)
-                kept = np.where(v <= float(tau), v * float(rise), late)
-            return kept / (float(rise) * v) if wide else kept / float(peak)
+                weight = np.where(v <= float(tau), v * float(slope), late)
+            return weight / (float(slope) * v) if wide else weight / float(peak)
 
         def exact(v: int, bits: int) -> Interval:
-            kept = min(v / tau, Fraction(1)) - (min(v / above, 1) if above else 0)
-            return Interval.of(max(kept, Fraction(0)) / (rise * v if wide else peak), bits)
+            weight = min(v / tau, Fraction(1)) - (min(v / above, 1) if above else 0)
+            return Interval.of(max(weight, Fraction(0)) / (slope * v if wide else peak), bits)
 
-        law = _rising(self.alpha, t) if wide else _geometric(self.alpha)
-        out, have = np.empty(n, np.int64), 0
-        while have < n:
-            k = min(2 * (n - have) + 16, _CHUNK)  # what stays in cache is much faster
+        law = _weighted_geometric(self.alpha, t) if wide else _geometric(self.alpha)
+        values = np.empty(n, np.int64)
+        filled = 0
+        while filled < n:
+            k = min(2 * (n - filled) + 16, _CHUNK)  # what stays in cache is much faster
             v = law.sample(k, words).view(np.int64) + t
             unsure = np.flatnonzero(v > floor(tau)) if wide else np.arange(k)
-            x, kept = v[unsure], np.ones(k, bool)
+            x = v[unsure]
+            kept = np.ones(k, bool)
             kept[unsure] = accept(
                 chance(x.astype(float)), lambda i, bits, x=x: exact(int(x[i]), bits), words
             )
-            v = v[kept][: n - have]
-            out[have : have + v.size] = v
-            have += v.size
-        return out
+            v = v[kept][: n - filled]
+            values[filled : filled + v.size] = v
+            filled += v.size
+        return values
 
 
 class WeightedGeometric:
     """Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …: what sampling at a large τ keeps of the noise."""
 
     def __init__(self, alpha: Real, theta: int):
-        self.alpha, self.theta, self.steps = alpha, theta, _geometric(alpha)
+        self.alpha = alpha
+        self.theta = theta
+        self.steps = _geometric(alpha)
         self.tail = tail = ceil(_TAIL / self.steps.decay)
         self.table = None
         if self.steps.decay < 1 / 250:  # too wide for one table
             return
 
         def boundaries(bits: int) -> list[Interval]:
-            a, one = alpha(bits), Interval.of(1, bits)
-            rest = lambda x: Interval.of(theta + x, bits) * (one - a) + a  # noqa: E731
-            power, edges = one / rest(0), []
+            a = alpha(bits)
+            one = Interval.of(1, bits)
+
+            def rest(x: int) -> Interval:
+                return Interval.of(theta + x, bits) * (one - a) + a
+
+            power = one / rest(0)
+            edges = []
             for x in range(1, tail + 1):  # Pr[X >= x] = α^x·((θ+x)(1−α) + α) / (θ(1−α) + α)
                 power = power * a
                 edges.append(one - power * rest(x))
@@ -173,12 +192,31 @@ class WeightedGeometric:
 
 
 @lru_cache(256)
+def empty_cell(decay: Fraction, theta: float, sides: int, tau: float = 0.0) -> EmptyCell:
+    """The law of one empty cell under geometric noise; public, since it holds no data.
+
+    Parameters
+    ----------
+    decay : ε/l1 of the noise; see `noise.decay`.
+    theta : the filter, in counts.
+    sides : 2 for both signs, 1 for positive values only.
+    tau : the sampling threshold, in counts; 0 for none.
+
+    Returns
+    -------
+    EmptyCell
+        Its chance to survive, and the law of its value.
+    """
+    return EmptyCell(two_sided(decay).alpha, theta, sides, tau)
+
+
+@lru_cache(256)
 def _geometric(ratio: Real) -> Geometric:
     """Tables of a geometric law, made once for each ratio."""
     return Geometric(ratio)
 
 
-_rising = lru_cache(256)(WeightedGeometric)
+_weighted_geometric = lru_cache(256)(WeightedGeometric)
 
 
 @lru_cache(256)
@@ -193,36 +231,40 @@ def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survi
     if p(192).lo >= 1 << 192:
         return np.arange(empty)
     if chance * empty < 1 / 8:
-        return np.array(_rare(empty, p, words), np.int64)
+        return np.array(_rare_survivors(empty, p, words), np.int64)
     room = int(empty * chance + 8 * sqrt(empty * chance) + 64)
-    out, k, start = np.empty(min(room, empty), np.uint64), 0, np.uint64(0)
+    ranks = np.empty(min(room, empty), np.uint64)
+    k = 0
+    start = np.uint64(0)
     end = np.uint64(empty)
     while start < end:
         left = (empty - int(start)) * chance
         gaps = _gaps(p).sample(int(min(_CHUNK, left + 8 * sqrt(left) + 16)), words)
-        if k + gaps.size > out.size:
-            out = np.concatenate([out, np.empty(max(gaps.size, out.size // 8), np.uint64)])
-        k, start = kernels.advance(gaps, np.uint64(start), end, out, k)
-    return out[:k].view(np.int64)
+        if k + gaps.size > ranks.size:
+            more = np.empty(max(gaps.size, ranks.size // 8), np.uint64)
+            ranks = np.concatenate([ranks, more])
+        k, start = kernels.advance(gaps, np.uint64(start), end, ranks, k)
+    return ranks[:k].view(np.int64)
 
 
-def _rare(empty: int, p: Real, words: Words) -> list[int]:
-    """Survivors one by one, where fewer than one in eight looks has any.
+def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
+    """Survivors one by one, where fewer than one in eight draws has any.
 
     There is none with probability (1−p)^empty; given some, the first is a uniform place kept with
     probability (1−p)^place.
     """
-    found, start = [], 0
 
-    def stays_empty(cells: int) -> Callable[[int], Interval]:
+    def stays_empty(cells: int) -> Real:
         return lambda bits: (Interval.of(1, bits) - p(bits)) ** cells
 
+    survivors = []
+    start = 0
     while start < empty:
         if is_below(int(words(1)[0]), stays_empty(empty - start), words):
             break
         place = uniform_below(empty - start, words)
         while not is_below(int(words(1)[0]), stays_empty(place), words):
             place = uniform_below(empty - start, words)
-        found.append(start + place)
+        survivors.append(start + place)
         start += place + 1
-    return found
+    return survivors

@@ -12,15 +12,107 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import accumulate
+from math import inf
 
 import numpy as np
-from jaxtyping import Bool, Int, Num
+from jaxtyping import Bool, Int, Num, UInt64
 
+from workbench.noise.arguments import capped, check_grid, positive
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, exp_neg
+from workbench.noise.source import Source
+from workbench.privacy import Receipt
+from workbench.value import sealed
 
-_CELLS = 2**18  # at once: stays in cache
-_MOST = 2**61  # differences of scores fit 64 bits
+_CELLS_AT_ONCE = 2**18  # stays in cache
+_LARGEST_SCORE = 2**61  # differences of scores fit 64 bits
+
+
+def exponential_mechanism(
+    scores: Num[np.ndarray, "rows candidates"],
+    *,
+    sensitivity: float,
+    epsilon: float,
+    monotone: bool = False,
+    grid: float | None = None,
+    rows_per_unit: int | None = None,
+    available: Bool[np.ndarray, "rows candidates"] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " rows"], Receipt]:
+    """One candidate of each row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
+
+    Rows are disjoint parts of the data, all of them paid for by one ε. With `monotone` a unit that is
+    added moves all scores of its row up, or all of them down, and ∝ exp(ε·score_i / sensitivity) will
+    do: each weight falls by a factor in [e^−ε, 1] and so does their sum.
+
+    Whole numbers stay as they are; floats are first rounded down to the multiples of `grid`. ⌊·⌋ is
+    monotone, and moves by whole numbers as its argument does: so a unit moves the rounded scores of a
+    row by at most ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores, and those of all rows
+    that it touches by less than Σ (sᵢ/grid + 1): at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. How
+    far it moves them in floating point, errors of their computation included, is for the caller to
+    count.
+
+    Parameters
+    ----------
+    scores : int or float [rows, candidates]; −inf is never chosen, which is public knowledge.
+    sensitivity : a unit moves each score of row i by at most some sᵢ, Σ sᵢ <= `sensitivity`.
+    epsilon : what all choices cost together.
+    monotone : whether a unit moves all scores of a row in the same direction.
+    grid : a public power of two; a thousandth of the sensitivity or less, if not given.
+    rows_per_unit : of how many rows one unit may move float scores; all, if not given.
+    available : bool[rows, candidates], who may be chosen: public, at least one in each row.
+    rng : a seeded generator for choices that can be replayed, or None to publish.
+
+    Returns
+    -------
+    int64[rows]
+        The candidate that each row chooses.
+    Receipt
+        What the choices cost.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not allowed.
+    """
+    scores = np.asarray(scores)
+    if not (scores.dtype.kind in "iubf" and scores.ndim == 2 and scores.shape[1]):
+        raise ValueError(
+            f"scores of shape {scores.shape} and type {scores.dtype} are not allowed: need numbers, "
+            "a row for each choice, and at least one candidate a row"
+        )
+    available = (
+        np.ones(scores.shape, bool) if available is None else np.asarray(available, bool)
+    )
+    if available.shape != scores.shape:
+        raise ValueError(
+            f"available of shape {available.shape} does not fit {scores.shape} scores"
+        )
+    moved = positive("sensitivity", sensitivity)
+    rows = max(1, len(scores)) if rows_per_unit is None else rows_per_unit
+    if not (isinstance(rows, int | np.integer) and rows >= 1):
+        raise ValueError(f"rows_per_unit = {rows!r} is not allowed: need a whole number >= 1")
+    if scores.dtype.kind == "f":
+        available = available & (scores != -inf)
+        if grid is None:
+            grid = _default_grid(moved)
+        check_grid(grid)
+        with np.errstate(over="ignore"):
+            steps = np.floor(scores / np.float64(grid))
+        scores = np.nan_to_num(steps)  # never a refusal that tells
+        moved = Fraction(-(-moved // Fraction(grid)) + int(rows) - 1)
+    if not available.any(axis=1).all():
+        raise ValueError("a row has no candidate available: need at least one in each")
+    rate = positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
+    source = Source(rng)
+    chosen = sample_candidates(scores, available, capped(rate), source.words)
+    return sealed(chosen), source.receipt("choice", epsilon)
+
+
+def _default_grid(sensitivity: Fraction) -> float:
+    """The largest power of two that is sure to be at most a thousandth, or the next that is a float."""
+    exponent = sensitivity.numerator.bit_length() - sensitivity.denominator.bit_length() - 11
+    return 2.0 ** max(-1074, min(exponent, 1023))
 
 
 def sample_candidates(
@@ -34,30 +126,40 @@ def sample_candidates(
     Scores are whole numbers, perhaps as floats; they count as ±2^61 beyond it.
     """
     rows, candidates = scores.shape
-    chosen, drawn = np.empty(rows, np.int64), words(rows)
-    step = max(1, _CELLS // max(1, candidates))
+    chosen = np.empty(rows, np.int64)
+    uniform = words(rows)
+    step = max(1, _CELLS_AT_ONCE // max(1, candidates))
     for start in range(0, rows, step):
         part = slice(start, start + step)
-        own, there, u = _whole(scores[part]), available[part], drawn[part]
-        behind = np.maximum(np.where(there, own, -_MOST).max(axis=1, keepdims=True) - own, 0)
-        found, near = _by_floats(behind, there, float(decay), u)
-        for i in np.flatnonzero(near):
-            among = np.flatnonzero(there[i])
-            found[i] = among[_by_intervals(behind[i, among], decay, int(u[i]), words)]
-        chosen[part] = found
+        allowed = available[part]
+        u = uniform[part]
+        own = _whole(scores[part])
+        best = np.where(allowed, own, -_LARGEST_SCORE).max(axis=1, keepdims=True)
+        behind = np.maximum(best - own, 0)
+        chosen[part], unsure = _by_floats(behind, allowed, float(decay), u)
+        for i in np.flatnonzero(unsure):
+            among = np.flatnonzero(allowed[i])
+            place = _by_intervals(behind[i, among], decay, int(u[i]), words)
+            chosen[start + i] = among[place]
     return chosen
 
 
-def _whole(scores) -> np.ndarray:
+def _whole(scores: Num[np.ndarray, "rows candidates"]) -> Int[np.ndarray, "rows candidates"]:
     if scores.dtype.itemsize < 8:
         return scores.astype(np.int64)
     if scores.dtype.kind == "u":
-        return np.minimum(scores, np.uint64(_MOST)).astype(np.int64)
-    return np.clip(scores, -_MOST, _MOST).astype(np.int64)  # ±2^61 is a float
+        return np.minimum(scores, np.uint64(_LARGEST_SCORE)).astype(np.int64)
+    largest = _LARGEST_SCORE  # a float too
+    return np.clip(scores, -largest, largest).astype(np.int64)
 
 
-def _by_floats(behind, available, decay: float, drawn) -> tuple[np.ndarray, np.ndarray]:
-    """Which candidates `drawn` falls on, and where floats cannot tell.
+def _by_floats(
+    behind: Int[np.ndarray, "rows candidates"],
+    available: Bool[np.ndarray, "rows candidates"],
+    decay: float,
+    uniform: UInt64[np.ndarray, " rows"],
+) -> tuple[Int[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
+    """Which candidates the uniform numbers fall on, and where floats cannot tell.
 
     The largest weight is 1, and a total at least 1. With x = decay·behind, rounding x moves a weight by
     x·e^−x·2^−52 < 2^−53, an exp right to 2^−41 moves the total by that part of itself, and a sum of n
@@ -68,33 +170,43 @@ def _by_floats(behind, available, decay: float, drawn) -> tuple[np.ndarray, np.n
     upper[~available] = 0
     np.cumsum(upper, axis=1, out=upper)
     total = upper[:, -1]
-    at, margin = (drawn >> np.uint64(11)) * 2.0**-53 * total, total * (2.0**-40 + n * 2.0**-50)
-    found = (upper <= at[:, None]).sum(axis=1)
-    found = np.minimum(found, n - 1)
+    at = (uniform >> np.uint64(11)) * 2.0**-53 * total
+    margin = total * (2.0**-40 + n * 2.0**-50)
+    chosen = (upper <= at[:, None]).sum(axis=1)
+    chosen = np.minimum(chosen, n - 1)
     row = np.arange(rows)
-    over = upper[row, found] - at
-    under = np.where(found > 0, at - upper[row, found - 1], np.inf)
-    return found, (over <= margin) | (under <= margin)
+    over = upper[row, chosen] - at
+    under = np.where(chosen > 0, at - upper[row, chosen - 1], np.inf)
+    return chosen, (over <= margin) | (under <= margin)
 
 
-def _by_intervals(behind, decay: Fraction, word: int, words: Words) -> int:
+def _by_intervals(
+    behind: Int[np.ndarray, " candidates"], decay: Fraction, word: int, words: Words
+) -> int:
     """The candidate on which a uniform number falls whose first 64 bits are `word`."""
-    u, known, bits = word, 64, 192
+    u = word
+    known_bits = 64
+    bits = 192
     upper = _cumulative(behind, decay, bits)
     while True:
         total = upper[-1]
-        low, high = u * total.lo, (u + 1) * total.hi
+        low = u * total.lo
+        high = (u + 1) * total.hi
         inner = upper[:-1]  # the last boundary is 1, above every uniform number
-        below = sum(e.hi << known <= low for e in inner)
-        if below + sum(e.lo << known >= high for e in inner) == len(inner):
+        below = sum(e.hi << known_bits <= low for e in inner)
+        above = sum(e.lo << known_bits >= high for e in inner)
+        if below + above == len(inner):
             return below
-        u, known = u << 64 | int(words(1)[0]), known + 64
-        if known > bits:
+        u = u << 64 | int(words(1)[0])
+        known_bits += 64
+        if known_bits > bits:
             bits *= 2
             upper = _cumulative(behind, decay, bits)
 
 
-def _cumulative(behind, decay: Fraction, bits: int) -> list[Interval]:
+def _cumulative(
+    behind: Int[np.ndarray, " candidates"], decay: Fraction, bits: int
+) -> list[Interval]:
     different, which = np.unique(behind, return_inverse=True)
     weights = [_weight(decay * int(x), bits) for x in different]
     return list(accumulate(weights[i] for i in which))

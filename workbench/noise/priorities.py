@@ -12,10 +12,12 @@ Differs a guess that was too high is extended downwards exactly instead of drawn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from math import ceil, floor, log2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -28,6 +30,8 @@ from workbench.noise.exact import Interval, Real
 _CHUNK = 2**14
 GRID = 2**16  # τ_s is a multiple of 1/GRID counts
 
+Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bounds
+
 
 class Candidates:
     """Cells whose inverse priority is `low` + u · (`high` − `low`), u uniform on (0, 1].
@@ -36,31 +40,43 @@ class Candidates:
     """
 
     def __init__(self, values: Int[np.ndarray, " n"], words: Words, tau=0.0, above=np.inf):
-        self.values, self.tau, self.above = values, float(tau), float(above)
-        self.words, self.drawn = words, np.empty(len(values), np.uint64)
+        self.values = values
+        self.tau = float(tau)
+        self.above = float(above)
+        self.words = words
+        self.drawn = np.empty(len(values), np.uint64)
         self.inverse = np.empty(len(values))
         for start in range(0, len(values), _CHUNK):  # stays in cache
             part = slice(start, start + _CHUNK)
-            self.drawn[part] = words(len(values[part]))
-            u, out = self.drawn[part], self.inverse[part]
-            kernels.invert(values[part], u, self.tau, self.above, out)
+            u = self.drawn[part]
+            u[:] = words(len(u))
+            kernels.invert(values[part], u, self.tau, self.above, self.inverse[part])
         self._more: dict[int, tuple[int, int]] = {}
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
         """The inverse priority of cell i, between two rationals: 64 + `extra` bits of u are known."""
-        u, known = self._more.get(i, (int(self.drawn[i]), 64))
-        while known < 64 + extra:
-            u, known = u << 64 | int(self.words(1)[0]), known + 64
-        self._more[i] = u, known
+        u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
+        while known_bits < 64 + extra:
+            u = u << 64 | int(self.words(1)[0])
+            known_bits += 64
+        self._more[i] = u, known_bits
         v = abs(int(self.values[i]))
         low = Fraction(0) if self.above == np.inf else 1 / max(Fraction(self.above), v)
-        step = (1 / max(Fraction(self.tau), v) - low) / 2**known
+        step = (1 / max(Fraction(self.tau), v) - low) / 2**known_bits
         return low + u * step, low + (u + 1) * step
 
 
+class EmptyCandidates(NamedTuple):
+    """Empty cells of one block that were drawn: their ranks among its empty cells, sorted."""
+
+    block: int
+    ranks: Int[np.ndarray, " k"]
+    candidates: Candidates
+
+
 def largest_priorities(
-    pools: list[Candidates], size: int
-) -> tuple[Bool[np.ndarray, " n"], float]:
+    pools: Sequence[Candidates], size: int
+) -> tuple[Bool[np.ndarray, " candidates"], float]:
     """Which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
 
     With at most `size` candidates all are taken and τ_s = 0.
@@ -69,25 +85,27 @@ def largest_priorities(
     if starts[-1] <= size:
         return np.ones(starts[-1], bool), 0.0
 
-    def bounds(i: int, extra: int):
+    def bounds(i: int, extra: int) -> tuple[Fraction, Fraction]:
         pool = int(np.searchsorted(starts, i, side="right")) - 1
         return pools[pool].bounds(i - int(starts[pool]), extra)
 
-    def below(inverse: float) -> Bool[np.ndarray, " candidates"]:
+    def at_most(inverse: float) -> Bool[np.ndarray, " candidates"]:
         return np.concatenate([pool.inverse <= inverse for pool in pools])
 
     last = 1 / pools[-1].tau if pools[-1].tau else np.inf  # the cut lies below
-    near, k = np.empty(starts[-1]), 0
+    near = np.empty(starts[-1])
+    k = 0
     for pool in pools:
         k = kernels.at_most(pool.inverse, last + _margin(last), near, k)
     near[:k].partition(size)
-    cut, margin = near[size], _margin(near[size])
-    taken = below(cut - margin)
-    close = np.flatnonzero(taken ^ below(cut + margin))
+    cut = near[size]
+    margin = _margin(cut)
+    taken = at_most(cut - margin)
+    close = np.flatnonzero(taken ^ at_most(cut + margin))
     order = _sorted(list(close), bounds)
-    need = size - np.count_nonzero(taken)
-    taken[order[:need]] = True
-    return taken, _on_grid(order[need], bounds)
+    missing = size - np.count_nonzero(taken)
+    taken[order[:missing]] = True
+    return taken, _on_grid(order[missing], bounds)
 
 
 def _margin(inverse: float) -> float:
@@ -95,25 +113,27 @@ def _margin(inverse: float) -> float:
     return inverse * 2.0**-40 + 2.0**-62
 
 
-def _sorted(cells: list[int], bounds) -> list[int]:
+def _sorted(cells: list[int], bounds: Bounds) -> list[int]:
     """Cells by exact inverse priority, revealing bits until no two intervals overlap."""
     extra = 0
     while len(cells) > 1:
         spans = sorted((bounds(i, extra), i) for i in cells)
         cells = [i for _, i in spans]
-        if all(a[1] <= b[0] for (a, _), (b, _) in zip(spans, spans[1:], strict=False)):
+        if all(high <= next_low for ((_, high), _), ((next_low, _), _) in pairwise(spans)):
             break
         extra += 64
     return cells
 
 
-def _on_grid(i: int, bounds) -> float:
+def _on_grid(i: int, bounds: Bounds) -> float:
     """The priority of cell i, rounded down to the grid."""
     extra = 0
     while True:
         low, high = bounds(i, extra)
-        if low > 0 and (floor := int(GRID / high)) == int(GRID / low):
-            return floor / GRID
+        if low > 0:
+            steps = int(GRID / high)
+            if steps == int(GRID / low):
+                return steps / GRID
         extra += 64
 
 
@@ -122,37 +142,42 @@ def guess_threshold(
     empty: Sequence[tuple[int, Real]],
     theta: float,
     sides: int,
-    want: float,
+    wanted: float,
 ) -> float:
-    """A threshold at which about `want` cells are expected, or 0 where that needs no sampling.
+    """A threshold at which about `wanted` cells are expected, or 0 where that needs no sampling.
 
     It only saves work: the law of what is released does not depend on it. So floats will do.
     """
-    some = np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
-    times = len(values) / max(1, len(some))
+    sample = np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
+    weight = len(values) / max(1, len(sample))
     t = max(ceil(theta), 1)
-    m = np.array([float(n) for n, _ in empty])
+    empty_cells_ = np.array([float(n) for n, _ in empty])
     a = np.array([float(alpha(192)) for _, alpha in empty])
-    gone = np.array([float(Interval.of(1, 192) - alpha(192)) for _, alpha in empty])
+    one_minus_a = np.array([float(Interval.of(1, 192) - alpha(192)) for _, alpha in empty])
 
     def tail(v: float) -> np.ndarray:  # Σ_{x >= v} x·α^x · (1−α)²
-        return a**v * (v * gone + a)
+        return a**v * (v * one_minus_a + a)
 
     def expected(tau: float) -> float:
-        occupied = np.minimum(some / tau, 1).sum()
-        occupied -= 4 * sqrt(occupied) if times > 1 else 0  # that the sample may mislead by
-        passing = a ** (tau + 1) + np.maximum(0, tail(t) - tail(tau + 1)) / gone / tau
-        return times * occupied + sides * (m * passing / (1 + a)).sum()
+        occupied = np.minimum(sample / tau, 1).sum()
+        if weight > 1:
+            occupied -= 4 * sqrt(occupied)  # that the sample may mislead by
+        passing = a ** (tau + 1) + np.maximum(0, tail(t) - tail(tau + 1)) / one_minus_a / tau
+        return weight * occupied + sides * (empty_cells_ * passing / (1 + a)).sum()
 
     low = float(t)
-    if expected(low) <= want:
+    if expected(low) <= wanted:
         return 0.0
     high = 2 * low
-    while expected(high) > want:
-        low, high = high, 2 * high
+    while expected(high) > wanted:
+        low = high
+        high = 2 * high
     for _ in range(12):
         middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) > want else (low, middle)
+        if expected(middle) > wanted:
+            low = middle
+        else:
+            high = middle
     return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
 
 
@@ -166,8 +191,8 @@ def empty_cells(
     sides: int,
     size: int,
     words: Words,
-) -> list[tuple[int, Int[np.ndarray, " k"], Candidates]]:
-    """Enough empty cells that the `size` + 1 largest priorities are complete: block, ranks, values.
+) -> list[EmptyCandidates]:
+    """Enough empty cells that the `size` + 1 largest priorities are complete.
 
     `noisy` are the occupied cells that pass; `empty` says how many empty cells each block has, and the
     α of its noise. Starts at a guessed threshold and extends it downwards until enough cells lie above
@@ -175,36 +200,39 @@ def empty_cells(
     """
     least = float(max(np.ceil(theta), 1))
     tau = guess_threshold(noisy.values, empty, theta, sides, size + 6 * sqrt(size) + 6)
-    found: list[tuple[int, Int[np.ndarray, " k"], Candidates]] = []
-    free, above = [_Free(n) for n, _ in empty], None
+    drawn: list[EmptyCandidates] = []
+    free = [_FreeCells(n) for n, _ in empty]
+    above = None
     while True:
         tau = max(tau, least)
         for block, (_, alpha) in enumerate(empty):
             law = _empty_cell(alpha, theta, sides, tau, above)
-            new = survivor_ranks(free[block].left, law.survival, words)
-            v = law.values(len(new), words)
-            pool = Candidates(v, words, tau, np.inf if above is None else above)
-            found.append((block, free[block].take(new), pool))
-        enough = sum(len(pool.values) for *_, pool in found)
+            ranks = survivor_ranks(free[block].left, law.survival, words)
+            values = law.values(len(ranks), words)
+            pool = Candidates(values, words, tau, np.inf if above is None else above)
+            drawn.append(EmptyCandidates(block, free[block].take(ranks), pool))
+        enough = sum(len(cell.ranks) for cell in drawn)
         enough += np.count_nonzero(noisy.inverse < 1 / tau - _margin(1 / tau))
         if tau <= least or enough > size:
-            return found
-        above, tau = tau, tau / 2
+            return drawn
+        above = tau
+        tau /= 2
 
 
-class _Free:
+class _FreeCells:
     """Ranks among the cells that earlier rounds left, as ranks among all empty cells."""
 
     def __init__(self, empty: int):
-        self.left, self.taken = empty, np.empty(0, np.int64)
+        self.left = empty
+        self.taken = np.empty(0, np.int64)
 
-    def take(self, new: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """The original ranks of `new` (sorted), which are then taken as well."""
-        self.left -= len(new)
+    def take(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """The original ranks of `ranks` (sorted), which are then taken as well."""
+        self.left -= len(ranks)
         if not len(self.taken):
-            self.taken = new
-            return new
-        gaps = self.taken - np.arange(len(self.taken))  # how many free cells lie below each
-        original = new + np.searchsorted(gaps, new, side="right")
+            self.taken = ranks
+            return ranks
+        free_below = self.taken - np.arange(len(self.taken))
+        original = ranks + np.searchsorted(free_below, ranks, side="right")
         self.taken = np.sort(np.concatenate([self.taken, original]))
         return original

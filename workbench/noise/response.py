@@ -11,13 +11,106 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, UInt64
 
 from workbench.compiled import njit
+from workbench.domain import Domain
+from workbench.estimates.bit_reports import bit_layout
+from workbench.noise.arguments import check_counts, decay
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, Real, accept, exp_neg
+from workbench.noise.source import Source
+from workbench.privacy import LOCAL, Receipt
+from workbench.value import sealed
+
+
+class RandomisedReports(NamedTuple):
+    """A report for each tuple, sorted, the probability of each attribute's law, and a receipt."""
+
+    reports: np.ndarray
+    probabilities: tuple[float, ...]
+    receipt: Receipt
+
+
+def randomised_response(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    domain: Domain,
+    *,
+    epsilon: float,
+    law: str,
+    rng: np.random.Generator | None = None,
+) -> RandomisedReports:
+    """Every tuple through a channel of its own: locally ε-DP, all attributes of a tuple together.
+
+    ε is shared equally by the attributes of two codes and more, as exact fractions. Reports come as a
+    multiset: tuples are stored by their values, so that their order would tell them.
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], how many tuples each holds.
+    domain : the attributes.
+    epsilon : what each tuple's report costs it.
+    law : "retention", where each attribute is kept with probability p or drawn uniformly; or
+        "flipping", where each attribute is one bit for each code, all of them flipped with
+        probability f.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    RandomisedReports
+        "retention": int64[tuples], keys of the reports, sorted, and p of each attribute. "flipping":
+        uint64[tuples, words], 64 bits a word, rows sorted, and f. And a receipt.
+
+    Raises
+    ------
+    ValueError
+        If the counts are no whole numbers, or as `noise.decay`.
+    """
+    check_counts(counts)
+    randomised = sum(size > 1 for size in domain.shape)
+    share = decay(1, epsilon) / max(1, randomised)
+    source = Source(rng)
+    codes = domain.codes(np.repeat(keys, counts))
+    channel = _retention if law == "retention" else _flipping
+    reports, probabilities = channel(codes, domain, share, source.words)
+    return RandomisedReports(
+        sealed(reports), probabilities, source.receipt(law, epsilon, relation=LOCAL)
+    )
+
+
+def _retention(
+    codes: Int[np.ndarray, "tuples attributes"], domain: Domain, share: Fraction, words: Words
+) -> tuple[Int[np.ndarray, " tuples"], tuple[float, ...]]:
+    """Keys of the reports, sorted, and the probability that each attribute is kept."""
+    probabilities = []
+    for k, size in enumerate(domain.shape):
+        if size > 1:
+            keep = retention_probability(share, size)
+            codes[:, k] = retain_or_replace(codes[:, k], size, keep, words)
+            probabilities.append(float(keep(192)))
+        else:
+            probabilities.append(1.0)
+    return np.sort(domain.keys(codes)), tuple(probabilities)
+
+
+def _flipping(
+    codes: Int[np.ndarray, "tuples attributes"], domain: Domain, share: Fraction, words: Words
+) -> tuple[UInt64[np.ndarray, "tuples words"], tuple[float, ...]]:
+    """Bits of the reports, rows sorted, and the probability that a bit is flipped."""
+    starts, width = bit_layout(domain)
+    flip = flip_probability(share)
+    bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
+    flip_code_bits(bits, codes, starts)
+    if width:
+        spare = 64 * width - sum(size for size in domain.shape if size > 1)
+        bits[:, -1] &= np.uint64(2**64 - 1 >> spare)
+        bits = bits[np.lexsort(bits.T)]
+    return bits, (float(flip(192)),)
 
 
 def retention_probability(decay: Fraction, size: int) -> Real:
@@ -27,7 +120,8 @@ def retention_probability(decay: Fraction, size: int) -> Real:
     """
 
     def chance(bits: int) -> Interval:
-        one, alpha = Interval.of(1, bits), exp_neg(decay, bits)
+        one = Interval.of(1, bits)
+        alpha = exp_neg(decay, bits)
         rest = Interval(alpha.lo * size, alpha.hi * size, bits)
         return (one - alpha) / (one - alpha + rest)
 
@@ -49,22 +143,26 @@ def retain_or_replace(
 ) -> Int[np.ndarray, " tuples"]:
     """Each code, kept with probability `keep`, or else uniform below `size`."""
     chance = np.full(len(codes), float(keep(192)))
-    lost = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
+    replaced = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
     out = np.array(codes)
-    out[lost] = uniform_codes(size, len(lost), words)
+    out[replaced] = uniform_codes(size, len(replaced), words)
     return out
 
 
 def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
     """Independent codes below `size`, each equally likely."""
-    out, missing = np.empty(count, np.int64), np.arange(count)
-    most = 2**64 // size * size
+    codes = np.empty(count, np.int64)
+    missing = np.arange(count)
+    multiples = 2**64 // size * size  # words below give each code equally often
     while len(missing):
         drawn = words(len(missing))
-        good = np.ones(len(drawn), bool) if most == 2**64 else drawn < np.uint64(most)
-        out[missing[good]] = drawn[good] % np.uint64(size)
+        if multiples == 2**64:
+            good = np.ones(len(drawn), bool)
+        else:
+            good = drawn < np.uint64(multiples)
+        codes[missing[good]] = drawn[good] % np.uint64(size)
         missing = missing[~good]
-    return out
+    return codes
 
 
 def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
@@ -73,8 +171,10 @@ def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " 
     A uniform number's digits are drawn until one differs from the chance's: it is below where that
     digit is the smaller. Some 7 words are drawn for each of 64 bits, as most are decided after a few.
     """
-    heads, undecided = np.zeros(count, np.uint64), np.full(count, 2**64 - 1, np.uint64)
-    where, left = np.arange(count), count
+    heads = np.zeros(count, np.uint64)
+    undecided = np.full(count, 2**64 - 1, np.uint64)
+    where = np.arange(count)
+    left = count
     for digit in _digits(chance):
         left = _decide(heads, undecided, where, left, words(left), digit)
         if not left:
@@ -84,13 +184,15 @@ def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " 
 
 def _digits(chance: Real) -> Iterator[bool]:
     """The binary digits of a number in [0, 1) that is no fraction of a power of two."""
-    known, bits = 0, 192
+    given = 0
+    bits = 192
     while True:
         x = chance(bits)
-        same = bits - (x.lo ^ x.hi).bit_length()  # digits that both ends share
-        for i in range(known, same):
+        certain = bits - (x.lo ^ x.hi).bit_length()  # digits that both ends share
+        for i in range(given, certain):
             yield bool(x.lo >> bits - 1 - i & 1)
-        known, bits = max(known, same), 2 * bits
+        given = max(given, certain)
+        bits *= 2
 
 
 @njit(cache=True, nogil=True)

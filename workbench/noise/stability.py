@@ -1,8 +1,9 @@
-"""Which cut hides, but for a chance of δ, every cell that one unit alone may have filled.
+"""Noise on the non-empty cells alone, released above a threshold that hides who filled a cell.
 
-Only non-empty cells are looked at, so that a cell that appears tells that somebody filled it. A unit
+Only non-empty cells are visited, so that a cell that appears tells that somebody filled it. A unit
 that newly fills cells with c_1 … c_k counts shows with probability 1 − Π (1 − q(c_j)), where
-q(c) = Pr[c + X >= T]; the cut T is the smallest whole number whose worst such chance is at most δ.
+q(c) = Pr[c + X >= T]; the threshold T is the smallest whole number whose worst such chance is at most
+δ.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
 Differs geometric noise, and the exact chance over all that the bound allows, in place of a tail bound.
@@ -13,10 +14,96 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, nextafter
+from typing import NamedTuple
 
+import numpy as np
+from jaxtyping import Int
+
+from workbench.noise.arguments import check_counts, decay
 from workbench.noise.exact import Interval, Real
 from workbench.noise.laws import two_sided
+from workbench.noise.source import Source
+from workbench.privacy import Receipt
 from workbench.table import Bound
+from workbench.value import sealed
+
+
+class StableCells(NamedTuple):
+    """Keys of cells, sorted, their noisy values, the threshold that they reach, and a receipt."""
+
+    keys: Int[np.ndarray, " k"]
+    values: Int[np.ndarray, " k"]
+    threshold: int
+    receipt: Receipt
+
+
+def stability_histogram(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    bound: Bound,
+    *,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator | None = None,
+) -> StableCells:
+    """Noise on the non-empty cells alone, of which those that reach `stability_threshold` are returned.
+
+    Cells that a unit newly fills show with probability δ at most; on the others, and given that none
+    shows, its presence is hidden by noise at ε/l1: together (ε, δ).
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], their counts.
+    bound : how far one unit moves the table.
+    epsilon : what the noise costs.
+    delta : the chance that a cell which only one unit fills may show.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    StableCells
+        What is released, the threshold in counts, and a receipt with the δ that is really spent.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not allowed; see `noise.decay`.
+    """
+    check_counts(counts)
+    threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
+    source = Source(rng)
+    noisy = np.array(counts, np.int64)
+    two_sided(decay(bound.l1, epsilon)).add(noisy, source.words)
+    kept = noisy >= threshold
+    receipt = source.receipt("stability", epsilon, spent)
+    return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
+
+
+def stability_threshold(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:
+    """The smallest threshold T of `stability_histogram` that fails with probability at most δ.
+
+    Parameters
+    ----------
+    bound : how far one unit moves the table.
+    epsilon : what the noise costs.
+    delta : the chance of failure that is allowed.
+
+    Returns
+    -------
+    int
+        T, in counts.
+    float
+        The probability of failure, rounded up.
+
+    Raises
+    ------
+    ValueError
+        Unless 0 < delta < 1, or as `noise.decay`.
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
+    return smallest_threshold(decay(bound.l1, epsilon), float(delta), bound)
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
@@ -28,35 +115,48 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     from linf down to 2, again and again. Within such a round the changes grow, and all rounds change
     Σ g alike: the worst k is the least, the most, or where the first or the last whole round ends.
     """
-    most = max(1, int(bound.linf))
-    total = max(1, min(int(bound.l1), int(bound.l0) * most))
-    least, cells, lap = -(-total // most), min(int(bound.l0), total), max(most - 1, 1)
-    rounds = least + (total - least) % lap, cells - (cells - total) % lap
-    ways = []
-    for k in {least, cells, *(k for k in rounds if least <= k <= cells)}:
-        full, rest = divmod(total - k, lap)
-        ones = k - full - (rest > 0)
-        ways.append(
-            {1: ones, **({1 + rest: 1} if rest else {}), **({most: full} if full else {})}
-        )
-    return ways
+    linf = max(1, int(bound.linf))
+    total = max(1, min(int(bound.l1), int(bound.l0) * linf))
+    least = -(-total // linf)
+    most = min(int(bound.l0), total)
+    round_ = max(linf - 1, 1)
+    after_first_round = least + (total - least) % round_
+    before_last_round = most - (most - total) % round_
+    numbers_of_cells = {least, most}
+    for cells in (after_first_round, before_last_round):
+        if least <= cells <= most:
+            numbers_of_cells.add(cells)
+    return [_filling(cells, total, linf) for cells in numbers_of_cells]
+
+
+def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
+    """How many of the cells get which count, if as many as possible get linf."""
+    full, rest = divmod(total - cells, max(linf - 1, 1))
+    filling = {1: cells - full - (rest > 0)}
+    if rest:
+        filling[1 + rest] = 1
+    if full:
+        filling[linf] = full
+    return filling
 
 
 def upper_tail(x: int, alpha: Real, bits: int) -> Interval:
     """Pr[X >= x] for two-sided geometric X."""
-    a, one = alpha(bits), Interval.of(1, bits)
+    a = alpha(bits)
+    one = Interval.of(1, bits)
     if x > 0:
         return a**x / (one + a)
     return one - a ** (1 - x) / (one + a)
 
 
-def failure_probability(cut: int, bound: Bound, alpha: Real, bits: int) -> Interval:
+def failure_probability(threshold: int, bound: Bound, alpha: Real, bits: int) -> Interval:
     """The chance that a cell which only one unit fills is released, for the worst such unit."""
-    one, worst = Interval.of(1, bits), Interval(0, 0, bits)
-    for cells in worst_fillings(bound):
+    one = Interval.of(1, bits)
+    worst = Interval(0, 0, bits)
+    for filling in worst_fillings(bound):
         hidden = one
-        for count, k in cells.items():
-            hidden = hidden * (one - upper_tail(cut - count, alpha, bits)) ** k
+        for count, cells in filling.items():
+            hidden = hidden * (one - upper_tail(threshold - count, alpha, bits)) ** cells
         shown = one - hidden
         worst = Interval(max(worst.lo, shown.lo), max(worst.hi, shown.hi), bits)
     return worst
@@ -64,30 +164,34 @@ def failure_probability(cut: int, bound: Bound, alpha: Real, bits: int) -> Inter
 
 @lru_cache(256)
 def smallest_threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int, float]:
-    """The smallest cut T >= 1 whose failure is at most δ, and that failure rounded up.
+    """The smallest threshold T >= 1 whose failure is at most δ, and that failure rounded up.
 
     A comparison asks for further precision until it is certain: α is transcendental, so the failure
     never equals a float.
     """
-    alpha, exact = two_sided(decay).alpha, Fraction(delta)
+    alpha = two_sided(decay).alpha
+    exact_delta = Fraction(delta)
 
-    def spent(cut: int) -> Fraction | None:
+    def failure_if_allowed(threshold: int) -> Fraction | None:
         bits = 192
         while True:
-            chance = failure_probability(cut, bound, alpha, bits)
-            if chance.hi <= exact * 2**bits:
-                return Fraction(chance.hi, 2**bits)
-            if chance.lo > exact * 2**bits:
+            failure = failure_probability(threshold, bound, alpha, bits)
+            if failure.hi <= exact_delta * 2**bits:
+                return Fraction(failure.hi, 2**bits)
+            if failure.lo > exact_delta * 2**bits:
                 return None
             bits *= 2
 
     high = 1
-    while spent(high) is None:
+    while failure_if_allowed(high) is None:
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if spent(middle) is None else (low, middle)
-    paid = spent(high)
-    near = float(paid)
-    return high, near if Fraction(near) >= paid else nextafter(near, inf)
+        if failure_if_allowed(middle) is None:
+            low = middle
+        else:
+            high = middle
+    spent = failure_if_allowed(high)
+    rounded = float(spent)
+    return high, rounded if Fraction(rounded) >= spent else nextafter(rounded, inf)

@@ -85,7 +85,7 @@ def _size_text(release: Release) -> str:
 def _ledger_rows(ledger: Iterable[Receipt]) -> list[list[str]]:
     """Name, cost and neighbours of each measurement; those alike in one row."""
     rows = []
-    alike = Counter((r.name, r.cost, r.relation) for r in ledger)
+    alike = Counter((r.description, r.cost, r.relation) for r in ledger)
     for (name, cost, relation), count in alike.items():
         if count > 1:
             rows.append([f"{count} × {name}", f"{cost}, each", relation])

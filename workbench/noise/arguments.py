@@ -1,0 +1,80 @@
+"""Arguments of noise, made exact, or refused from public quantities alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+
+import numpy as np
+
+_LARGEST_RATIO = Fraction(2**60)
+_SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bits
+
+
+def decay(l1: float, epsilon: float) -> Fraction:
+    """ε/l1, by which geometric noise decays, as the exact ratio of the two floats.
+
+    Parameters
+    ----------
+    l1 : how far one unit moves the values in all, in counts.
+    epsilon : what the noise may cost.
+
+    Returns
+    -------
+    Fraction
+        The ratio; 2^60 above it, where noise is 0 whatever happens.
+
+    Raises
+    ------
+    ValueError
+        If an argument is no finite number > 0, or the ratio is below 2^-36, where noise would not
+        fit 64-bit counts.
+    """
+    epsilon_ = positive("epsilon", epsilon)
+    l1_ = positive("l1", l1)
+    ratio = epsilon_ / l1_
+    if ratio < _SMALLEST_RATIO:
+        raise ValueError(
+            f"epsilon = {float(epsilon):.3g} is too small where one unit moves "
+            f"{float(min(l1_, 10**300)):.3g} in all: their ratio must be at least 2^-36"
+        )
+    return min(ratio, _LARGEST_RATIO)
+
+
+def capped(ratio: Fraction) -> Fraction:
+    """The ratio, or 2^60 where it is larger and makes no difference."""
+    return min(ratio, _LARGEST_RATIO)
+
+
+def positive(name: str, x: float) -> Fraction:
+    """The exact value of a finite number > 0."""
+    whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
+    if not ((whole or isfinite(x)) and x > 0):
+        raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
+    return Fraction(x if whole else float(x))  # numpy integers would wrap
+
+
+def check_counts(values: np.ndarray) -> None:
+    """A ValueError unless the values are whole numbers."""
+    if values.dtype.kind not in "iub":
+        raise ValueError(f"values of type {values.dtype} are not allowed: need whole numbers")
+
+
+def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
+    """A ValueError unless these are a filter and a sampling threshold."""
+    for name, x in (("theta", theta), ("tau", tau)):
+        if not (isfinite(x) and x >= 0):
+            raise ValueError(f"{name} = {x!r} is not allowed: need a finite number >= 0")
+    if sides not in (1, 2):
+        raise ValueError(f"sides = {sides!r} is not allowed: need 1 or 2")
+
+
+def check_grid(grid: float) -> None:
+    """A ValueError unless the grid is a power of two."""
+    if not (isfinite(grid) and grid > 0 and _is_power_of_two(grid)):
+        raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")
+
+
+def _is_power_of_two(x: float) -> bool:
+    exact = Fraction(x)
+    return exact.numerator.bit_count() == 1 and exact.denominator.bit_count() == 1

@@ -1,0 +1,119 @@
+"""The randomness of one measurement of private data, and the receipt that says what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from workbench.noise.bits import Words, generator, word_source
+from workbench.privacy import ADD_REMOVE, DP, Receipt
+
+
+class Source:
+    """What one measurement draws, and what it signs, made from the one `rng` of its caller.
+
+    Its receipts say `simulated` if that `rng` can be replayed, and `idealised` once a law was drawn
+    with floating point: no argument of theirs can be forgotten.
+    """
+
+    def __init__(self, rng: np.random.Generator | None):
+        self._rng = rng
+        self._idealised = False
+
+    @cached_property
+    def words(self) -> Words:
+        """Uniform 64-bit words, for exact laws."""
+        return word_source(self._rng)
+
+    @property
+    def floats(self) -> np.random.Generator:
+        """A generator, for laws that are drawn with floating point."""
+        self._idealised = True
+        return generator(self._rng)
+
+    def receipt(
+        self, name: str, epsilon: float, delta: float = 0.0, relation: str = ADD_REMOVE
+    ) -> Receipt:
+        """The receipt of this measurement."""
+        simulated = self._rng is not None
+        return Receipt(name, DP(epsilon, delta), relation, simulated, self._idealised)
+
+
+def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
+    """The price of a whole procedure where a theorem puts it below the sum of its draws.
+
+    Parameters
+    ----------
+    name : what was measured.
+    cost : what the theorem says that the whole procedure costs.
+    theorem : where it stands: authors, year, number.
+    replaces : the receipts of the draws, at least one, all of them about one relation.
+
+    Returns
+    -------
+    Receipt
+        One receipt in their place, simulated or idealised if one of them is.
+
+    Raises
+    ------
+    ValueError
+        Without receipts, or if they are about different relations.
+    """
+    return _in_place_of(replaces, Receipt(name, cost, theorem=theorem))
+
+
+def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
+    """A procedure as a paper prints it, whose guarantee is wrong: it promises nothing.
+
+    Parameters
+    ----------
+    name : what was measured.
+    replaces : the receipts of the draws, at least one, all of them about one relation.
+
+    Returns
+    -------
+    Receipt
+        One receipt of infinite ε in their place; a release that holds it is never saved.
+
+    Raises
+    ------
+    ValueError
+        Without receipts, or if they are about different relations.
+    """
+    return _in_place_of(replaces, Receipt(name, DP(inf), withdrawn=True))
+
+
+def unprotected(name: str) -> Receipt:
+    """A measurement that no noise protects: the release then promises nothing.
+
+    Parameters
+    ----------
+    name : what was read off the data.
+
+    Returns
+    -------
+    Receipt
+        Of infinite ε.
+    """
+    return Receipt(name, DP(inf))
+
+
+def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
+    """The receipt, about the relation and from the randomness of those that it replaces."""
+    receipts = tuple(receipts)
+    relations = {r.relation for r in receipts}
+    if len(relations) != 1:
+        raise ValueError(
+            f"replaces = {receipts!r} is not allowed: need the receipts of all draws, at least one, "
+            "about one relation"
+        )
+    return replace(
+        receipt,
+        relation=relations.pop(),
+        simulated=any(r.simulated for r in receipts),
+        idealised=any(r.idealised for r in receipts),
+    )
