@@ -159,6 +159,31 @@ class Foreign(NamedTuple):
     idealised: bool = False
     part: tuple[str, str] | None = None
 
+    @property
+    def description(self):
+        return self.name
+
+
+def test_theorems_keep_their_text_in_files(tmp_path):
+    """As files have had it from the first: in the name of the receipt."""
+    release = MECHANISMS[0](TABLE)
+    priced = noise.by_theorem("tree", DP(1), "A & B 2016, Theorem 3.1", replaces=release.ledger)
+    path = replace(release, ledger=(priced,)).save(tmp_path / "x.parquet")
+    record = json.loads(parquet.read_metadata(path).metadata[b"workbench"])
+    assert record["ledger"] == [
+        {
+            "name": "tree (by theorem: A & B 2016, Theorem 3.1)",
+            "cost": {"epsilon": "1", "delta": 0.0},
+            "relation": "add-remove-one-unit",
+            "simulated": False,
+            "idealised": False,
+            "part": None,
+        }
+    ]
+    back = Release.load(path)
+    assert back.ledger == (priced,) and back.by_theorem == priced.description
+    assert priced.description in back._repr_html_().replace("&amp;", "&")
+
 
 def test_an_existing_file_is_not_overwritten_unless_forced(tmp_path):
     path = tmp_path / "x.parquet"
