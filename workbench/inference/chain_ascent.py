@@ -25,11 +25,7 @@ _SECONDS_TO_BAR = 0.5
 
 
 def ascend_dual(
-    problem: DualProblem,
-    count: int,
-    steps: int,
-    tolerance: float,
-    rng: np.random.Generator,
+    problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
     """The model at weights whose gap is small, or that are reached when the steps are done.
 

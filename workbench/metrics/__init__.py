@@ -13,14 +13,14 @@ from workbench.metrics.answers import SquaredError as SquaredError
 from workbench.metrics.answers import coverage as coverage
 from workbench.metrics.answers import rmse as rmse
 from workbench.metrics.breakdown import breakdown as breakdown
+from workbench.metrics.commute_distances import CommuteDistances as CommuteDistances
+from workbench.metrics.commute_distances import great_circle as great_circle
 from workbench.metrics.counts import ContextShare as ContextShare
 from workbench.metrics.counts import KLDivergence as KLDivergence
 from workbench.metrics.counts import MeanSquaredCountError as MeanSquaredCountError
 from workbench.metrics.counts import SampledSize as SampledSize
 from workbench.metrics.counts import TopPrecision as TopPrecision
-from workbench.metrics.points import CommuteDistances as CommuteDistances
-from workbench.metrics.points import EarthMover as EarthMover
-from workbench.metrics.points import great_circle as great_circle
+from workbench.metrics.earth_mover import EarthMover as EarthMover
 from workbench.metrics.sampling import sampling_error as sampling_error
 from workbench.metrics.sampling import weighted_counts as weighted_counts
 from workbench.metrics.strings import RecoveredFraction as RecoveredFraction

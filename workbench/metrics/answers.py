@@ -69,13 +69,35 @@ def coverage(
 
 
 class _WorkloadMetric:
-    """What metrics of one workload have in common."""
+    """What metrics of the answers to one workload have in common."""
 
     workload: Workload
     weights: str
 
-    def _answers(self, truth: SparseTable, estimate: Any) -> _AnswerPair:
-        return _answers(truth, estimate, self.workload, weights=self.weights)
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts, in counts² where the metric is of squares, or a fraction where it is relative.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        return float(self._mean(_answers(truth, estimate, self.workload, weights=self.weights)))
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        raise NotImplementedError
 
 
 def _weights() -> Any:
@@ -89,60 +111,24 @@ class MeanAbsoluteError(_WorkloadMetric):
     workload: Workload
     weights: str = _weights()
 
-    def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the answers to the workload.
-
-        Parameters
-        ----------
-        truth : SparseTable
-            Whose truth is public.
-        estimate : Summary or any other estimate
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            In counts.
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate cannot answer.
-        """
-        return float(np.abs(self._answers(truth, estimate).deviations).mean())
+    def _mean(self, pair: _AnswerPair) -> float:
+        return np.abs(pair.deviations).mean()
 
 
 @value
 class MedianRelativeError(_WorkloadMetric):
-    """Median over queries of |estimate − truth| / truth; queries whose truth is 0 are left out."""
+    """Median over queries of |estimate − truth| / truth, a fraction; those whose truth is 0 are left out.
+
+    NaN if every query is empty.
+    """
 
     workload: Workload
     weights: str = _weights()
 
-    def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the answers to the workload.
-
-        Parameters
-        ----------
-        truth : SparseTable
-            Whose truth is public.
-        estimate : Summary or any other estimate
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            A fraction; NaN if every query is empty.
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate cannot answer.
-        """
-        exact, estimated = self._answers(truth, estimate)
-        positive = exact > 0
-        relative = np.abs(estimated[positive] - exact[positive]) / exact[positive]
-        return float(np.median(relative)) if positive.any() else float("nan")
+    def _mean(self, pair: _AnswerPair) -> float:
+        positive = pair.exact > 0
+        relative = np.abs(pair.deviations[positive]) / pair.exact[positive]
+        return np.median(relative) if positive.any() else np.nan
 
 
 @value
@@ -152,27 +138,8 @@ class MeanSignedError(_WorkloadMetric):
     workload: Workload
     weights: str = _weights()
 
-    def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the answers to the workload.
-
-        Parameters
-        ----------
-        truth : SparseTable
-            Whose truth is public.
-        estimate : Summary or any other estimate
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            The mean deviation, in counts.
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate cannot answer.
-        """
-        return float(self._answers(truth, estimate).deviations.mean())
+    def _mean(self, pair: _AnswerPair) -> float:
+        return pair.deviations.mean()
 
 
 @value
@@ -182,27 +149,8 @@ class MeanSquaredError(_WorkloadMetric):
     workload: Workload
     weights: str = _weights()
 
-    def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the answers to the workload.
-
-        Parameters
-        ----------
-        truth : SparseTable
-            Whose truth is public.
-        estimate : Summary or any other estimate
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            In counts².
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate cannot answer.
-        """
-        return float((self._answers(truth, estimate).deviations ** 2).mean())
+    def _mean(self, pair: _AnswerPair) -> float:
+        return (pair.deviations**2).mean()
 
 
 @value

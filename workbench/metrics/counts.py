@@ -40,15 +40,10 @@ def _of() -> Any:
     return parameter("items", choices=("items", "edges"), doc="which counts are compared")
 
 
-@value
-class MeanSquaredCountError:
-    """Mean over items, or over edges, of (estimate − truth)², in records².
+class _CountMetric:
+    """What metrics of the counts of items or edges have in common."""
 
-    As in every metric of interactions, the estimate is what was released, `ItemEdgeCounts`, or the
-    records that a mechanism kept, `Interactions`: then the error is that of the sampling alone.
-    """
-
-    of: str = _of()
+    of: str
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
         """Compare the counts of all items or edges.
@@ -63,19 +58,35 @@ class MeanSquaredCountError:
         Returns
         -------
         float
-            In records².
+            In the metric's unit.
 
         Raises
         ------
         ValueError
             If the truth is private, or the estimate is over another domain.
         """
-        exact, estimated = count_pair(truth, estimate, self.of)
-        return float(((estimated - exact) ** 2).mean())
+        return float(self._compare(*count_pair(truth, estimate, self.of)))
+
+    def _compare(self, exact, estimated) -> float:
+        raise NotImplementedError
 
 
 @value
-class KLDivergence:
+class MeanSquaredCountError(_CountMetric):
+    """Mean over items, or over edges, of (estimate − truth)², in records².
+
+    As in every metric of interactions, the estimate is what was released, `ItemEdgeCounts`, or the
+    records that a mechanism kept, `Interactions`: then the error is that of the sampling alone.
+    """
+
+    of: str = _of()
+
+    def _compare(self, exact, estimated) -> float:
+        return ((estimated - exact) ** 2).mean()
+
+
+@value
+class KLDivergence(_CountMetric):
     """Σ p·ln(p/q) between the released and the original distribution of records, in nats.
 
     p is the released one and q the original, or the other way round. Counts <= 0 become `floor`, on
@@ -90,27 +101,7 @@ class KLDivergence:
     )
     floor: float = parameter(0.01, 0, strict=True, unit="records", doc="of counts <= 0")
 
-    def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Compare the distributions over all items or edges.
-
-        Parameters
-        ----------
-        truth : Interactions
-            Whose truth is public.
-        estimate : ItemEdgeCounts or Interactions
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate is over another domain.
-        """
-        exact, estimated = count_pair(truth, estimate, self.of)
+    def _compare(self, exact, estimated) -> float:
         original = self._distribution(exact)
         released = self._distribution(estimated)
         if self.direction == "original_given_released":
@@ -123,11 +114,11 @@ class KLDivergence:
 
 
 def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> float:
-    return float((p * np.log(p / q)).sum())
+    return (p * np.log(p / q)).sum()
 
 
 @value
-class TopPrecision:
+class TopPrecision(_CountMetric):
     """The fraction of the k highest released counts that are among the k highest true ones.
 
     Edges: of the items in each context, averaged over contexts. Where counts tie at the k-th place, on
@@ -137,32 +128,12 @@ class TopPrecision:
     k: int = parameter(low=1, integer=True, doc="at most all items")
     of: str = _of()
 
-    def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Compare the highest counts.
-
-        Parameters
-        ----------
-        truth : Interactions
-            Whose truth is public.
-        estimate : ItemEdgeCounts or Interactions
-            Over the same domain.
-
-        Returns
-        -------
-        float
-            A fraction in [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If the truth is private, or the estimate is over another domain.
-        """
-        exact, estimated = count_pair(truth, estimate, self.of)
+    def _compare(self, exact, estimated) -> float:
         items = len(exact)
         k = min(self.k, items)
         in_true_top = _chance_in_top(exact.reshape(items, -1), k)
         in_released_top = _chance_in_top(estimated.reshape(items, -1), k)
-        return float((in_true_top * in_released_top).sum(axis=0).mean() / k)
+        return (in_true_top * in_released_top).sum(axis=0).mean() / k
 
 
 def _chance_in_top(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from workbench.estimates import Leaves
 from workbench.hierarchy import Keys, Prefixes, searchsorted_keys
@@ -17,43 +17,76 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class MatchedStrings(NamedTuple):
+    """The different synthetic strings: how often each appears, and how often in the corpus."""
+
+    keys: Keys
+    counts: Int[np.ndarray, " strings"]
+    corpus_counts: Int[np.ndarray, " strings"]
+
+    @property
+    def recovered(self) -> Int[np.ndarray, " strings"]:
+        """How many copies of the corpus's are found, each once."""
+        return np.minimum(self.counts, self.corpus_counts)
+
+
 def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
-) -> tuple[Keys, Int[np.ndarray, " strings"], Int[np.ndarray, " strings"]]:
-    """The different synthetic strings: their keys, how often each appears, and in the corpus.
+) -> MatchedStrings:
+    """The different synthetic strings, and which of them a corpus has.
 
-    A leaf whose string has not ended stands for a beginning, of which nobody knows how it goes on. It
-    is no string, unless `prefixes` takes it as it stands; the corpus may have such a string or not.
+    A leaf whose string has not ended stands for a beginning, of which nobody knows how it goes on.
+
+    Parameters
+    ----------
+    truth : Records
+        The corpus, over `Prefixes`, whose truth is public.
+    estimate : Leaves or Records
+        Over the same hierarchy.
+    prefixes : bool
+        Take a beginning as it stands, as a string that the corpus may have or not; else it is none.
+
+    Returns
+    -------
+    MatchedStrings
+        `keys` (uint64[words, strings]), `counts` and `corpus_counts` (int64[strings]).
+
+    Raises
+    ------
+    ValueError
+        If the truth is private, or either side is no strings over the same hierarchy.
     """
     refuse_private(truth)
-    tree = truth.hierarchy
-    if not isinstance(tree, Prefixes) or estimate.domain != tree:
+    hierarchy = truth.hierarchy
+    if not isinstance(hierarchy, Prefixes) or estimate.domain != hierarchy:
         raise ValueError(
-            f"strings of {estimate.domain!r} cannot be found in a corpus of {tree!r}: need the same "
-            "Prefixes"
+            f"strings of {estimate.domain!r} cannot be found in a corpus of {hierarchy!r}: need the "
+            "same Prefixes"
         )
     if isinstance(estimate, Leaves):
-        keys, counts = estimate.keys, estimate.counts()
-        known = np.ones(len(estimate), bool) if prefixes else _ended(tree, estimate)
-        some = known & (counts > 0)
-        keys, counts = keys[:, some], counts[some]
+        counts = estimate.counts()
+        is_string = counts > 0
+        if not prefixes:
+            is_string &= _ended(hierarchy, estimate)
+        keys = estimate.keys[:, is_string]
+        counts = counts[is_string]
     else:
-        keys, counts = estimate.level(tree.depth)
-    corpus, exact = truth.level(tree.depth)
+        keys, counts = estimate.level(hierarchy.depth)
+    corpus, exact = truth.level(hierarchy.depth)
     at = searchsorted_keys(corpus, keys)
-    there = at < len(exact)
-    there[there] = (corpus[:, at[there]] == keys[:, there]).all(axis=0)
-    held = np.zeros(len(counts), np.int64)
-    held[there] = exact[at[there]]
-    return keys, counts, held
+    in_corpus = at < len(exact)
+    in_corpus[in_corpus] = (corpus[:, at[in_corpus]] == keys[:, in_corpus]).all(axis=0)
+    corpus_counts = np.zeros(len(counts), np.int64)
+    corpus_counts[in_corpus] = exact[at[in_corpus]]
+    return MatchedStrings(keys, counts, corpus_counts)
 
 
-def _ended(tree: Prefixes, leaves: Leaves) -> np.ndarray:
+def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
     """Which leaves are whole strings: those that cannot be split."""
     ended = np.zeros(len(leaves), bool)
     for level in np.unique(leaves.levels):
-        here = leaves.levels == level
-        ended[here] = tree.children(int(level), leaves.keys[:, here]) == 0
+        at_level = leaves.levels == level
+        ended[at_level] = hierarchy.children(int(level), leaves.keys[:, at_level]) == 0
     return ended
 
 
@@ -61,7 +94,7 @@ def _ended(tree: Prefixes, leaves: Leaves) -> np.ndarray:
 class RecoveredFraction:
     """The fraction of a corpus of strings that is found in synthetic ones, each copy once.
 
-    It is of those strings that the corpus has `low` to `high` times. `prefixes`: see `found_strings`.
+    It is of those strings that the corpus has `low` to `high` times. `prefixes`: see `match_strings`.
     """
 
     low: int = parameter(1, 1, integer=True, unit="times")
@@ -73,14 +106,32 @@ class RecoveredFraction:
             raise ValueError(f"{self!r} is not allowed: need high >= low")
 
     def __call__(self, truth: Records, estimate: Leaves | Records) -> float:
-        """A fraction in [0, 1]; NaN where the corpus has no such string."""
-        _, counts, held = match_strings(truth, estimate, self.prefixes)
-        exact = truth.level(truth.hierarchy.depth)[1]
-        total = exact[self._asked(exact)].sum()
-        found = np.minimum(counts, held)[self._asked(held)].sum()
-        return float(found / total) if total else float("nan")
+        """Compare the strings of both sides.
 
-    def _asked(self, counts: Int[np.ndarray, " n"]) -> np.ndarray:
+        Parameters
+        ----------
+        truth : Records
+            The corpus, over `Prefixes`, whose truth is public.
+        estimate : Leaves or Records
+            Over the same hierarchy.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where the corpus has no such string.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or either side is no strings over the same hierarchy.
+        """
+        matches = match_strings(truth, estimate, self.prefixes)
+        _, exact = truth.level(truth.hierarchy.depth)
+        total = exact[self._in_range(exact)].sum()
+        recovered = matches.recovered[self._in_range(matches.corpus_counts)].sum()
+        return float(recovered / total) if total else float("nan")
+
+    def _in_range(self, counts: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         high = np.iinfo(np.int64).max if self.high is None else self.high
         return (counts >= self.low) & (counts <= high)
 
@@ -91,27 +142,45 @@ def recovered_by_frequency(
     descending: bool = False,
     prefixes: bool = False,
 ) -> pd.DataFrame:
-    """How much of a corpus of strings is found, cumulated by frequency: a row a frequency f.
+    """How much of a corpus of strings is found, cumulated by frequency.
 
-    `data` is the part of the corpus that is of strings it has at most f times, `recovered` what is
-    found of that, each copy once, as a part of the whole corpus; with `descending`, of strings it has
-    at least f times. `prefixes`: see `found_strings`.
+    Parameters
+    ----------
+    truth : Records
+        The corpus, over `Prefixes`, whose truth is public.
+    estimate : Leaves or Records
+        Over the same hierarchy.
+    descending : bool
+        Cumulate from the most frequent strings instead of the rarest.
+    prefixes : bool
+        See `match_strings`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a `frequency` f: `data` is the part of the corpus that is of strings it has at most f
+        times, `recovered` what is found of that, each copy once, as a part of the whole corpus; with
+        `descending`, of strings it has at least f times.
+
+    Raises
+    ------
+    ValueError
+        If the truth is private, or either side is no strings over the same hierarchy.
     """
     import pandas as pd
 
-    _, counts, held = match_strings(truth, estimate, prefixes)
-    exact = truth.level(truth.hierarchy.depth)[1]
-    frequency, many = np.unique(exact, return_counts=True)
-    there = held > 0
-    at = np.searchsorted(frequency, held[there])
-    found = np.bincount(at, np.minimum(counts, held)[there], len(frequency))
-    if descending:
-        frequency, many, found = frequency[::-1], many[::-1], found[::-1]
+    matches = match_strings(truth, estimate, prefixes)
+    _, exact = truth.level(truth.hierarchy.depth)
+    frequency, strings = np.unique(exact, return_counts=True)
+    in_corpus = matches.corpus_counts > 0
+    at = np.searchsorted(frequency, matches.corpus_counts[in_corpus])
+    recovered = np.bincount(at, matches.recovered[in_corpus], len(frequency))
+    direction = slice(None, None, -1 if descending else 1)
     total = max(1, exact.sum())
     return pd.DataFrame(
         {
-            "frequency": frequency,
-            "data": np.cumsum(frequency * many) / total,
-            "recovered": np.cumsum(found) / total,
+            "frequency": frequency[direction],
+            "data": np.cumsum((frequency * strings)[direction]) / total,
+            "recovered": np.cumsum(recovered[direction]) / total,
         }
     )

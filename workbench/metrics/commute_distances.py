@@ -1,0 +1,172 @@
+"""How far synthetic points are from the true ones, in how far people commute."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from workbench.hierarchy import Quadtree
+from workbench.metrics.refusal import refuse_private
+from workbench.records import Records
+from workbench.value import parameter, value
+
+EARTH_RADIUS = 6371.0088  # mean radius, km
+_KM_PER_DEGREE = 111  # of latitude: no more, so that nobody within the radius is left out
+_SLACK = 1.001
+
+
+class Commutes(NamedTuple):
+    """Homes and workplaces (latitude, longitude, latitude, longitude) in degrees, and copies of each."""
+
+    points: Float[np.ndarray, "n 4"]
+    counts: Int[np.ndarray, " n"]
+
+
+class _Distances(NamedTuple):
+    """Distances in km, ascending, and how many have each."""
+
+    kilometres: Float[np.ndarray, " n"]
+    counts: Int[np.ndarray, " n"]
+
+    def fraction_within(self, at: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        """The fraction of the commutes that are at most so long; NaN if there are none."""
+        if not len(self.counts):
+            return np.full(at.shape, np.nan)
+        ends = np.append(0, np.cumsum(self.counts))
+        return ends[np.searchsorted(self.kilometres, at, "right")] / ends[-1]
+
+
+def great_circle(lat1, lon1, lat2, lon2) -> Float[np.ndarray, " n"]:
+    """Distances on the globe, by the haversine formula.
+
+    Parameters
+    ----------
+    lat1, lon1, lat2, lon2 : float or float[n]
+        Latitudes and longitudes of both ends, in degrees.
+
+    Returns
+    -------
+    float64[n]
+        In km.
+    """
+    lat1, lon1, lat2, lon2 = map(np.radians, (lat1, lon1, lat2, lon2))
+    half = np.sin((lat2 - lat1) / 2) ** 2
+    half += np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1)))
+
+
+@value
+class CommuteDistances:
+    """Kolmogorov's distance of commutes from a place: the largest gap of two distribution functions.
+
+    Of records (home latitude, home longitude, work latitude, work longitude, in degrees) those with a
+    home within `radius` of the place, and how far away they work, on the globe. `seed` places synthetic
+    points in their leaves; records stand in the middle of their finest cells.
+    """
+
+    latitude: float = parameter(low=-90, high=90, unit="degrees")
+    longitude: float = parameter(low=-180, high=180, unit="degrees")
+    radius: float = parameter(low=0, high=20_100, strict=True, unit="km")
+    seed: int = parameter(0, 0, integer=True, doc="of the points")
+
+    def __call__(self, truth: Records, estimate: Any) -> float:
+        """Compare the distribution functions of both sides.
+
+        Parameters
+        ----------
+        truth : Records
+            Over a `Quadtree` of four dimensions, whose truth is public.
+        estimate : Leaves or Records
+            Over such a Quadtree.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN if nobody lives there.
+
+        Raises
+        ------
+        ValueError
+            If records are private, or points not of four dimensions.
+        """
+        true = self._distances(truth)
+        estimated = self._distances(estimate)
+        if not len(true.counts) or not len(estimated.counts):
+            return float("nan")
+        at = np.concatenate([true.kilometres, estimated.kilometres])
+        gaps = np.abs(true.fraction_within(at) - estimated.fraction_within(at))
+        return float(gaps.max())
+
+    def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The distribution function of the commutes of those who live there.
+
+        Parameters
+        ----------
+        data : Leaves or Records
+            As in a call.
+        at : float[n]
+            Distances in km.
+
+        Returns
+        -------
+        float64[n]
+            The fraction that works at most so far away; NaN if nobody lives there.
+        """
+        return self._distances(data).fraction_within(np.asarray(at, float))
+
+    def commutes(self, data: Any) -> Commutes:
+        """Those who live there.
+
+        Parameters
+        ----------
+        data : Leaves or Records
+            As in a call.
+
+        Returns
+        -------
+        Commutes
+            `points` (float64[n, 4], degrees) and `counts` (int64[n], how many of each).
+        """
+        points, counts = _all_commutes(data, self.seed)
+        degrees = _SLACK * self.radius / _KM_PER_DEGREE
+        near = np.flatnonzero(np.abs(points[:, 0] - self.latitude) <= degrees)
+        homes = points[near, :2].T
+        inside = near[great_circle(*homes, self.latitude, self.longitude) <= self.radius]
+        return Commutes(points[inside], counts[inside])
+
+    def _distances(self, data: Any) -> _Distances:
+        points, counts = self.commutes(data)
+        kilometres = great_circle(*points.T)
+        ascending = np.argsort(kilometres, kind="stable")
+        return _Distances(kilometres[ascending], counts[ascending])
+
+
+# of data, by seed: the same data is asked about many places
+_COMMUTES: weakref.WeakKeyDictionary[Any, tuple[int, Commutes]] = weakref.WeakKeyDictionary()
+
+
+def _all_commutes(data: Any, seed: int) -> Commutes:
+    tree = data.hierarchy
+    if not isinstance(tree, Quadtree) or tree.dims != 4:
+        raise ValueError(
+            f"commutes are points of a Quadtree of 4 dimensions, home and work, not of {tree!r}"
+        )
+    if isinstance(data, Records):
+        refuse_private(data)
+    if data not in _COMMUTES or _COMMUTES[data][0] != seed:
+        _COMMUTES[data] = seed, _points(data, tree, seed)
+    return _COMMUTES[data][1]
+
+
+def _points(data: Any, tree: Quadtree, seed: int) -> Commutes:
+    if not isinstance(data, Records):
+        points = data.points(seed)
+        return Commutes(points, np.ones(len(points), np.int64))
+    low = np.array(tree.box[0])
+    high = np.array(tree.box[1])
+    points = low + (high - low) * (tree.corners(data.keys).T + 0.5) / 2**tree.depth
+    counts = np.ones(len(data), np.int64) if data.counts is None else data.counts
+    return Commutes(points, counts)
