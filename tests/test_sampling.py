@@ -388,7 +388,7 @@ def test_tables_are_saved_and_read(tmp_path):
 
 def test_tables_must_fit():
     domain = Domain(("a", "b"), (2, 2))
-    with pytest.raises(ValueError, match="Tables.items .* do not fit"):
+    with pytest.raises(ValueError, match="ItemEdgeCounts.items .* do not fit"):
         ItemEdgeCounts(
             Histogram(Domain(("b",), (2,)), np.zeros(2)), Histogram(domain, np.zeros(4))
         )

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from workbench.domain import Domain
 from workbench.hierarchy import from_dict, to_dict
 from workbench.value import read_only
+from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,9 @@ class Estimate:
     arrays: ClassVar[tuple[str, ...]] = ()
     stored: ClassVar[tuple[MetadataField, ...]] = (DOMAIN,)
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def __post_init__(self):
         for name in self.arrays:
             object.__setattr__(self, name, read_only(getattr(self, name)))
@@ -69,6 +73,35 @@ class Estimate:
     def _attribute_names(self) -> str:
         return " × ".join(self.domain.attributes)
 
+    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
+        """Estimated answers to queries, and how far they may be off.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that the class says it answers.
+        weights : "unbiased" or "raw"
+            They differ in samples alone: see `Summary.weights`.
+        error : bool
+            Whether standard errors are wanted too.
+
+        Returns
+        -------
+        float64[queries], or a pair of them
+            Answers in counts; with `error` also the standard error of each, NaN where it has no closed
+            form.
+
+        Raises
+        ------
+        ValueError
+            For other weights, or queries that the estimate cannot answer.
+        """
+        check_weights(weights)
+        return self._answer(workload, error)
+
+    def _answer(self, workload: Workload, error: bool) -> Any:
+        raise NotImplementedError
+
     def _columns(self) -> dict[str, Any]:
         """The columns of the file."""
         raise NotImplementedError
@@ -76,7 +109,7 @@ class Estimate:
     @classmethod
     def _from_columns(cls, table: pyarrow.Table, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields that are columns, given those of the metadata."""
-        raise NotImplementedError
+        return {"values": table["noisy"].to_numpy()}
 
     def to_frame(self) -> pd.DataFrame:
         """The released values as a table.

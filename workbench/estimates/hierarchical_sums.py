@@ -8,10 +8,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from workbench.domain import Domain
-from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
 from workbench.transform import level_sizes
 from workbench.workload import Workload
 
@@ -25,18 +25,12 @@ class _Level(NamedTuple):
     size: int
 
 
-class _Cover(NamedTuple):
-    """The sums of each range's minimal cover, and how many nodes it has."""
-
-    sums: Float[np.ndarray, " ranges"]
-    nodes: Int[np.ndarray, " ranges"]
-
-
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
 
-    `variance` is that of the independent noise on every node; None where they are not independent.
+    `variance` is that of the independent noise on every node; None where they are not independent, and
+    standard errors NaN. Ranges are answered, and what is made of ranges.
     """
 
     domain: Domain
@@ -56,9 +50,6 @@ class HierarchicalSums(Estimate):
             )
         super().__post_init__()
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return (
             f"<HierarchicalSums of {self._attribute_names}: {len(self):,} nodes of a "
@@ -76,42 +67,19 @@ class HierarchicalSums(Estimate):
     def _prefix_sums(self) -> Float[np.ndarray, " nodes+1"]:
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts of ranges, and of what is made of ranges, from the fewest nodes.
-
-        A range needs at most 2(k − 1) nodes a level.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the domain that are made of ranges.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each, NaN where nodes are not
-            independent.
-
-        Raises
-        ------
-        ValueError
-            For other weights, or a workload that is not made of ranges.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
+        """From the fewest nodes: at most 2(k − 1) a level for a range."""
         workload = workload.on(self.domain)
         which, ranges = workload.intervals(self.domain)
-        cover = self._cover(ranges.lo, ranges.hi)
-        answers = np.bincount(which, cover.sums, len(workload))
+        sums, nodes = self._cover(ranges.lo, ranges.hi)
+        answers = np.bincount(which, sums, len(workload))
         if not error:
             return answers
         variance = np.nan if self.variance is None else self.variance
-        return answers, np.sqrt(np.bincount(which, cover.nodes, len(workload)) * variance)
+        return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * variance)
 
-    def _cover(self, lo, hi) -> _Cover:
+    def _cover(self, lo, hi) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of each range's minimal cover, and how many nodes it has."""
         k = self.branching
         sums = np.zeros(len(lo))
         nodes = np.zeros(len(lo), np.int64)
@@ -129,7 +97,7 @@ class HierarchicalSums(Estimate):
             done = done | (left >= right)
             lo = left // k
             hi = right // k
-        return _Cover(sums, nodes)
+        return sums, nodes
 
     def to_frame(self) -> pd.DataFrame:
         """All nodes as a table.
@@ -161,7 +129,3 @@ class HierarchicalSums(Estimate):
         import pyarrow as pa
 
         return pa.Table.from_pandas(self.to_frame(), preserve_index=False)
-
-    @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
-        return {"values": table["noisy"].to_numpy()}

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Estimate):
-    """Values of all keys, in their order; `variance` is that of independent noise on each, or None."""
+    """Values of all keys, in their order; `variance` is that of independent noise on each, or None.
+
+    Any workload is answered; ranges cost O(1) each after one prefix sum. The standard error is
+    sqrt(cells · variance); NaN where values are not independent.
+    """
 
     domain: Domain
     values: Float[np.ndarray, " cells"]
@@ -34,9 +38,6 @@ class Histogram(Estimate):
             raise ValueError(f"{self.values.shape} values do not fit {self.domain.size} cells")
         super().__post_init__()
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return f"<Histogram of {self._attribute_names}: {len(self):,} cells>"
 
@@ -48,31 +49,7 @@ class Histogram(Estimate):
     def _prefix_sums(self) -> Float[np.ndarray, " cells+1"]:
         return np.concatenate([[0.0], np.cumsum(self.values, dtype=float)])
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts; ranges cost O(1) each after one prefix sum.
-
-        The standard error is sqrt(cells · variance); NaN where values are not independent.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the domain.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each.
-
-        Raises
-        ------
-        ValueError
-            For other weights, or a workload that does not fit the domain.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         workload = workload.on(self.domain)
         if hasattr(workload, "sums_of_prefix"):
             answers = workload.sums_of_prefix(None, self._prefix_sums)
@@ -96,7 +73,3 @@ class Histogram(Estimate):
     def _columns(self) -> dict:
         """The values; the key is the row."""
         return {"noisy": self.values}
-
-    @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
-        return {"values": table["noisy"].to_numpy()}

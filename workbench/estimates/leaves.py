@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from workbench.estimates.estimate import HIERARCHY, Estimate, check_weights, in_metadata
+from workbench.estimates.estimate import HIERARCHY, Estimate, in_metadata
 from workbench.estimates.summary import geometric_variance
 from workbench.hierarchy import (
     Hierarchy,
@@ -42,6 +42,10 @@ class Leaves(Estimate):
     `levels` and `keys` (uint64[words, n], the lowest of a node) say which; what lies in none of them
     counts for nothing. `decay` is ε/Δ of geometric noise on every count, or None where the law is
     another (then without standard errors).
+
+    Workloads over the hierarchy are answered: a node's noisy count is spread evenly over its keys (over
+    its volume, for boxes of points). The standard error is that of the noise, where a query cuts no
+    node; NaN where it does, since nobody knows what lies where.
     """
 
     hierarchy: Hierarchy
@@ -83,32 +87,7 @@ class Leaves(Estimate):
         """How many synthetic records there are."""
         return int(self.counts().sum())
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts; a node's noisy count is spread evenly over its keys.
-
-        Over its volume, for boxes of points. The standard error is that of the noise, where a query
-        cuts no node; NaN where it does, since nobody knows what lies where.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the hierarchy: boxes, levels, nodes, or ranges of keys.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in records; with `error` also the standard error of each.
-
-        Raises
-        ------
-        ValueError
-            For other weights, or a workload that does not fit the hierarchy.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         workload = queries_on_hierarchy(workload, self.hierarchy)
         ones = np.ones(len(self))
         if isinstance(workload, Boxes):

@@ -15,7 +15,6 @@ from workbench.domain import Domain
 from workbench.estimates.estimate import (
     DOMAIN,
     Estimate,
-    check_weights,
     in_metadata,
     without_errors,
 )
@@ -39,7 +38,8 @@ class Model(Estimate):
     (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
     is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
     `gap` is the duality gap at the fit, in nats: 0 at the optimum. `sweeps` is how often each attribute
-    is drawn anew before a chain's tuple counts.
+    is drawn anew before a chain's tuple counts. Any linear queries are answered, consistently; standard
+    errors are NaN: how far a model is from the truth it cannot know.
     """
 
     domain: Domain
@@ -94,30 +94,7 @@ class Model(Estimate):
             f"{len(self.sets)} tables>"
         )
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Expected counts of any linear queries; they are all consistent.
-
-        Parameters
-        ----------
-        workload : Workload
-            Linear queries over the domain.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in tuples; with `error` also NaN for each: how far a model is from the truth it
-            cannot know.
-
-        Raises
-        ------
-        ValueError
-            For other weights, or queries that are not linear.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         queries = linear_queries(workload, self.domain)
         return without_errors(
             queries.sums_of_margins(_ExpectedMargins(self)) * self.total, error

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
-from workbench.estimates.estimate import Estimate, check_weights
+from workbench.estimates.estimate import Estimate
 from workbench.value import read_only, sealed
 from workbench.workload import (
     Products,
@@ -50,7 +50,9 @@ class _CellAnswers(NamedTuple):
 class NoisyAnswers(Estimate):
     """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
 
-    A query may be there twice, with different noise: both answers are kept.
+    A query may be there twice, with different noise: both answers are kept. These very queries are
+    answered, by the mean that weighs inversely to variances; where every cell of the domain is held,
+    sums of cells as well. Any other query is a ValueError: it needs inference.
     """
 
     domain: Domain
@@ -119,9 +121,6 @@ class NoisyAnswers(Estimate):
             sealed(np.concatenate([release.variances for release in releases])),
         )
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return f"<NoisyAnswers of {self._attribute_names}: {len(self):,} queries>"
 
@@ -160,32 +159,7 @@ class NoisyAnswers(Estimate):
             return None
         return _CellAnswers(keys, self._merged.means[at], self._merged.variances[at])
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """What was bought for these very queries.
-
-        Of a query that is held twice, the mean that weighs inversely to variances. Where every cell of
-        the domain is held, sums of cells are answered as well.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries that were bought before.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in tuples; with `error` also the standard error of each.
-
-        Raises
-        ------
-        ValueError
-            For other weights, or any other query: it needs inference.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         queries = workload.on(self.domain)
         is_linear = isinstance(queries, Products | TableQueries | Together)
         if self._cells is not None and not is_linear:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from workbench.estimates.estimate import HIERARCHY, Estimate, check_weights, without_errors
+from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
 from workbench.hierarchy import Hierarchy
 from workbench.workload import Boxes, Workload, queries_on_hierarchy
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Partition(Estimate):
-    """Disjoint boxes [lo, hi) of the finest cells of a hierarchy over attributes, and their counts."""
+    """Disjoint boxes [lo, hi) of the finest cells of a hierarchy over attributes, and their counts.
+
+    `Boxes` are answered: a count is spread evenly over its box. Centred noise has no standard error in
+    closed form.
+    """
 
     hierarchy: Hierarchy
     lo: Int[np.ndarray, "boxes attributes"]
@@ -34,36 +38,10 @@ class Partition(Estimate):
         """The hierarchy, which workloads are asked over."""
         return self.hierarchy
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts of `Boxes`: a count is spread evenly over its box.
-
-        Parameters
-        ----------
-        workload : Boxes
-            Queries over the hierarchy.
-        weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in records; with `error` also NaN for each, since centred noise has no standard
-            error in closed form.
-
-        Raises
-        ------
-        ValueError
-            For other weights or workloads.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         workload = queries_on_hierarchy(workload, self.hierarchy)
         if not isinstance(workload, Boxes):
             raise ValueError(f"{workload!r} cannot be asked of a partition: ask Boxes")

@@ -14,7 +14,6 @@ from workbench.estimates import hashes
 from workbench.estimates.estimate import (
     DOMAIN,
     Estimate,
-    check_weights,
     in_metadata,
     without_errors,
 )
@@ -26,6 +25,9 @@ class Projection(Estimate):
     """Noisy bits, 64 a word (a power of two in all), and the parameters of a hash function a level.
 
     A cell whose count is worth y levels of `step` counts each had its bits of the first y levels set.
+    Ranges and Subsets are answered, of which every cell is visited: the bits of a cell make a walk, +1
+    for a set one and −1 for another; the mean place of the walk's maxima, in steps, is the cell's count.
+    Standard errors have no closed form.
     """
 
     domain: Domain
@@ -50,33 +52,7 @@ class Projection(Estimate):
         levels = len(self.hash_parameters)
         return f"<Projection of {self._attribute_names}: {64 * len(self):,} bits, {levels:,} levels>"
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts of Ranges or Subsets; every cell of a query is visited.
-
-        The bits of a cell make a walk, +1 for a set one and −1 for another; the mean place of the
-        walk's maxima, in steps, is the cell's count.
-
-        Parameters
-        ----------
-        workload : Ranges or Subsets
-            Queries over the domain.
-        weights : "unbiased" or "raw"
-            Both mean the same, as no cell is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also NaN for each, as this estimate has no standard error in
-            closed form.
-
-        Raises
-        ------
-        ValueError
-            For other weights or workloads, or if the queries cover too many cells to be visited.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         workload = workload.on(self.domain)
         levels = len(self.hash_parameters)
         which, ranges = hashes.visited_ranges(workload, self.domain, levels)

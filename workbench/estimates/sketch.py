@@ -11,7 +11,7 @@ from jaxtyping import Int, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
 from workbench.estimates.summary import geometric_variance
 from workbench.workload import Workload
 
@@ -22,7 +22,13 @@ class Sketch(Estimate):
 
     `hash_parameters` are those of the rows' hash functions, for buckets and for signs, `decay` is ε/Δ
     of the geometric noise on every bucket, and `estimate` says whether rows are joined by their mean or
-    their median.
+    their median. Ranges and Subsets are answered, of which every cell is visited.
+
+    The standard error of a mean over r cells that hold S in all is at most
+    sqrt((r·F₂/width + S²/width + r·2α/(1−α)²)/depth): what shares a bucket, and the noise. F₂, the sum
+    of all squared counts, is estimated from the buckets: Σ bucket² over a row has expectation
+    F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out, which is then exact.
+    It is NaN for medians.
     """
 
     domain: Domain
@@ -51,35 +57,7 @@ class Sketch(Estimate):
             f"<Sketch of {self._attribute_names}: {depth} × {width:,} buckets, {self.estimate}>"
         )
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated counts of Ranges or Subsets; every cell of a query is visited.
-
-        The standard error of a mean over r cells that hold S in all is at most
-        sqrt((r·F₂/width + S²/width + r·2α/(1−α)²)/depth): what shares a bucket, and the noise. F₂, the
-        sum of all squared counts, is estimated from the buckets: Σ bucket² over a row has expectation
-        F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out, which is then
-        exact. It is NaN for medians.
-
-        Parameters
-        ----------
-        workload : Ranges or Subsets
-            Queries over the domain.
-        weights : "unbiased" or "raw"
-            Both mean the same, as no cell is sampled.
-        error : bool
-            Whether standard errors are wanted too.
-
-        Returns
-        -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each.
-
-        Raises
-        ------
-        ValueError
-            For other weights or workloads, or if the queries cover too many cells to be visited.
-        """
-        check_weights(weights)
+    def _answer(self, workload: Workload, error: bool) -> Any:
         workload = workload.on(self.domain)
         depth, width = self.values.shape
         which, ranges = hashes.visited_ranges(workload, self.domain, depth)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from workbench.estimates.estimate import in_metadata
 from workbench.estimates.summary import Summary, geometric_variance
@@ -16,13 +16,6 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class _Places(NamedTuple):
-    """Where nodes stand among the released ones, and whether they were released."""
-
-    at: Int[np.ndarray, " k"]
-    released: Bool[np.ndarray, " k"]
 
 
 def _transform_to_dict(transform: Dyadic | Haar) -> dict:
@@ -98,9 +91,8 @@ class TransformedSummary(Summary):
         if error:
             sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
         for term in self.basis.terms(pieces):
-            places = self._find(term.nodes)
-            released = places.released
-            at = places.at[released]
+            places, released = self._find(term.nodes)
+            at = places[released]
             factor = np.broadcast_to(term.factor, released.shape)
             answers[term.pieces[released]] += factor[released] * weight[at]
             if error:
@@ -117,12 +109,13 @@ class TransformedSummary(Summary):
             variance[np.bincount(which, minlength=len(workload)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
-    def _find(self, nodes: Int[np.ndarray, " k"]) -> _Places:
+    def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
+        """Where nodes stand among the released ones, and whether they were released."""
         if not len(self):
-            return _Places(np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool))
+            return np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool)
         at = np.searchsorted(self.keys, nodes)
         np.minimum(at, len(self) - 1, out=at)
-        return _Places(at, self.keys[at] == nodes)
+        return at, self.keys[at] == nodes
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
