@@ -138,8 +138,8 @@ MISTAKES = (
     Mistake(
         "consistent with parents alone",
         "inference/consistent.py",
-        "kept[own] &= kept[at] & (tree.keys[at] == node)",
-        "kept[own] &= tree.keys[at] == node",
+        "remains[nodes] &= remains[at] & (tree.keys[at] == parents)",
+        "remains[nodes] &= tree.keys[at] == parents",
         "test_transform.py::test_consistency_drops_what_lies_below_nothing_and_nothing_else",
         "a node stays whose parent was dropped for want of its own",
     ),
