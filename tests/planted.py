@@ -19,7 +19,7 @@ class Mistake(NamedTuple):
 MISTAKES = (
     Mistake(
         "noise for one cell of a unit",
-        "mechanism.py",
+        "shares.py",
         "return table.bound.l1\n",
         "return table.bound.linf\n",
         "test_laws.py::test_neighbours_are_hard_to_tell_apart[two cells-GeometricHistogram]",

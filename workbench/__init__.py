@@ -10,7 +10,7 @@ from importlib import import_module
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
     "inference interactions mechanism mechanisms metrics noise option_grammar plots privacy records "
-    "report reproduction session table transform value widgets workload"
+    "release report reproduction session shares table transform value widgets workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",
@@ -25,7 +25,8 @@ _NAMES = {
     "records": "Records",
     "interactions": "Interactions",
     "noise": "Aligned",
-    "mechanism": "Mechanism Release",
+    "mechanism": "Mechanism",
+    "release": "Release",
     "claims": "Claim Verdict",
     "advice": "Advice advise",
     "experiment": "Sweep Trial run",

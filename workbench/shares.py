@@ -1,0 +1,246 @@
+"""What mechanisms share: fields that declare a budget, ε split among measurements, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, exp, isfinite, log, log1p, nextafter
+from typing import Any
+
+import numpy as np
+
+from workbench import estimates, noise
+from workbench.hierarchy import argsort_keys
+from workbench.privacy import DP, Receipt
+from workbench.records import Records
+from workbench.table import Bound, SparseTable
+from workbench.transform import TRANSFORMS, Basis, Dyadic
+from workbench.value import parameter
+
+
+def pure_budget() -> Any:
+    """The budget field of a mechanism that spends no δ.
+
+    Returns
+    -------
+    field
+        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and δ = 0.
+    """
+
+    def wrong(x: Any) -> str | None:
+        pure = "this mechanism is pure: it spends no delta, so ask for none"
+        return _no_finite_budget(x) or (pure if x.delta else None)
+
+    return parameter(check=wrong, doc="what the release may cost")
+
+
+def approximate_budget(*, pure: bool = False) -> Any:
+    """The budget field of a mechanism that spends δ.
+
+    Parameters
+    ----------
+    pure : whether the mechanism may also do without.
+
+    Returns
+    -------
+    field
+        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and 0 < δ < 1.
+    """
+
+    def wrong(x: Any) -> str | None:
+        fails = "this mechanism can fail with probability delta: need 0 < delta < 1"
+        return _no_finite_budget(x) or (
+            fails if x.delta == 1 or not (x.delta or pure) else None
+        )
+
+    return parameter(check=wrong, doc="what the release may cost, δ included")
+
+
+def _no_finite_budget(x: Any) -> str | None:
+    if not isinstance(x, DP):
+        return "need a DP"
+    if not (isfinite(x.epsilon) and x.epsilon > 0):
+        return "need a finite epsilon > 0"
+    return None
+
+
+def noise_law_field() -> Any:
+    """The field of a mechanism that adds one of two kinds of noise."""
+    return parameter("laplace", choices=("laplace", "geometric"), doc="geometric: whole counts")
+
+
+def memory_field() -> Any:
+    """The field of a mechanism that holds every cell of its domain."""
+    return parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+
+
+def transform_field() -> Any:
+    """The field of a mechanism that can work in another basis."""
+    return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
+
+
+def consistent_field() -> Any:
+    """The field of a mechanism that can drop nodes below absent ones."""
+    return parameter(False, choices=(False, True), doc="drop nodes below absent ones (Dyadic)")
+
+
+def sensitivity(table: Any, takes: type | None = None) -> float:
+    """The l1 bound of a private table.
+
+    Parameters
+    ----------
+    table : private data with a `bound`.
+    takes : the class that it must have, if given.
+
+    Returns
+    -------
+    float
+        How far one unit moves all counts together.
+
+    Raises
+    ------
+    ValueError
+        If the table is public, or of another class.
+    """
+    if takes and not isinstance(table, takes):
+        raise ValueError(f"{table!r} is not what this mechanism takes: need {takes.__name__}")
+    if not isinstance(table.bound, Bound):
+        raise ValueError(
+            "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
+            "states a Bound)"
+        )
+    return table.bound.l1
+
+
+def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
+    """ε divided among measurements, rounded so that together they are never more.
+
+    Parameters
+    ----------
+    epsilon : what all measurements may cost together.
+    shares : of each of them; the last one gets what is left.
+
+    Returns
+    -------
+    list of float
+        ε of each.
+    """
+    parts = []
+    rest = Fraction(epsilon)
+    for share in shares[:-1]:
+        parts.append(_round_down(Fraction(epsilon) * share))
+        rest -= Fraction(parts[-1])
+    return [*parts, _round_down(rest)]
+
+
+def _round_down(x: Fraction) -> float:
+    """The largest float that is not above x."""
+    rounded = float(x)
+    return rounded if Fraction(rounded) <= x else nextafter(rounded, 0)
+
+
+def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block]:
+    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it."""
+    budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
+    return [
+        noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget)
+        for nodes, budget in zip(basis.noise_blocks, budgets, strict=True)
+    ]
+
+
+def empty_split_probability(mechanism: Any, tree: Any, decay: float) -> float:
+    """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
+
+    A ValueError if the k children of one that can be split are expected to split at least once.
+    """
+    chance = exp(-decay * ceil(mechanism.threshold)) / (1 + exp(-decay))
+    enough = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
+    if tree.branching * chance >= 1:
+        raise ValueError(
+            f"{type(mechanism).__name__}.threshold = {mechanism.threshold!r} is not allowed: of an "
+            f"empty node's {tree.branching} children {tree.branching * chance:.3g} would be split, "
+            f"so that empty nodes spawn for ever; need more than {enough:.6g}"
+        )
+    return chance
+
+
+def noisy_leaves(
+    records: Records, stopped: list, l1: float, epsilon: float, rng: np.random.Generator | None
+) -> tuple[estimates.Leaves, Receipt]:
+    """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
+
+    Together they are the whole space, none above another.
+    """
+    levels = np.concatenate([np.full(keys.shape[1], level) for level, keys in stopped])
+    keys = np.concatenate([keys for _, keys in stopped], axis=1)
+    by = argsort_keys(keys)
+    levels = levels[by]
+    keys = keys[:, by]
+    counts, receipt = noise.geometric(
+        records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
+    )
+    decay = float(noise.decay(l1, epsilon))
+    return estimates.Leaves(records.hierarchy, levels, keys, counts, decay), receipt
+
+
+def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
+    """Every count of the domain, int64[cells], unless `refuse_dense`."""
+    refuse_dense(mechanism, table.domain.size, each)
+    return table.dense().ravel()
+
+
+def refuse_dense(mechanism: Any, cells: int, each: int = 40) -> None:
+    """A ValueError if the cells, of `each` bytes, exceed `mechanism.memory`.
+
+    A cell is a count, a noisy count, and what is made of them.
+    """
+    need = each * cells
+    if need > mechanism.memory:
+        raise ValueError(
+            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: {cells} cells "
+            f"need some {need} bytes"
+        )
+
+
+def refuse_size_above(mechanism: Any, cells: int) -> None:
+    """A ValueError if `mechanism.size` asks for more cells than there are."""
+    if mechanism.size > cells:
+        raise ValueError(
+            f"{type(mechanism).__name__}.size = {mechanism.size} is not allowed: need at most "
+            f"{cells}, all that there are"
+        )
+
+
+def refuse_depth_above(mechanism: Any, levels: int) -> None:
+    """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
+    if mechanism.depth > levels:
+        raise ValueError(
+            f"{type(mechanism).__name__}.depth = {mechanism.depth!r} is not allowed: need at most "
+            f"{levels}, the levels of the hierarchy"
+        )
+
+
+def refuse_several_tuples_per_unit(mechanism: Any, table: SparseTable) -> None:
+    """A ValueError for a table of which a unit may have more than one tuple."""
+    if sensitivity(table) != 1:
+        raise ValueError(
+            f"a table of bound {table.bound!r} is not allowed: {type(mechanism).__name__} protects "
+            "each tuple by itself, so need one tuple a unit, l1 = 1"
+        )
+
+
+def refuse_inconsistent(mechanism: Any, theta: float | None) -> None:
+    """A ValueError if `mechanism.consistent` is asked for where it means nothing."""
+    if not mechanism.consistent:
+        return
+    name = type(mechanism).__name__
+    if not isinstance(mechanism.transform, Dyadic):
+        raise ValueError(
+            f"{name}.consistent = True is not allowed with transform = {mechanism.transform!r}: need "
+            "Dyadic(), whose nodes have ancestors"
+        )
+    if theta is not None and theta < 1:
+        raise ValueError(
+            f"{name}.theta = {theta!r} is not allowed with consistent = True: need at least 1, since "
+            "an ancestor can only be missed after a filter"
+        )
