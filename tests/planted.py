@@ -97,7 +97,7 @@ MISTAKES = (
     ),
     Mistake(
         "rows of an older mechanism",
-        "experiment.py",
+        "experiment/store.py",
         "actors = [trial.dataset, trial.mechanism, *sweep.metrics, *sweep.estimators]",
         "actors = [trial.dataset, *sweep.metrics, *sweep.estimators]",
         "test_experiment.py::test_a_row_is_renamed_when_a_source_that_decides_it_changes",

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from workbench import DP, Dyadic, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
+from workbench.experiment import store
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, Laborious, PrioritySampling
 
 DATA = datasets.GaussianSparse(m=2000, density=0.05)
@@ -94,11 +96,9 @@ def test_what_a_notebook_defines_is_not_cached_and_says_so(tmp_path):
 
 
 def test_sources_are_followed_through_imports(monkeypatch):
-    read, seen = experiment.Path.read_text, []
-    monkeypatch.setattr(
-        experiment.Path, "read_text", lambda self: seen.append(str(self)) or read(self)
-    )
-    experiment._sources.__wrapped__(frozenset({HighPassFilter.__module__}))
+    read, seen = Path.read_text, []
+    monkeypatch.setattr(Path, "read_text", lambda self: seen.append(str(self)) or read(self))
+    store._source_hash.__wrapped__(frozenset({HighPassFilter.__module__}))
     for needed in (
         "high_pass_filter",
         "noise/__init__",
@@ -160,7 +160,7 @@ def test_another_file_under_the_same_name_is_measured_again(tmp_path, monkeypatc
     folder.mkdir()
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     (folder / "adult.data").write_text("a")
-    place = lambda: experiment._place(Trial(datasets.Adult(), B, 0), sweep(B), tmp_path)
+    place = lambda: store.row_file(Trial(datasets.Adult(), B, 0), sweep(B), tmp_path)
     before = place()
     assert place() == before
     (folder / "adult.data").write_text("ab")
@@ -171,19 +171,19 @@ DECIDE = (
     "mechanisms/priority_sampling mechanisms/laborious noise/priorities noise/kernels".split()
 )
 DECIDE += "datasets/gaussian_sparse metrics/answers workload/queries".split()
-DECIDE += "estimates/summary experiment".split()
+DECIDE += "estimates/summary experiment/sweep".split()
 
 
 @pytest.mark.parametrize("room", DECIDE)
 def test_a_row_is_renamed_when_a_source_that_decides_it_changes(tmp_path, monkeypatch, room):
-    sources, read = experiment._sources.__wrapped__, experiment.Path.read_text
-    monkeypatch.setattr(experiment, "_sources", sources)  # without what it remembers
+    sources, read = store._source_hash.__wrapped__, Path.read_text
+    monkeypatch.setattr(store, "_source_hash", sources)  # without what it remembers
     laborious = Laborious(B)
-    place = lambda: experiment._place(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
+    place = lambda: store.row_file(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
     before, changed = place(), f"workbench/{room}.py"
     edited = lambda self, *a, **k: read(self, *a, **k) + "#" * str(self).endswith(changed)  # noqa: E731
     assert place() == before
-    monkeypatch.setattr(experiment.Path, "read_text", edited)
+    monkeypatch.setattr(Path, "read_text", edited)
     assert place() != before
 
 
@@ -199,7 +199,7 @@ class _Cut:
 
 def test_rows_of_another_estimator_are_other_rows(tmp_path):
     names = {
-        experiment._place(Trial(DATA, B, 0), sweep(B, estimators=some), tmp_path)
+        store.row_file(Trial(DATA, B, 0), sweep(B, estimators=some), tmp_path)
         for some in ([], [_Cut(3)], [_Cut(4)], [_Cut(4), _Cut(3)])
     }
     assert len(names) == 4
@@ -218,7 +218,7 @@ def test_trials_of_one_seed_share_no_noise():
 
 
 def test_code_edited_in_a_running_process_is_not_cached(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "_STARTED", 0.0)
+    monkeypatch.setattr(store, "_STARTED", 0.0)
     with pytest.warns(UserWarning, match="changed since it was imported"):
         run(sweep(A, seeds=1), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -1,0 +1,16 @@
+"""From a sweep to rows. This room knows protocols; it imports no mechanism and no dataset.
+
+A trial's `repr` is its whole configuration: paste it and it runs. Its random stream is seeded from
+that text, so trials may be added, removed or reordered freely. Its rows are kept under a name made of
+that text, the sources of every workbench module that decides them, the data files as they are, and
+the numpy and scipy versions.
+"""
+
+from workbench.experiment.columns import mechanism_columns as mechanism_columns
+from workbench.experiment.sweep import Dataset as Dataset
+from workbench.experiment.sweep import Estimator as Estimator
+from workbench.experiment.sweep import Metric as Metric
+from workbench.experiment.sweep import Sweep as Sweep
+from workbench.experiment.sweep import Trial as Trial
+from workbench.experiment.sweep import first_available as first_available
+from workbench.experiment.sweep import run as run

@@ -1,0 +1,43 @@
+"""Mechanisms and metrics as columns of rows."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def mechanism_columns(mechanism: Any) -> dict[str, Any]:
+    """A mechanism as columns: its name, its budget, its fields."""
+    budget = {"epsilon": mechanism.budget.epsilon, "delta": mechanism.budget.delta}
+    return {"mechanism": _class_names(mechanism)} | budget | _field_columns(mechanism)
+
+
+def _field_columns(x: Any) -> dict[str, Any]:
+    """The fields of a mechanism, and of one that it wraps, as columns: plain ones, or their text."""
+    columns: dict[str, Any] = {}
+    for field in fields(x):
+        value = getattr(x, field.name)
+        if hasattr(value, "budget"):
+            columns |= _field_columns(value)
+        elif isinstance(value, int | float | str | bool):
+            columns[field.name] = value
+        elif is_dataclass(value) and field.name != "budget":  # which is epsilon and delta
+            columns[field.name] = repr(value)
+    return columns
+
+
+def _class_names(mechanism: Any) -> str:
+    """The class, and the class it wraps."""
+    name = type(mechanism).__name__
+    inner = getattr(mechanism, "mechanism", None)
+    return name if inner is None else f"{name}({_class_names(inner)})"
+
+
+def metric_columns(metric: Any) -> dict[str, Any]:
+    """A metric as columns: its name, its weights, its workload."""
+    columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
+    workload = getattr(metric, "workload", None)
+    if workload is not None:
+        columns["workload"] = repr(workload)
+        columns["query_size"] = getattr(workload, "size", None)
+    return columns

@@ -1,0 +1,198 @@
+"""Trials, sweeps of them, and the rows that they measure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from workbench.experiment.columns import mechanism_columns, metric_columns
+from workbench.experiment.store import read_rows, row_file, write_rows
+from workbench.mechanism import Mechanism, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Dataset(Protocol):
+    """A frozen value that knows how to fetch and bound one table."""
+
+    truth_public: bool
+
+    def load(self) -> Any:
+        """The private data, with its bound."""
+
+
+Metric = Callable[[Any, Any], float]
+Estimator = Callable[[Any], Any]  # public in, better public out
+
+
+def first_available(*datasets: Dataset | None) -> Dataset | None:
+    """The first dataset all of whose files are found here; None if there is none.
+
+    A dataset without `files()` needs none; None stands for nothing and is taken last.
+    """
+    for dataset in datasets:
+        try:
+            files = dataset.files() if hasattr(dataset, "files") else ()
+            for file in files:
+                file.find()
+        except FileNotFoundError:
+            continue
+        return dataset
+    return None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mechanism on one dataset with one seed; its text is its configuration.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is loaded.
+    mechanism : Mechanism
+        What is released of it.
+    seed : int
+        Which repetition it is; the noise follows from the trial's whole text.
+    """
+
+    dataset: Dataset
+    mechanism: Mechanism
+    seed: int
+
+    def release(self, data: Any) -> Release:
+        """Run it on the loaded data, on noise that anyone can replay: simulated, not publishable."""
+        entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
+        return self.mechanism(data, np.random.default_rng(entropy))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every mechanism on every dataset, `seeds` times, scored by every metric.
+
+    Parameters
+    ----------
+    datasets, mechanisms : sequences
+        What is combined.
+    metrics : sequence of callables
+        Each takes the truth and an estimate, and returns a number.
+    seeds : int
+        Repetitions of each combination.
+    estimators : sequence of callables
+        Each turns the released estimate into a better one, which is scored beside the release itself.
+
+    Raises
+    ------
+    ValueError
+        If there is no seed.
+    """
+
+    datasets: Sequence[Dataset]
+    mechanisms: Sequence[Mechanism]
+    metrics: Sequence[Metric]
+    seeds: int = 20
+    estimators: Sequence[Estimator] = field(default=())
+
+    def __post_init__(self):
+        if self.seeds < 1:
+            raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
+
+    def with_max_seeds(self, seeds: int) -> Sweep:
+        """The same sweep with at most `seeds` repetitions."""
+        return replace(self, seeds=min(seeds, self.seeds))
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials, dataset by dataset, so that each table is loaded once."""
+        for combination in product(self.datasets, self.mechanisms, range(self.seeds)):
+            yield Trial(*combination)
+
+
+def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
+    """Run the trials that `store` does not hold, and return the rows of all.
+
+    Each trial's rows are written when it ends, whole or not at all, so that a run may be killed and
+    continued, and two runs may share a store.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What is run.
+    store : path
+        The folder that keeps rows; it is made if it is not there.
+    workers : int
+        Processes at once.
+
+    Returns
+    -------
+    DataFrame
+        One tidy row a trial, estimator and metric: dataset, mechanism and its parameters, seed,
+        seconds, cells released, metric, workload and `value`.
+    """
+    import pandas as pd
+
+    store = Path(store)
+    store.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, list[dict]] = {}  # by text: 1 and 1.0 are equal, and seed differently
+    missing: dict[Dataset, list[tuple[Trial, Path | None]]] = {}
+    for trial in sweep.trials():
+        file = row_file(trial, sweep, store)
+        rows[repr(trial)] = read_rows(file)
+        if not rows[repr(trial)]:
+            missing.setdefault(trial.dataset, []).append((trial, file))
+    for dataset, tasks in missing.items():
+        measured = _measure_all(dataset, tasks, sweep, workers)
+        for (trial, _), rows_of_trial in zip(tasks, measured, strict=True):
+            rows[repr(trial)] = rows_of_trial
+    return pd.DataFrame([row for rows_of_trial in rows.values() for row in rows_of_trial])
+
+
+def _measure_all(
+    dataset: Dataset, tasks: list[tuple[Trial, Path | None]], sweep: Sweep, workers: int
+) -> Iterator[list[dict]]:
+    from tqdm.auto import tqdm
+
+    data = dataset.load()
+    arguments = ((trial, data, sweep.metrics, sweep.estimators, file) for trial, file in tasks)
+    if workers > 1:
+        from joblib import Parallel, delayed
+
+        parallel = Parallel(n_jobs=workers, return_as="generator", mmap_mode="r")
+        measured = parallel(delayed(_measure)(*each) for each in arguments)
+    else:
+        measured = (_measure(*each) for each in arguments)
+    name = type(dataset).__name__
+    yield from tqdm(measured, total=len(tasks), desc=name, disable=None, leave=False)
+
+
+def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list[dict]:
+    """The rows of one trial, kept in `file` if there is one."""
+    start = perf_counter()
+    release = trial.release(data)
+    seconds = perf_counter() - start
+    trial_columns = {
+        "dataset": repr(trial.dataset),
+        "truth_public": bool(trial.dataset.truth_public),
+        **mechanism_columns(trial.mechanism),
+        "seed": trial.seed,
+        "seconds": seconds,
+        "released": len(release.estimate),
+        "by_theorem": release.by_theorem,
+        "trial": repr(trial),
+    }
+    rows = []
+    for estimator in (None, *estimators):
+        estimate = estimator(release.estimate) if estimator else release.estimate
+        estimator_column = {"estimator": repr(estimator)} if estimators else {}
+        for metric in metrics:
+            value = {"value": metric(data, estimate)}
+            rows.append(trial_columns | estimator_column | metric_columns(metric) | value)
+    if file is not None:
+        write_rows(file, rows)
+    return rows
