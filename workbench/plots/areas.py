@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from workbench.plots.axes import format_tick, panels
-from workbench.plots.style import AXIS_LABELS, COLORMAP, metric_name, with_style
+from workbench.plots.labels import AXIS_LABELS, metric_name
+from workbench.plots.style import COLORMAP, with_style
 
 
 @with_style
@@ -26,32 +27,43 @@ def cells(
     outlines: bool = False,
     equal: bool = False,
 ) -> Axes:
-    """Boxes from (x0, y0) to (x1, y1), the darker the larger their `value`, with a scale below.
+    """Boxes, the darker the larger their value, with a scale below; white at or below 0.
 
-    Those at or below 0 stay white. `limits` are the ends of the scale, those of `shades` if not given.
-    A column `labels` names the axes, as "x|y".
+    Parameters
+    ----------
+    rows : DataFrame
+        A box each: from (`x0`, `y0`) to (`x1`, `y1`), and its `value`. A column `labels` names the
+        axes, as "x|y".
+    ax : Axes
+        Where to draw.
+    limits : (float, float), optional
+        The ends of the scale; those of `color_limits` unless they are given.
+    outlines : bool
+        Outline the boxes.
+    equal : bool
+        One unit on both axes: a map.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
     limits = limits or color_limits(rows)
-    shade_ = color_position(rows.value.to_numpy(float), limits)
-    corners = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
-    x0, y0, x1, y1 = corners.T
+    positions = color_position(rows.value.to_numpy(float), limits)
+    x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
     boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    colors = mpl.colormaps[COLORMAP](np.nan_to_num(shade_))
-    colors[np.isnan(shade_)] = 1
+    colors = mpl.colormaps[COLORMAP](np.nan_to_num(positions))
+    colors[np.isnan(positions)] = 1
     edges = "#bbbbbb" if outlines else "face"
-    drawn = mpl.collections.PolyCollection(
+    polygons = mpl.collections.PolyCollection(
         boxes, facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True
     )
-    ax.add_collection(drawn)
+    ax.add_collection(polygons)
     names = rows.labels.iloc[0].split("|") if "labels" in rows else ("", "")
     ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
     scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
     bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
-    bar.set_label(AXIS_LABELS.get(metric_name(rows, "value"), metric_name(rows, "value")))
+    metric = metric_name(rows)
+    bar.set_label(AXIS_LABELS.get(metric, metric))
     bar.ax.xaxis.set_minor_formatter(NullFormatter())
     bar.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
     return ax
@@ -59,9 +71,11 @@ def cells(
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """The ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
-    above = rows.value[rows.value > 0].astype(float)
-    high = float(above.max()) if len(above) else 1.0
-    low = max(float(above.min()) if len(above) else 0.1, high / 1e4)
+    positive = rows.value[rows.value > 0].astype(float)
+    if positive.empty:
+        return (0.1, 1.0)
+    high = float(positive.max())
+    low = max(float(positive.min()), high / 1e4)
     return (low, high) if low < high else (high / 10, high)
 
 
@@ -70,8 +84,8 @@ def color_position(
 ) -> Float[np.ndarray, " n"]:
     """Where values lie on the scale, 0 … 1; NaN at or below 0."""
     with np.errstate(all="ignore"):
-        at = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
-    return np.where(values > 0, np.clip(at, 0, 1), np.nan)
+        position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
+    return np.where(values > 0, np.clip(position, 0, 1), np.nan)
 
 
 @with_style
@@ -88,51 +102,80 @@ def maps(
 ) -> Figure:
     """A heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
 
-    A row is a place, `latitude` and `longitude` in degrees, and how much is there, `value`; it is added
-    up over squares of `cell` km. The projection is equirectangular, true in the middle latitude. `bar`
-    is the length of the scale bar in km; `land` public places in pale grey, which set the view;
-    `circle` latitude, longitude, and a radius in km.
+    The projection is equirectangular, true in the middle latitude.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A row is a place, `latitude` and `longitude` in degrees, and how much is there, `value`.
+    columns : int
+        Maps side by side.
+    cell : float
+        Side in km of the squares over which `value` is added up.
+    bar : float
+        Length of the scale bar in km.
+    label : str
+        Names the scale of colours.
+    height : float
+        Of one map, in inches.
+    land : DataFrame, optional
+        Public places, `latitude` and `longitude`, in pale grey; they set the view.
+    circle : (float, float, float), optional
+        Latitude, longitude, and a radius in km.
+
+    Returns
+    -------
+    Figure
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    seen = rows if land is None else land
-    ends = [(seen[c].min(), seen[c].max()) for c in ("latitude", "longitude")]
-    middle = tuple(sum(pair) / 2 for pair in ends)
-    (left, below), (right, above) = (project(*at, *middle) for at in zip(*ends, strict=True))
-    frame = [
-        np.arange(a - cell, b + 2 * cell, cell) for a, b in ((left, right), (below, above))
-    ]
+    places = rows if land is None else land
+    south = places.latitude.min()
+    north = places.latitude.max()
+    west = places.longitude.min()
+    east = places.longitude.max()
+    middle = ((south + north) / 2, (west + east) / 2)
+    left, bottom = project(south, west, *middle)
+    right, top = project(north, east, *middle)
+    x_edges = np.arange(left - cell, right + 2 * cell, cell)
+    y_edges = np.arange(bottom - cell, top + 2 * cell, cell)
     grids = {}
-    for name, some in rows.groupby("panel", sort=False):
-        x, y = project(some.latitude, some.longitude, *middle)
-        grids[name] = np.histogram2d(y, x, frame[::-1], weights=some.value)[0]
-    held = np.concatenate([grid[grid > 0] for grid in grids.values()])
-    norm = mpl.colors.LogNorm(held.min(), held.max())
+    for name, group in rows.groupby("panel", sort=False):
+        x, y = project(group.latitude, group.longitude, *middle)
+        grids[name] = np.histogram2d(y, x, [y_edges, x_edges], weights=group.value)[0]
+    positive = np.concatenate([grid[grid > 0] for grid in grids.values()])
+    norm = mpl.colors.LogNorm(positive.min(), positive.max())
     fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height)
     for grid, ax in zip(grids.values(), axes, strict=False):
         if land is not None:
             x, y = project(land.latitude, land.longitude, *middle)
             ax.plot(x, y, ",", color="0.8", rasterized=True, zorder=0)
-        look = dict(cmap="cividis_r", norm=norm, linewidth=0, rasterized=True)
-        picture = ax.pcolormesh(*frame, np.where(grid > 0, grid, np.nan), **look)
+        picture = ax.pcolormesh(
+            x_edges,
+            y_edges,
+            np.where(grid > 0, grid, np.nan),
+            cmap=COLORMAP,
+            norm=norm,
+            linewidth=0,
+            rasterized=True,
+        )
         if circle is not None:
-            at = project(*circle[:2], *middle)
-            ring = plt.Circle(at, circle[2], fill=False, color="#D55E00", linewidth=0.8)
+            latitude, longitude, radius = circle
+            center = project(latitude, longitude, *middle)
+            ring = plt.Circle(center, radius, fill=False, color="#D55E00", linewidth=0.8)
             ax.add_patch(ring)
-        ax.set(xlim=frame[0][[0, -1]], ylim=frame[1][[0, -1]])
+        ax.set(xlim=x_edges[[0, -1]], ylim=y_edges[[0, -1]])
         ax.set(aspect="equal", xticks=[], yticks=[])
         ax.grid(False)
         ax.spines[:].set_visible(False)
     for ax in axes[len(grids) :]:
         ax.remove()
     _scale_bar(axes[0], bar)
-    drawn = axes[: len(grids)]
-    colours = fig.colorbar(
-        picture, ax=drawn, location="bottom", shrink=0.5, aspect=40, pad=0.02
-    )
-    colours.set_label(label)
-    colours.ax.xaxis.set_minor_formatter(NullFormatter())
-    colours.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
+    used = axes[: len(grids)]
+    scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
+    scale.set_label(label)
+    scale.ax.xaxis.set_minor_formatter(NullFormatter())
+    scale.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
     return fig
 
 
@@ -149,9 +192,11 @@ def project(latitude, longitude, latitude0: float, longitude0: float) -> tuple[A
 
 def _scale_bar(ax: Axes, length: float) -> None:
     """A bar of so many km in the lower right corner."""
-    (left, right), (below, above) = ax.get_xlim(), ax.get_ylim()
-    end, y = right - 0.04 * (right - left), below + 0.03 * (above - below)
+    left, right = ax.get_xlim()
+    bottom, top = ax.get_ylim()
+    end = right - 0.04 * (right - left)
+    y = bottom + 0.03 * (top - bottom)
     ax.plot([end - length, end], [y, y], color="black", linewidth=1.5, solid_capstyle="butt")
-    up = y + 0.02 * (above - below)
-    ax.text(end - length / 2, up, f"{length:g} km", ha="center", va="bottom", fontsize=6.5)
-    ax.set(xlim=(left, right), ylim=(below, above))
+    above = y + 0.02 * (top - bottom)
+    ax.text(end - length / 2, above, f"{length:g} km", ha="center", va="bottom", fontsize=6.5)
+    ax.set(xlim=(left, right), ylim=(bottom, top))

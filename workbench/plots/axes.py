@@ -12,14 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from workbench.plots.style import (
-    AXIS_LABELS,
-    COLUMN_WIDTH,
-    FROM_0_TO_1,
-    PAGE_WIDTH,
-    PERCENT_COLUMNS,
-    with_style,
-)
+from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
+from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, with_style
 
 
 @with_style
@@ -32,11 +26,31 @@ def panels(
     height: float = 2.0,
     sharey: bool = False,
 ) -> tuple[Figure, tuple[Axes, ...]]:
-    """A figure of rows × columns panels, read line by line; `height` is one panel's, in inches.
+    """A figure of rows × columns panels, read line by line.
 
-    One column of panels is as wide as a paper's column, more are as wide as its page.
+    Parameters
+    ----------
+    rows, columns : int
+        How many panels.
+    titles : sequence of str
+        A title a panel.
+    width : float, optional
+        Of the figure, in inches: one column of panels is as wide as a paper's column, more are as
+        wide as its page.
+    height : float
+        Of one panel, in inches.
+    sharey : bool
+        One y-axis for all.
+
+    Returns
+    -------
+    fig : Figure
+    axes : tuple of Axes
+        One a panel, line by line.
     """
-    size = (width or (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH), height * rows + 0.3)
+    if width is None:
+        width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
+    size = (width, height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
     for ax in axes.flat:
         ax.tick_params(which="both", width=0.6, labelsize=7, labelfontfamily="DejaVu Sans")
@@ -55,26 +69,28 @@ def close(fig: Figure) -> None:
 @with_style
 def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
-    grid = {}
+    panels = {}
     for ax in fig.axes:
-        if (spec := ax.get_subplotspec()) is None:  # a scale of colours
-            continue
-        grid[spec.rowspan.start, spec.colspan.start] = ax, ax.get_xlabel(), ax.get_ylabel()
-    for (row, column), (ax, x, y) in grid.items():
-        if x in grid.get((row + 1, column), ())[1:2]:
+        spec = ax.get_subplotspec()
+        if spec is not None:  # a scale of colours has none
+            panels[spec.rowspan.start, spec.colspan.start] = ax
+    x_labels = {place: ax.get_xlabel() for place, ax in panels.items()}
+    y_labels = {place: ax.get_ylabel() for place, ax in panels.items()}
+    for (row, column), ax in panels.items():
+        if x_labels[row, column] == x_labels.get((row + 1, column)):
             ax.set_xlabel("")
-        if y in grid.get((row, column - 1), ())[2:]:
+        if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
-    known = {}
+    handles = {}
     for ax in fig.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            known.setdefault(label, handle)
-    columns = columns or _columns([*known], fig.get_figwidth())
+            handles.setdefault(label, handle)
+    columns = columns or _legend_columns([*handles], fig.get_figwidth())
     fig.legend(
-        known.values(),
-        known.keys(),
+        handles.values(),
+        handles.keys(),
         loc="outside lower center",
-        ncols=min(columns, len(known)),
+        ncols=min(columns, len(handles)),
         frameon=False,
         handlelength=2.4,
         columnspacing=1.4,
@@ -82,11 +98,12 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     return fig
 
 
-def _columns(labels: list[str], inches: float) -> int:
+def _legend_columns(labels: list[str], inches: float) -> int:
     """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
     for columns in range(len(labels), 1, -1):
-        blocks = [list(b) for b in np.array_split(labels, columns)]  # as legends fill columns
-        if sum(0.5 + 0.065 * max(map(len, block)) for block in blocks) < inches:
+        blocks = np.array_split(labels, columns)  # as legends fill columns
+        widths = [0.5 + 0.065 * max(map(len, block)) for block in blocks]
+        if sum(widths) < inches:
             return columns
     return 1
 
@@ -109,11 +126,14 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
 def _roomy(ax: Axes, which: str) -> bool:
     """Whether a logarithmic axis has room for three labels a decade."""
     low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())
-    box, fig = ax.get_position(), ax.get_figure()
-    inches = (
-        box.width * fig.get_figwidth() if which == "x" else box.height * fig.get_figheight()
-    )
-    return low > 0 and 3 * log10(high / low) * {"x": 0.42, "y": 0.22}[which] < inches
+    if low <= 0:
+        return False
+    box = ax.get_position()
+    fig = ax.get_figure()
+    labels = 3 * log10(high / low)
+    if which == "x":
+        return labels * 0.42 < box.width * fig.get_figwidth()
+    return labels * 0.22 < box.height * fig.get_figheight()
 
 
 def _percent(x: float, _=None) -> str:
@@ -126,19 +146,20 @@ def format_tick(x: float, _=None) -> str:
         return f"{x:g}"
     power = int(np.floor(log10(x) + 1e-9))
     digits = f"{x / 10.0**power:.2g}"
-    raised = "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return raised if digits == "1" else f"{digits}·{raised}"
+    exponent = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{exponent}" if digits == "1" else f"{digits}·10{exponent}"
 
 
-def crop(ax: Axes, what: str) -> None:
+def limit_to_fractions(ax: Axes, what: str) -> None:
     """From 0 to 1, for all panels alike: the band of a mean of few seeds may leave that range."""
     if what in FROM_0_TO_1 and ax.get_yscale() == "linear":
-        ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)
+        bottom = ax.get_ylim()[0]
+        ax.set_ylim(min(0, max(bottom, -0.05)), 1.05)
 
 
 @contextmanager
-def view(ax: Axes) -> Iterator[None]:
+def keep_limits(ax: Axes) -> Iterator[None]:
     """What is drawn meanwhile does not move the limits of the axes."""
-    kept = ax.dataLim.frozen()
+    limits = ax.dataLim.frozen()
     yield
-    ax.dataLim.set(kept)
+    ax.dataLim.set(limits)

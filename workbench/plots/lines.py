@@ -10,14 +10,9 @@ from matplotlib.axes import Axes
 
 from workbench.claims import Printed, confidence_intervals
 from workbench.plots.axes import crop, name_axis, view
-from workbench.plots.style import (
-    AXIS_LABELS,
-    MAX_MARKERS,
-    SERIES_STYLES,
-    metric_name,
-    series_style,
-    with_style,
-)
+from workbench.plots.labels import AXIS_LABELS, metric_name
+from workbench.plots.series import SERIES_STYLES, series_style
+from workbench.plots.style import MAX_MARKERS, with_style
 
 _HATCHES = ("", "///", "...", "xxx")
 
