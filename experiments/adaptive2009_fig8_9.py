@@ -234,7 +234,7 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
             part = "short" if adding == EACH else "all"
             where = dict(corpus=name, adding=adding, reading=PRINTED, part=part)
             log = "x" if adding == EACH else ""
-            found.append(Panel(f"{name},\n{adding}", where, x, log=log, every=3))
+            found.append(Panel(f"{name},\n{adding}", where, x, log=log, mark_every=3))
     return found
 
 

@@ -244,7 +244,7 @@ def test_the_view_may_hold_the_theory_and_shades_are_those_of_the_first():
     high = "high", lambda x: np.where(x < 101, np.nan, 1e6)
     tops = []
     for whole in (False, True):
-        panel = plots.Panel("a", {"panel": "a"}, "query_size", theory=[high], whole=whole)
+        panel = plots.Panel("a", {"panel": "a"}, "query_size", theory=[high], fit_theory=whole)
         ax = plots.grid(named, [panel], columns=1).axes[0]
         tops.append(ax.get_ylim()[1])
         assert ax.get_xlim()[1] < 20_000

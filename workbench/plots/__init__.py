@@ -1,7 +1,7 @@
 """Rows to axes, in one style. Plots run nothing, load nothing and save nothing; they know column names.
 
 The same mechanism looks the same in every figure: colour and marker follow from its name in words
-(`named` puts it into a column `series`). Colours are Okabe and Ito's, which the colour-blind tell
+(`name_series` puts it into a column `series`). Colours are Okabe and Ito's, which the colour-blind tell
 apart; markers differ too, for print without colour. A mark is a mean over seeds, its band the 95 %
 interval of that mean, hollow where δ > 0 is promised; grey is what the paper prints, dashes theory.
 """

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workbench.claims import Printed
@@ -19,7 +20,41 @@ from workbench.plots.style import THEORY_DASHES, with_style
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a grid: the rows `where` columns have these values, and how to draw them."""
+    """One panel of a figure: which rows it shows, and how they are drawn.
+
+    Parameters
+    ----------
+    title : str
+        Stands over the panel.
+    where : mapping
+        The rows are those whose columns have these values.
+    x : str
+        The column on the horizontal axis.
+    series : str
+        The column that tells lines, or bars, apart.
+    at : str, optional
+        Seeds are averaged at each value of this column, where x itself varies with the seed.
+    log : str
+        The logarithmic axes: "", "x", "y" or "xy".
+    printed : Printed or several
+        What the paper prints.
+    theory : (str, callable) or several
+        Labels, and functions of x, drawn dashed.
+    bars : bool
+        Bars in groups, not lines.
+    mark_every : int
+        Only one in so many points of a line has a mark.
+    mark : float, optional
+        A place on x that is pointed out.
+    cells : bool
+        Rows are boxes with a value each.
+    outlines : bool
+        Of boxes.
+    equal : bool
+        Boxes whose axes have one unit: a map.
+    fit_theory : bool
+        The view holds the theory too.
+    """
 
     title: str
     where: Mapping[str, Any]
@@ -30,31 +65,30 @@ class Panel:
     printed: Printed | Iterable[Printed] = ()
     theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
     bars: bool = False
-    every: int = 1
-    mark: float | None = None  # a place on x that is pointed out
-    cells: bool = False  # rows are boxes with a value each
-    outlines: bool = False  # of cells
-    equal: bool = False  # cells whose axes have one unit: a map
-    whole: bool = False  # the view holds the theory too
+    mark_every: int = 1
+    mark: float | None = None
+    cells: bool = False
+    outlines: bool = False
+    equal: bool = False
+    fit_theory: bool = False
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """The rows of one panel."""
-    return rows[np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])]
+    return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable]]:
-    """The theory of a panel: pairs of words and a law, however many were given."""
-    return [panel.theory] if panel.theory and callable(panel.theory[-1]) else panel.theory
+    """The theory of a panel: pairs of a label and a function, however many were given."""
+    one = panel.theory and callable(panel.theory[-1])
+    return [panel.theory] if one else panel.theory
 
 
 def theory_dashes(panel: Panel) -> list[tuple]:
-    """The dashes of a panel's theory: a kind for each of its words."""
-    words = list(dict.fromkeys(name for name, _ in theory_curves(panel)))
-    return [
-        THEORY_DASHES[words.index(name) % len(THEORY_DASHES)]
-        for name, _ in theory_curves(panel)
-    ]
+    """The dashes of a panel's theory: a kind for each label."""
+    labels = [label for label, _ in theory_curves(panel)]
+    kinds = list(dict.fromkeys(labels))
+    return [THEORY_DASHES[kinds.index(label) % len(THEORY_DASHES)] for label in labels]
 
 
 @with_style
@@ -66,31 +100,51 @@ def grid(
     width: float | None = None,
     height: float = 2.0,
 ) -> Figure:
-    """All panels of a figure, line by line, with the paper's numbers, theory and one legend."""
+    """A figure of many panels, with the paper's numbers, theory and one legend.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        All rows; each panel takes its own.
+    wanted : sequence of Panel
+        Line by line.
+    columns : int
+        Panels side by side.
+    width : float, optional
+        Of the figure, in inches.
+    height : float
+        Of one panel, in inches.
+
+    Returns
+    -------
+    Figure
+    """
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
-    boxed = [panel_rows(rows, panel) for panel in wanted if panel.cells]
-    limits = (
-        color_limits(boxed[0]) if boxed else None
-    )  # the truth's: what stands beside it may move
+    first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
+    # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
+    limits = None if first_boxes is None else color_limits(first_boxes)
     for panel, ax in zip(wanted, axes, strict=False):
-        some = panel_rows(rows, panel)
-        if panel.cells:
-            cells(some, ax, limits, outlines=panel.outlines, equal=panel.equal)
-            continue
-        if panel.bars:
-            grouped_bars(some, panel.x, panel.series, ax, log="y" in panel.log)
-        else:
-            look = dict(at=panel.at, log=panel.log, every=panel.every)
-            curves(some, panel.x, panel.series, ax, **look)
-        printed(panel.printed, ax)
-        for (words, law), dashes in zip(
-            theory_curves(panel), theory_dashes(panel), strict=True
-        ):
-            theory(law, ax, words, dashes, whole=panel.whole)
-        if panel.mark is not None:
-            ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)
+        _draw(panel, panel_rows(rows, panel), ax, limits)
     for ax in axes[len(wanted) :]:
         ax.remove()
     return legend(fig)
+
+
+def _draw(
+    panel: Panel, rows: pd.DataFrame, ax: Axes, limits: tuple[float, float] | None
+) -> None:
+    if panel.cells:
+        cells(rows, ax, limits, outlines=panel.outlines, equal=panel.equal)
+        return
+    if panel.bars:
+        grouped_bars(rows, panel.x, panel.series, ax, log="y" in panel.log)
+    else:
+        options = dict(at=panel.at, log=panel.log, mark_every=panel.mark_every)
+        curves(rows, panel.x, panel.series, ax, **options)
+    printed(panel.printed, ax)
+    for (label, law), dashes in zip(theory_curves(panel), theory_dashes(panel), strict=True):
+        theory(law, ax, label, dashes, fit=panel.fit_theory)
+    if panel.mark is not None:
+        ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)

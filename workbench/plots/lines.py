@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from workbench.claims import Printed, confidence_intervals
-from workbench.plots.axes import crop, name_axis, view
+from workbench.plots.axes import keep_limits, limit_to_fractions, name_axis
 from workbench.plots.labels import AXIS_LABELS, metric_name
-from workbench.plots.series import SERIES_STYLES, series_style
+from workbench.plots.series import SERIES_STYLES, SeriesStyle, series_style
 from workbench.plots.style import MAX_MARKERS, with_style
 
 _HATCHES = ("", "///", "...", "xxx")
@@ -27,24 +27,39 @@ def curves(
     value: str = "value",
     at: str | None = None,
     log: str = "xy",
-    every: int = 1,
+    mark_every: int = 1,
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Axes:
-    """One line a series: the mean of `value` over seeds against `x`, with its 95 % interval.
+    """One line a series: the mean over seeds against `x`, with its 95 % interval.
 
-    Seeds are averaged at each value of `at`, which is `x` unless x itself varies with the seed (such
-    as `released`). `log` names the logarithmic axes: "", "x", "y" or "xy". Only one in `every`
-    points has a mark, where lines are many. Rows of one metric only.
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of one metric.
+    x, series, value : str
+        The columns of the horizontal axis, of the lines' names, and of the vertical axis.
+    ax : Axes
+        Where to draw.
+    at : str, optional
+        Seeds are averaged at each value of this column, which is `x` unless x itself varies with the
+        seed (such as `released`).
+    log : str
+        The logarithmic axes: "", "x", "y" or "xy".
+    mark_every : int
+        Only one in so many points has a mark, where lines are many.
+    xlabel, ylabel : str, optional
+        Labels in place of the columns' own.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
     what = metric_name(rows, value)
     for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
-        _curve(group, x, at or x, value, name, ax, "y" in log, (i % every, every))
+        marks = (i % mark_every, mark_every)
+        _curve(group, x, at or x, value, name, ax, "y" in log, marks)
     name_axis(ax, "x", x, "x" in log, xlabel)
     name_axis(ax, "y", what, "y" in log, ylabel)
-    crop(ax, what)
+    limit_to_fractions(ax, what)
     if "x" not in log:  # no ticks between whole numbers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
@@ -58,35 +73,35 @@ def _curve(
     name: str,
     ax: Axes,
     log: bool,
-    marks=(0, 1),
+    marks: tuple[int, int],
 ) -> None:
     points = confidence_intervals(group.assign(value=group[value].astype(float)), at)
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
-    color, marker, dashes = _look(name, ax)
+    style = _style(name, ax)
     approximate = "delta" in group and group.delta.max() > 0
-    above = points["mean"] > 0
+    means = points["mean"]
+    if log and (means > 0).any():
+        means = means.where(means > 0)  # with gaps
     ax.plot(
         points.x,
-        points["mean"].where(above) if log and above.any() else points["mean"],  # with gaps
-        color=color,
-        marker=marker if len(points) < MAX_MARKERS else "",
+        means,
+        color=style.color,
+        marker=style.marker if len(points) < MAX_MARKERS else "",
         markevery=marks,
-        linestyle=dashes,
-        markerfacecolor="white" if approximate else color,
+        linestyle=style.dashes,
+        markerfacecolor="white" if approximate else style.color,
         label=name,
     )
     bounded = points[np.isfinite(points.low)]
-    with view(ax):
-        ax.fill_between(
-            bounded.x, bounded.low, bounded.high, color=color, alpha=0.2, linewidth=0, zorder=1
-        )
-    for end in (
-        ("high",) if log else ("low", "high")
-    ):  # low may be <= 0, and has no place on a log
-        ax.update_datalim(bounded[["x", end]])
+    band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
+    with keep_limits(ax):
+        ax.fill_between(bounded.x, bounded.low, bounded.high, **band)
+    ax.update_datalim(bounded[["x", "high"]])
+    if not log:  # where low may be <= 0, and has no place
+        ax.update_datalim(bounded[["x", "low"]])
 
 
-def _look(name: str, ax: Axes):
+def _style(name: str, ax: Axes) -> SeriesStyle:
     return series_style(name, [str(line.get_label()) for line in ax.lines])
 
 
@@ -106,34 +121,38 @@ def grouped_bars(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what, places = metric_name(rows, value), list(rows[x].unique())
+    what = metric_name(rows, value)
+    places = list(rows[x].unique())
     named = isinstance(places[0], str)
-    places = places if named else sorted(places, reverse=True)
-    found = list(rows.groupby(series, sort=False))
+    if not named:
+        places.sort(reverse=True)
+    groups = list(rows.groupby(series, sort=False))
     floor = rows.groupby([series, x])[value].mean().min() / 3 if log else 0.0
-    width = 0.8 / len(found)
-    for i, (name, group) in enumerate(found):
+    width = 0.8 / len(groups)
+    for i, (name, group) in enumerate(groups):
         points = confidence_intervals(group.assign(value=group[value].astype(float)), x)
-        beside = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
-        low, mean, high = (points[c].to_numpy() for c in ("low", "mean", "high"))
+        centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
+        mean = points["mean"].to_numpy()
+        below = mean - points.low.to_numpy()
+        above = points.high.to_numpy() - mean
         ax.bar(
-            beside,
+            centers,
             mean - floor,
             width,
             floor,
-            color=_look(name, ax)[0],
+            color=_style(name, ax).color,
             edgecolor="white",
             linewidth=0.6,
             hatch=_HATCHES[i % len(_HATCHES)],
-            yerr=np.nan_to_num([mean - low, high - mean], posinf=0),  # one seed
+            yerr=np.nan_to_num([below, above], posinf=0),  # one seed
             error_kw=dict(elinewidth=0.8, ecolor="#333333"),
             label=name,
         )
-    words = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
-    ax.set_xticks(range(len(places)), words)
+    labels = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
+    ax.set_xticks(range(len(places)), labels)
     name_axis(ax, "y", what, log, None)
     ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
-    crop(ax, what)
+    limit_to_fractions(ax, what)
     ax.grid(False, axis="x")
     return ax
 
@@ -178,7 +197,7 @@ def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
             continue
         grey = dict(color="0.6", alpha=0.25, linewidth=0, zorder=0, label="paper")
         flat = point.axis == "y"
-        with view(ax):
+        with keep_limits(ax):
             if point.over:
                 stripe = ax.fill_between if flat else ax.fill_betweenx
                 stripe(point.over, point.low, point.high, **grey)
@@ -190,11 +209,11 @@ def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
 def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
     """What a paper prints at a place, with its reading error along "x" or "y"."""
     middle = (point.low + point.high) / 2 if point.value is None else point.value
-    arms = [[middle - point.low], [point.high - middle]]
-    spot = (at, middle) if along == "y" else (middle, at)
+    error = [[middle - point.low], [point.high - middle]]
+    place = (at, middle) if along == "y" else (middle, at)
     ax.errorbar(
-        *spot,
-        **{f"{along}err": arms},
+        *place,
+        **{f"{along}err": error},
         color="0.15",
         fmt="" if point.value is None else "x",
         linestyle="none",
@@ -214,16 +233,15 @@ def theory(
     label: str = "theory",
     dashes: tuple = (5, 2),
     *,
-    whole: bool = False,
+    fit: bool = False,
 ) -> Axes:
-    """A dashed curve y = law(x) over the x that is shown; the view stays, or holds it `whole`."""
+    """A dashed curve y = law(x) over the x that is shown; the view stays, or is made to `fit` it."""
     low, high = ax.get_xlim()
-    x = (
-        np.geomspace(low, high, 200)
-        if ax.get_xscale() == "log"
-        else np.linspace(low, high, 200)
-    )
-    view = ax.get_ylim()
+    spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace
+    x = spaced(low, high, 200)
+    ylim = ax.get_ylim()
     ax.plot(x, law(x), color="0.4", linestyle=(0, dashes), linewidth=0.9, zorder=1, label=label)
-    ax.set(xlim=(low, high), **({} if whole else dict(ylim=view)))
+    ax.set_xlim(low, high)
+    if not fit:
+        ax.set_ylim(ylim)
     return ax

@@ -166,7 +166,7 @@ class Adaptive:
             errors = law.groupby("side").value.mean()
             theory.append((name, interpolate_log_log(errors.index, errors)))
         title = "Error of all boxes"
-        return [*panels, Panel(title, {"panel": ERROR}, "side", theory=theory, whole=True)]
+        return [*panels, Panel(title, {"panel": ERROR}, "side", theory=theory, fit_theory=True)]
 
 
 def _of_strings(setting: Setting) -> bool:

@@ -174,7 +174,7 @@ class Consistency:
         ]
         mark = setting.values["size"] if ranges else None
         title = "Error of ranges" if ranges else "Error by position, the largest count first"
-        errors = Panel(title, {"panel": ERROR}, x, theory=theory, whole=True, mark=mark)
+        errors = Panel(title, {"panel": ERROR}, x, theory=theory, fit_theory=True, mark=mark)
         whole = dict(panel=WHOLE, seed=first)
         near = dict(panel=NEAR, seed=first)
         if ranges:

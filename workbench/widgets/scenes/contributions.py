@@ -160,7 +160,7 @@ class Contributions:
         zeros = partial(np.full_like, fill_value=error_of_zeros(setting.dataset, of))
         expected = expected_error(setting.dataset, setting.mechanism, of)
         theory = [("SRA, expected", expected), (ZEROS, zeros)]
-        error = dict(theory=theory, whole=True, mark=setting.values[_cut(setting)])
+        error = dict(theory=theory, fit_theory=True, mark=setting.values[_cut(setting)])
         counts = dict(panel="counts", seed=rows.seed.min())
         what = of.capitalize()
         return [

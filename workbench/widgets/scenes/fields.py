@@ -178,7 +178,9 @@ class Fields:
             if name in COUNTS:
                 where["seed"] = rows.seed.min()
             panels.append(
-                Panel(chart.title, where, chart.x, log=chart.log, theory=theory, whole=True)
+                Panel(
+                    chart.title, where, chart.x, log=chart.log, theory=theory, fit_theory=True
+                )
             )
         return panels
 

@@ -220,8 +220,8 @@ class History:
         least = rows[rows.panel == OVER].value.min() / 3  # axes reach down to all that is drawn
         law = partial(_above, least, alone.index, interpolate_log_log(alone.index, alone))
         theory = bought, (f"{FRESH}, noise alone", law)
-        over = dict(theory=theory, whole=True, mark=setting.values["alpha"])
-        grown = dict(theory=bought, whole=True)
+        over = dict(theory=theory, fit_theory=True, mark=setting.values["alpha"])
+        grown = dict(theory=bought, fit_theory=True)
         first = rows.seed.min()
         fresh = dict(panel=ASKED, seed=first)
         kept = dict(panel=KEPT, seed=first)

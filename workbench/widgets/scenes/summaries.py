@@ -177,7 +177,13 @@ class Summaries:
         whole = dict(panel=WHOLE, seed=first)
         near = dict(panel=NEAR, seed=first)
         return [
-            Panel("Error of ranges", {"panel": ERROR}, "query_size", theory=theory, whole=True),
+            Panel(
+                "Error of ranges",
+                {"panel": ERROR},
+                "query_size",
+                theory=theory,
+                fit_theory=True,
+            ),
             Panel(f"The domain in {PARTS} parts", whole, "cell", log=""),
             Panel(f"{CELLS} neighbouring cells", near, "cell", log=""),
         ]
