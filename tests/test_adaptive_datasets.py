@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from test_datasets import pack, real, wrong
+from test_datasets import pack, real, refuses
 
 from workbench import datasets
 from workbench.datasets import (
@@ -104,7 +104,8 @@ def test_fields_say_what_they_allow(make, field):
 
 HEAD = "w_geocode,h_geocode,S000,createdate"
 A, B, C, D = (f"4400{x}" for x in ("10301001000", "10301001001", "70102002003", "90415001034"))
-BARRINGTON, PROVIDENCE = "Barrington town (Bristol, RI)", "Providence city (Providence, RI)"
+BARRINGTON = "Barrington town (Bristol, RI)"
+PROVIDENCE = "Providence city (Providence, RI)"
 XWALK = [
     (C, "4400759000", PROVIDENCE, "41.5", "-71.75"),
     (A, "4400105140", BARRINGTON, "41.0", "-71.5"),
@@ -202,7 +203,7 @@ def test_the_populations_add_up_to_those_of_the_counties():
 )  # fmt: skip
 def test_a_block_without_a_place_on_earth(island, latitude, longitude, field):
     path = pack(island / "ri_xwalk.csv.gz", xwalk([*XWALK, (A, "", "", latitude, longitude)]))
-    wrong(OnTheMap().points(), path, "line 6", field, "degrees from")
+    refuses(OnTheMap().points(), path, "line 6", field, "degrees from")
 
 
 def test_all_blocks_in_one_point_cannot_be_halved(island):
@@ -214,7 +215,9 @@ def test_all_blocks_in_one_point_cannot_be_halved(island):
 @real(OnTheMap())
 def test_real_points():
     points = OnTheMap().points()
-    records, blocks, places = points.load(), points.blocks, points.places()
+    records = points.load()
+    blocks = points.blocks
+    places = points.places()
     assert (len(records), records.total) == (372_191, 406_052) and not records.left_out
     assert points.hierarchy.low == (41.129706, -71.8949018) * 2
     assert points.hierarchy.high == (42.0180951, -71.1216728) * 2
@@ -292,7 +295,8 @@ def test_towns_have_their_law():
     points = one.to_frame()[["east_from", "north_from"]].to_numpy() + 64 / 2**11
     off = np.hypot(*((points - centre + 32) % 64 - 32).T)  # the short way round
     for radius in (1.0, 2.0, 4.0):
-        near, rural = 1 - np.exp(-((radius / 2) ** 2) / 2), np.pi * (radius / 64) ** 2
+        near = 1 - np.exp(-((radius / 2) ** 2) / 2)
+        rural = np.pi * (radius / 64) ** 2
         assert abs((off < radius).mean() - 0.85 * near - 0.15 * rural) < 0.006
 
 
@@ -328,9 +332,9 @@ def test_surnames_letter_by_letter(folder):
     short = SurnameStrings(depth=5).load()
     assert short.total == 2442992 and short.left_out == {"too long": 14}
     pack(path, CENSUS.replace("SMITHSON,3,14", ",3,14"))
-    wrong(SurnameStrings(), path, "line 4", "'name'", "nothing")
+    refuses(SurnameStrings(), path, "line 4", "'name'", "nothing")
     pack(path, CENSUS.replace(",14,", ",-14,"))
-    wrong(SurnameStrings(), path, "line 4", "'count'", "'-14'")
+    refuses(SurnameStrings(), path, "line 4", "'count'", "'-14'")
     path.unlink()
     with pytest.raises(FileNotFoundError, match="workbench data fetch surnames"):
         SurnameStrings().load()
@@ -403,16 +407,16 @@ def test_nothing_is_stripped_or_unquoted(folder):
 
 def test_a_line_of_names_is_passed_over_if_one_says_so(folder):
     path = pack(folder / "list.tsv", "query\tcount\n" + LIST)
-    wrong(StringCounts("list.tsv", Bound(1)), path, "line 1", "'count'", "whole number >= 1")
+    refuses(StringCounts("list.tsv", Bound(1)), path, "line 1", "'count'", "whole number >= 1")
     assert StringCounts("list.tsv", Bound(1), header=True).load().total == 15
     pack(path, LIST)
     assert StringCounts("list.tsv", Bound(1), header=True).load().total == 10
     pack(path, "query\tcount\n" + "a\t1\nb\tx\n")
-    wrong(StringCounts("list.tsv", Bound(1), header=True), path, "line 3", "'x'")
+    refuses(StringCounts("list.tsv", Bound(1), header=True), path, "line 3", "'x'")
 
 
 @pytest.mark.parametrize(
-    "line, words",
+    "line, texts",
     [
         (b"caf\xe9\t3", ("line 3", r"b'\xe9'", "not UTF-8")),
         (b"abc\t\xff3", ("line 3", r"b'\xff'", "not UTF-8")),
@@ -430,14 +434,14 @@ def test_a_line_of_names_is_passed_over_if_one_says_so(folder):
     ],
 )
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_line_that_is_no_string_and_count_is_refused(folder, suffix, line, words):
+def test_a_line_that_is_no_string_and_count_is_refused(folder, suffix, line, texts):
     path = pack(folder / f"list.tsv{suffix}", b"ok\t1\n\xef\xbf\xbd\t1\n" + line + b"\nok\t1\n")
-    wrong(StringCounts("list.tsv", Bound(1)), path, *words)
+    refuses(StringCounts("list.tsv", Bound(1)), path, *texts)
 
 
 def test_a_list_in_another_encoding_is_refused_at_its_first_line(folder):
     path = pack(folder / "list.tsv", LIST.encode("utf-16"))
-    wrong(StringCounts("list.tsv", Bound(1)), path, "line 1", "not UTF-8")
+    refuses(StringCounts("list.tsv", Bound(1)), path, "line 1", "not UTF-8")
 
 
 def test_lines_are_right_across_blocks(folder, monkeypatch):
@@ -448,12 +452,13 @@ def test_lines_are_right_across_blocks(folder, monkeypatch):
     assert StringCounts("list.tsv", Bound(1), header=True).load().total == sum(range(2, 60))
     lines[40] = b"\xe9\t1"
     pack(path, b"\n".join(lines))
-    wrong(StringCounts("list.tsv", Bound(1)), path, "line 41", "not UTF-8")
+    refuses(StringCounts("list.tsv", Bound(1)), path, "line 41", "not UTF-8")
 
 
 @pytest.mark.parametrize("depth, alphabet", [(1, "a"), (20, "a"), (24, SYMBOLS)])
 def test_lists_of_nothing_of_one_and_of_the_same(folder, depth, alphabet):
-    path, tree = folder / "list.tsv", dict(depth=depth, alphabet=alphabet)
+    path = folder / "list.tsv"
+    tree = dict(depth=depth, alphabet=alphabet)
     for text, count in (("", 0), ("\n\n", 0), ("a\t1", 1), ("a\t2\n" * 50, 100)):
         pack(path, text)
         records = StringCounts("list.tsv", Bound(1), **tree).load()

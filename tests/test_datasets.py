@@ -1,4 +1,4 @@
-"""Loaders read what publishers publish, and say where a file is wrong; twins have their numbers."""
+"""Loaders read what publishers publish, and say where a file is refuses; twins have their numbers."""
 
 import gzip
 import hashlib
@@ -71,12 +71,12 @@ def cells(table) -> dict:
     return {tuple(row[:-1]): row[-1] for row in frame[[*names, "count"]].to_numpy().tolist()}
 
 
-def wrong(dataset, *words):
-    """Loading is a ValueError that has all these words."""
+def refuses(dataset, *texts):
+    """Loading is a ValueError that has all these texts."""
     with pytest.raises(ValueError) as error:
         dataset.load()
-    for word in words:
-        assert str(word) in str(error.value), error.value
+    for text in texts:
+        assert str(text) in str(error.value), error.value
 
 
 # Every dataset
@@ -200,7 +200,9 @@ def test_the_twin_with_attributes_is_the_same_jobs_in_sparser_cells():
 # OnTheMap
 
 HEAD = "w_geocode,h_geocode,S000,SA01,SA02,SA03,SE01,SE02,SE03,SI01,SI02,SI03,createdate"
-A, B, C = "010010201001000", "010010201001001", "010030102002003"  # Alabama: 01
+A = "010010201001000"
+B = "010010201001001"
+C = "010030102002003"  # Alabama: 01
 
 
 def od(*rows, date="20211018") -> str:
@@ -264,9 +266,9 @@ def test_onthemap_aux_homes_are_states(alabama):
     assert len(table.domain.labels[1]) == 52
     assert cells(table) == {("01001", "06"): 3, ("01003", "44"): 1}
     pack(path, od((A, C, 1)))
-    wrong(dataset, path, "line 2", "h_geocode", C, "outside state 01")
+    refuses(dataset, path, "line 2", "h_geocode", C, "outside state 01")
     pack(path, od((A, "990010201001000", 1)))
-    wrong(dataset, path, "line 2", "h_geocode", "99")
+    refuses(dataset, path, "line 2", "h_geocode", "99")
 
 
 def test_onthemap_without_its_crosswalk(folder):
@@ -282,22 +284,22 @@ def test_onthemap_of_another_year(alabama):
     with pytest.raises(FileNotFoundError, match="al_od_main_JT00_2019.csv"):
         OnTheMap(states=("al",)).load()
     alabama.with_name("al_od_main_JT00_2018.csv.gz").rename(alabama)
-    wrong(OnTheMap(states=("al",)), alabama, "is al_od_main_JT00_2018.csv under another name")
+    refuses(OnTheMap(states=("al",)), alabama, "is al_od_main_JT00_2018.csv under another name")
     pack(alabama, od((A, B, 1), date="20160219"))
-    wrong(
+    refuses(
         OnTheMap(states=("al",)), alabama, "line 2", "createdate", "20160219", "after the year"
     )
     two = od((A, B, 1)) + od((B, B, 1), date="20201018").split("\n", 1)[1]
     pack(alabama, two)
-    wrong(OnTheMap(states=("al",)), alabama, "line 3", "createdate", "20201018", "rows above")
+    refuses(OnTheMap(states=("al",)), alabama, "line 3", "createdate", "20201018", "rows above")
 
 
 def test_onthemap_of_another_state(alabama):
     other = "440010301001008"
     pack(alabama, od((A, B, 1), (other, other, 1)))
-    wrong(OnTheMap(states=("al",)), alabama, "line 3", "w_geocode", other, "al_xwalk.csv")
+    refuses(OnTheMap(states=("al",)), alabama, "line 3", "w_geocode", other, "al_xwalk.csv")
     pack(alabama.with_name("al_xwalk.csv.gz"), xwalk(A, other))
-    wrong(OnTheMap(states=("al",)), "al_xwalk.csv.gz, line 3", "tabblk2010", other, "with 01")
+    refuses(OnTheMap(states=("al",)), "al_xwalk.csv.gz, line 3", "tabblk2010", other, "with 01")
 
 
 @pytest.mark.parametrize(
@@ -316,17 +318,17 @@ def test_onthemap_names_file_line_and_field_of_a_malformed_row(alabama, row, fie
     if field == "w_geocode":
         found = repr(row[0])
     pack(alabama, od((A, B, 1), (B, B, 2), row, (C, C, 1)))
-    wrong(OnTheMap(states=("al",)), alabama, "line 4", field, found)
+    refuses(OnTheMap(states=("al",)), alabama, "line 4", field, found)
 
 
 def test_rows_with_too_few_or_too_many_fields(alabama):
     good = od((A, B, 1))
     pack(alabama, good + f"{A},{B},1\n")
-    wrong(OnTheMap(states=("al",)), alabama, "line 3", "fewer than 13", "createdate")
+    refuses(OnTheMap(states=("al",)), alabama, "line 3", "fewer than 13", "createdate")
     pack(alabama, good + "\n" + good.splitlines()[1] + ",1\n")
-    wrong(OnTheMap(states=("al",)), alabama, "line 4", "more than 13")
+    refuses(OnTheMap(states=("al",)), alabama, "line 4", "more than 13")
     pack(alabama, good.replace("S000", "jobs"))
-    wrong(OnTheMap(states=("al",)), alabama, "line 1", "S000", "jobs")
+    refuses(OnTheMap(states=("al",)), alabama, "line 1", "S000", "jobs")
 
 
 def test_any_header_and_one_column_are_read(tmp_path):
@@ -347,15 +349,15 @@ def test_lines_are_right_across_blocks(alabama, monkeypatch):
     pack(alabama, od(*rows))
     assert OnTheMap(states=("al",)).load().total == sum(range(28))
     pack(alabama, od(*rows[:20], (A, B, 0), *rows[20:]).removesuffix("\n"))
-    wrong(OnTheMap(states=("al",)), alabama, "line 22", "S000", "'0'")
+    refuses(OnTheMap(states=("al",)), alabama, "line 22", "S000", "'0'")
 
 
 def test_a_truncated_or_false_gzip_is_refused(alabama):
     pack(alabama, od(*[(A, B, n) for n in range(1, 2000)]))
     alabama.write_bytes(alabama.read_bytes()[:-900])
-    wrong(OnTheMap(states=("al",)), alabama, "damaged or ends early")
+    refuses(OnTheMap(states=("al",)), alabama, "damaged or ends early")
     alabama.write_bytes(b"<html>not found</html>")
-    wrong(OnTheMap(states=("al",)), alabama, "damaged or ends early")
+    refuses(OnTheMap(states=("al",)), alabama, "damaged or ends early")
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
@@ -411,7 +413,7 @@ def test_commuting_flows_in_both_forms(folder, text):
 
 
 @pytest.mark.parametrize(
-    "row, words",
+    "row, texts",
     [
         ("1,2,1,1,5,5", ("home county", "'01002'", "counties.txt")),
         ("1,1,302,,5,5", ("work county", "nothing", "or abroad")),
@@ -420,10 +422,10 @@ def test_commuting_flows_in_both_forms(folder, text):
         ("1,1,1,1,,5", ("workers", "nothing")),
     ],
 )
-def test_commuting_flows_refuses_what_is_not_on_its_list(folder, row, words):
+def test_commuting_flows_refuses_what_is_not_on_its_list(folder, row, texts):
     path = folder / "jtw2009_2013.csv"
     pack(path, FLOWS.replace(b"1,1,72,153,16,23", row.encode()))
-    wrong(CommutingFlows(), path, "line 3", *words)
+    refuses(CommutingFlows(), path, "line 3", *texts)
 
 
 def test_the_list_of_counties_is_the_public_one():
@@ -468,13 +470,16 @@ def test_adult_reads_both_files_as_published(folder):
     assert table.domain.shape == (8, 16, 7, 14, 6, 5, 2) and table.total == 2
     assert Adult(("Sex",), missing="drop").load().total == 3  # nothing chosen is unknown
     pack(folder / "adult/adult.test", TEST.replace("Black", "Blue"))
-    wrong(Adult(), "adult.test, line 2", "Race", "'Blue'", "Amer-Indian-Eskimo")
+    refuses(Adult(), "adult.test, line 2", "Race", "'Blue'", "Amer-Indian-Eskimo")
     assert Adult(("Sex",)).load().total == 3
 
 
 def census(age=73, birthplace="Vietnam", occupation=30, income="- 50000.") -> str:
     fields = ["0"] * 42
-    fields[0], fields[34], fields[3], fields[41] = age, birthplace, occupation, income
+    fields[0] = age
+    fields[34] = birthplace
+    fields[3] = occupation
+    fields[41] = income
     return ", ".join(map(str, fields)) + "\n"
 
 
@@ -491,8 +496,8 @@ def test_census_income_by_column_number_and_age_band(folder):
     assert CensusIncome(four, age_band=5).load().domain.shape == (19, 43, 47, 2)
     for bad, field in [(census(age=91), "Age"), (census(occupation=47), "Occupation")]:
         pack(path, rows + bad)
-        wrong(CensusIncome(four), path, "line 4", field, "a whole number from 0 to")
-    wrong(CensusIncome(("Sex",)), path, "line 1", "Sex", "'0'", "Female, Male")
+        refuses(CensusIncome(four), path, "line 4", field, "a whole number from 0 to")
+    refuses(CensusIncome(("Sex",)), path, "line 1", "Sex", "'0'", "Female, Male")
 
 
 # Published files
@@ -501,7 +506,11 @@ def test_census_income_by_column_number_and_age_band(folder):
 class Publisher(http.server.BaseHTTPRequestHandler):
     """Serves `content`, with ranges; stops after `stop` bytes if told to."""
 
-    content, stop, ranges, stamp, seen = b"", None, True, "Wed, 01 Sep 2021 10:00:00 GMT", []
+    content = b""
+    stop = None
+    ranges = True
+    stamp = "Wed, 01 Sep 2021 10:00:00 GMT"
+    seen = []
 
     def do_GET(self):
         cls = type(self)
@@ -590,7 +599,8 @@ def test_fetch_refuses_a_wrong_sha256_and_what_cannot_be_read(publisher):
 @pytest.mark.parametrize("ranges", [True, False], ids=["ranges", "no ranges"])
 def test_fetch_goes_on_where_it_was_interrupted(publisher, ranges):
     file = numbers(publisher, SHA256)
-    publisher.ranges, publisher.stop = ranges, 100_000
+    publisher.ranges = ranges
+    publisher.stop = 100_000
     with pytest.raises(OSError, match="stopped after 65536 bytes.*run it again"):
         published.fetch(file)
     assert kept() == ["part-numbers.csv.gz"] and published.verify(file)[0].state == "missing"
@@ -605,7 +615,8 @@ def test_fetch_starts_again_when_the_publisher_has_changed_the_file(publisher):
     publisher.stop = 100_000
     with pytest.raises(OSError, match="stopped after"):
         published.fetch(file)
-    publisher.stop, publisher.stamp = None, "Fri, 01 Oct 2021 10:00:00 GMT"
+    publisher.stop = None
+    publisher.stamp = "Fri, 01 Oct 2021 10:00:00 GMT"
     publisher.content = gz(NUMBERS[::-1])
     published.fetch(file)
     assert gzip.decompress(file.find().read_bytes()) == NUMBERS[::-1]

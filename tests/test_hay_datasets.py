@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import polars as pl
 import pytest
-from test_datasets import cells, pack, real, wrong
+from test_datasets import cells, pack, real, refuses
 
 from workbench import datasets
 from workbench.datasets import (
@@ -72,17 +72,17 @@ def test_a_friendship_moves_two_degrees():
 @pytest.mark.parametrize("dataset, name, size, bound", HAY)
 def test_a_file_of_another_length_is_refused(folder, dataset, name, size, bound):
     path = pack(folder / name, "1\n" * (size - 1))
-    wrong(dataset(), path, f"line {size - 1}", f"need {size:,} counts")
+    refuses(dataset(), path, f"line {size - 1}", f"need {size:,} counts")
     pack(path, "1\n" * size + "\n7\n1\n")
-    wrong(dataset(), path, f"line {size + 2}", f"need {size:,} counts")
+    refuses(dataset(), path, f"line {size + 2}", f"need {size:,} counts")
     pack(path, "")
-    wrong(dataset(), path, "line 0", "ends after 0 counts")
+    refuses(dataset(), path, "line 0", "ends after 0 counts")
 
 
 @pytest.mark.parametrize("bad", ["-1", "1.5", "x", "1e3", "1,2", "3 4", "nan", '"5', "9" * 20])
 def test_what_is_not_a_count_is_refused_by_line(folder, bad):
     path = pack(folder / "hay2010/search_logs.txt", "0\n" * 40 + f"{bad}\n" + "0\n" * 32_727)
-    wrong(SearchLogs(), path, "line 41", bad, "a whole number >= 0")
+    refuses(SearchLogs(), path, "line 41", bad, "a whole number >= 0")
 
 
 def test_a_file_that_nobody_publishes_says_what_it_should_be(folder):
@@ -192,11 +192,11 @@ def test_surnames_from_the_publishers_archive_or_table(folder):
     assert table.dense().tolist() == [2442977, 15, 14] and table.bound == Bound(1)
     assert cells(table) == {(1,): 2442977, (2,): 15, (3,): 14}
     assert Surnames(n=2).load().total == 2442992
-    wrong(Surnames(n=4), path, "ends after 3 names; need 4")
+    refuses(Surnames(n=4), path, "ends after 3 names; need 4")
     assert published.verify("surnames")[0].state == "unknown"
     path.unlink()
     path = pack(folder / "Names_2010Census.csv.gz", CENSUS.replace(",14,", ",1x,"))
-    wrong(Surnames(n=1), path, "line 4", "'count'", "'1x'")
+    refuses(Surnames(n=1), path, "line 4", "'count'", "'1x'")
     path.unlink()
     with pytest.raises(FileNotFoundError, match="workbench data fetch surnames"):
         Surnames().load()
@@ -209,11 +209,11 @@ def test_surnames_from_the_rendering(folder):
     frame.with_columns(rank=pl.Series([1, 2, 0])).write_parquet(path)
     assert Surnames(n=2).load().counts.tolist() == [9, 7]
     frame.with_columns(count=pl.Series([9, None, 100])).write_parquet(path)
-    wrong(Surnames(n=2), path, "line 2", "'count'", "nothing")
+    refuses(Surnames(n=2), path, "line 2", "'count'", "nothing")
     frame.drop("count").write_parquet(path)
-    wrong(Surnames(n=2), path, "no such Parquet file")
+    refuses(Surnames(n=2), path, "no such Parquet file")
     path.write_bytes(b"PAR1 and then nothing")
-    wrong(Surnames(n=2), path, "no such Parquet file")
+    refuses(Surnames(n=2), path, "no such Parquet file")
 
 
 def test_a_fetched_file_without_a_recorded_sha256_is_taken_as_it_comes(folder, monkeypatch):
@@ -273,15 +273,15 @@ def test_one_edge_more_moves_two_degrees_by_one(folder):
 @pytest.mark.parametrize("bad", ["1", "1 2 3", "a b", "1,2", "-1 2", "1.0 2", "1 2 # no"])
 def test_a_line_that_is_no_edge_is_refused(folder, bad):
     path = pack(folder / "toy.txt.gz", EDGES + bad + "\n")
-    wrong(GraphDegrees("toy.txt", 6), path, "line 10", "two node ids")
-    wrong(GraphDegrees("toy.txt", 5, listed=True), path, "line 10", "two node ids")
+    refuses(GraphDegrees("toy.txt", 6), path, "line 10", "two node ids")
+    refuses(GraphDegrees("toy.txt", 5, listed=True), path, "line 10", "two node ids")
 
 
 def test_nodes_are_public_and_not_learnt(folder):
     path = pack(folder / "toy.txt", EDGES)
     assert GraphDegrees("toy.txt", 100).domain.shape == (100,)
-    wrong(GraphDegrees("toy.txt", 4), path, "line 9", "from 0 to 3")
-    wrong(GraphDegrees("toy.txt", 6, listed=True), path, "5 nodes", "need 6")
+    refuses(GraphDegrees("toy.txt", 4), path, "line 9", "from 0 to 3")
+    refuses(GraphDegrees("toy.txt", 6, listed=True), path, "5 nodes", "need 6")
     with pytest.raises(ValueError, match="GraphDegrees.nodes"):
         GraphDegrees("toy.txt", 0)
     with pytest.raises(FileNotFoundError, match="none.txt.*give its path"):
@@ -290,7 +290,7 @@ def test_nodes_are_public_and_not_learnt(folder):
 
 def test_snap_graphs_are_read_by_name(folder):
     path = pack(folder / "graphs/ca-GrQc.txt.gz", EDGES)
-    wrong(SnapDegrees(), path, "5 nodes", "need 5242")
+    refuses(SnapDegrees(), path, "5 nodes", "need 5242")
     chain = "".join(f"{7 * i}\t{7 * i + 7}\n" for i in range(5241))
     pack(path, "# FromNodeId\tToNodeId\n" + chain)
     table = SnapDegrees().load()
@@ -364,7 +364,7 @@ def test_every_event_of_a_unit_is_as_likely_as_any_other(folder):
 )
 def test_a_time_outside_the_period_or_badly_written_is_refused(folder, bad):
     path = pack(folder / "shop.csv", SHOP.replace("2010-12-01 01:00:00", bad))
-    wrong(
+    refuses(
         shop(), path, "line 4", "'InvoiceDate'", repr(bad) if bad else "nothing", "2011-12-10"
     )
 
@@ -372,12 +372,12 @@ def test_a_time_outside_the_period_or_badly_written_is_refused(folder, bad):
 def test_events_written_otherwise(folder):
     pack(folder / "shop.csv", "when,who\n1/12/2010 08:26,x\n")
     series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1)
-    wrong(series, "line 2", "'when'")
+    refuses(series, "line 2", "'when'")
     british = {"written": "%d/%m/%Y %H:%M"}
     series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1, **british)
     assert cells(series.load()) == {(8,): 1}
     absent = EventSeries("shop.csv", "when", "whose", "2010-12-01", "2010-12-02", 1)
-    wrong(absent, "line 1", "'whose'")
+    refuses(absent, "line 1", "'whose'")
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def npy(array, **more) -> bytes:
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
 @pytest.mark.parametrize(
-    "content, words",
+    "content, texts",
     [
         (npy(np.array([[1, 2], [3, -4]])), ("cell (1, 1)", "-4")),
         (npy(np.array([0, 1.5])), ("cell (1,)", "1.5")),
@@ -462,9 +462,9 @@ def npy(array, **more) -> bytes:
         (archive(""), ("not a whole .npy array",)),
     ],
 )
-def test_what_is_not_an_array_of_counts_is_refused(folder, content, words, suffix):
+def test_what_is_not_an_array_of_counts_is_refused(folder, content, texts, suffix):
     path = pack(folder / f"counts.npy{suffix}", content)
-    wrong(NumpyHistogram("counts.npy", Bound(1)), path, *words)
+    refuses(NumpyHistogram("counts.npy", Bound(1)), path, *texts)
     with pytest.raises(FileNotFoundError, match="other.npy.*give its path"):
         _ = NumpyHistogram("other.npy", Bound(1)).domain
 
@@ -566,7 +566,8 @@ def test_real_retail_hours():
 def test_ranked_is_the_sorted_counts_of_any_dataset():
     ranked = datasets.Ranked(datasets.NetTraceTwin())
     assert repr(ranked) == "Ranked(dataset=NetTraceTwin())" and ranked.truth_public
-    table, own = ranked.load(), datasets.NetTraceTwin().load()
+    table = ranked.load()
+    own = datasets.NetTraceTwin().load()
     assert table.domain == ranked.domain == own.ranked().domain
     assert (table.dense() == np.sort(own.dense())).all() and table.bound == own.bound
     assert table.truth_public and ranked.files() == ()

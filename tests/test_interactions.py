@@ -1,4 +1,4 @@
-"""Interactions: what is read, counted and kept, against a few slow literal lines."""
+"""Interactions: what is read, counted and sampled, against a few slow literal lines."""
 
 import pickle
 from collections import Counter
@@ -55,12 +55,12 @@ def made(users=40, records=900, items=6, seed=1, bound=UNBOUNDED):
 
 def rows(data):
     """The records of each user, in order."""
-    told = {}
+    rows_by_user = {}
     for u, i, c in zip(
         *map(np.ndarray.tolist, (data.users, data.items, data.contexts)), strict=True
     ):
-        told.setdefault(u, []).append((i, c))
-    return told
+        rows_by_user.setdefault(u, []).append((i, c))
+    return rows_by_user
 
 
 # What is read
@@ -99,25 +99,24 @@ def test_parquet_is_read_as_the_frame_is(tmp_path, monkeypatch, batch):
     path = tmp_path / "ratings.parquet"
     for frame in (FRAME, FRAME.assign(who=[4, 1, 4, 2**35, 4, 1]), FRAME.sort_values("who")):
         frame.to_parquet(path, row_group_size=4)
-        one, same = (
-            Interactions.from_parquet(path, **NAMED),
-            Interactions.from_frame(frame, **NAMED),
-        )
+        one = Interactions.from_parquet(path, **NAMED)
+        same = Interactions.from_frame(frame, **NAMED)
         assert rows(one) == rows(same) and one.users.dtype == np.int32
 
 
 def test_many_rows_in_any_order_keep_each_users_order():
     for spread in (1, 10**12):  # dense codes, and codes that must be numbered first
         rng = seeded(3)
-        who, what = rng.integers(0, 50, 5000) * spread, rng.integers(0, 1000, 5000)
+        who = rng.integers(0, 50, 5000) * spread
+        what = rng.integers(0, 1000, 5000)
         data = Interactions.from_codes(
             Domain(("a", "b"), (1000, 1)), who, what, what * 0, UNBOUNDED
         )
-        told = {u: [] for u in who.tolist()}
+        rows_by_user = {u: [] for u in who.tolist()}
         for u, i in zip(who.tolist(), what.tolist(), strict=True):
-            told[u].append((i, 0))
-        assert sorted(rows(data).values()) == sorted(told.values())
-        assert data.users[-1] == len(told) - 1 and data.items.dtype == np.uint16
+            rows_by_user[u].append((i, 0))
+        assert sorted(rows(data).values()) == sorted(rows_by_user.values())
+        assert data.users[-1] == len(rows_by_user) - 1 and data.items.dtype == np.uint16
 
 
 @pytest.mark.parametrize(
@@ -192,12 +191,12 @@ def test_no_users_at_all_are_interactions(tmp_path):
             and data.records_per_user().size == 0
             and not data.edge_counts().any()
         )
-        for kept in (data.bounded(3), data.one_per_item(), data.top_scored(2, np.zeros(6))):
-            assert len(kept) == 0
+        for sample in (data.bounded(3), data.one_per_item(), data.top_scored(2, np.zeros(6))):
+            assert len(sample) == 0
         assert len(data.bounded(3).pairs()) == 0
 
 
-# What is told
+# What is rows_by_user
 
 
 def test_nothing_private_is_shown():
@@ -215,9 +214,10 @@ def test_nothing_private_is_shown():
 
 def test_counts_and_answers_are_literal():
     data = made()
-    items, edges = np.zeros(6), np.zeros((6, 7))
-    for own in rows(data).values():
-        for i, c in own:
+    items = np.zeros(6)
+    edges = np.zeros((6, 7))
+    for user_rows in rows(data).values():
+        for i, c in user_rows:
             items[i] += 1
             edges[i, c] += 1
     assert (data.item_counts() == items).all() and (data.edge_counts() == edges).all()
@@ -229,25 +229,25 @@ def test_counts_and_answers_are_literal():
         data.answer(cells, of="films")
 
 
-# What is kept
+# What is sampled
 
 
 @pytest.mark.parametrize("bound", [UNBOUNDED, Bound(500, 500, 500), Bound(4, 4, 4), PUBLIC])
 def test_what_is_kept_says_its_bound(bound):
     data = made(bound=bound)
-    for kept in (
+    for sample in (
         data.bounded(7, seeded()),
         data.top_scored(7, np.arange(6), seeded(), random=3),
     ):
         most = 4 if bound == Bound(4, 4, 4) else 7
-        assert kept.bound == (PUBLIC if bound is PUBLIC else Bound(most, most, most))
-        assert kept.truth_public
+        assert sample.bound == (PUBLIC if bound is PUBLIC else Bound(most, most, most))
+        assert sample.truth_public
         assert (
-            kept.records_per_user()
+            sample.records_per_user()
             == np.minimum(data.records_per_user(), most if bound != PUBLIC else 7)
         ).all()
-        for user, own in rows(kept).items():
-            assert not Counter(own) - Counter(rows(data)[user])
+        for user, user_rows in rows(sample).items():
+            assert not Counter(user_rows) - Counter(rows(data)[user])
     once = data.one_per_item(seeded())
     if bound is not PUBLIC:
         assert once.bound == Bound(min(getattr(bound, "l1", 6), 6), 1)
@@ -255,10 +255,10 @@ def test_what_is_kept_says_its_bound(bound):
     if bound == Bound(4, 4, 4):  # which is not true of these: they are cut
         assert once.records_per_user().max() == 4 == data.one_per_item(seeded()).bound.l1
         return
-    for user, own in rows(data).items():
-        kept = rows(once)[user]
-        assert [i for i, _ in kept] == list(dict.fromkeys(i for i, _ in own))
-        assert set(kept) <= set(own)
+    for user, user_rows in rows(data).items():
+        sample = rows(once)[user]
+        assert [i for i, _ in sample] == list(dict.fromkeys(i for i, _ in user_rows))
+        assert set(sample) <= set(user_rows)
 
 
 def test_bad_limits_are_refused():
@@ -280,7 +280,7 @@ def test_bad_limits_are_refused():
 
 
 def kept_places(n, way, draws=6000):
-    """How often each set of places of one user's n records is kept: chi-square needs them by name."""
+    """How often each set of places of one user's n records is drawn: chi-square needs them by name."""
     domain = Domain(("item", "place"), (3, n))
     items = np.array([0, 0, 1, 1, 1, 2, 0, 2])[:n]
     users = np.repeat([0, 1, 2], [2, n, 3])  # others stand before and after
@@ -288,10 +288,11 @@ def kept_places(n, way, draws=6000):
         domain, users, np.concatenate([[0, 1], items, [2, 0, 1]]),
         np.concatenate([[0, 0], np.arange(n), [0, 0, 0]]), UNBOUNDED,
     )  # fmt: skip
-    rng, seen = seeded(8), Counter()
+    rng = seeded(8)
+    seen = Counter()
     for _ in range(draws):
-        kept = way(data, rng)
-        seen[tuple(kept.contexts[kept.users == 1].tolist())] += 1
+        sample = way(data, rng)
+        seen[tuple(sample.contexts[sample.users == 1].tolist())] += 1
     return items, seen
 
 
@@ -314,7 +315,8 @@ def test_every_set_of_l_records_is_equally_likely(n, l):  # noqa: E741
 
 def literal_pick(items, l, scores, random):  # noqa: E741
     """The chances of all sets: the first at random, then the highest of what is left, ties alike."""
-    n, chances = len(items), Counter()
+    n = len(items)
+    chances = Counter()
     firsts = list(combinations(range(n), random))
     for first in firsts:
         left = [i for i in range(n) if i not in first]
@@ -352,15 +354,16 @@ def test_the_picks_of_many_users_are_literal():
     scores = rng.permutation(200)  # no ties
     data = made(users=300, records=20_000, items=200, bound=UNBOUNDED)
     for l in (1, 7, 30, 1000):  # noqa: E741
-        for user, own in rows(data.top_scored(l, scores)).items():
+        for user, user_rows in rows(data.top_scored(l, scores)).items():
             had = sorted((scores[i] for i, _ in rows(data)[user]), reverse=True)[:l]
-            assert sorted((scores[i] for i, _ in own), reverse=True) == had
+            assert sorted((scores[i] for i, _ in user_rows), reverse=True) == had
 
 
 def test_users_are_sampled_independently():
     """Of pairs of users, all combinations of what each keeps are equally likely."""
     domain = Domain(("item", "place"), (1, 3))
-    users, places = np.repeat([0, 1], 3), np.tile([0, 1, 2], 2)
+    users = np.repeat([0, 1], 3)
+    places = np.tile([0, 1, 2], 2)
     data = Interactions.from_codes(domain, users, places * 0, places, UNBOUNDED)
     rng = seeded(5)
     seen = Counter(tuple(data.bounded(1, rng).contexts.tolist()) for _ in range(9000))
@@ -385,21 +388,25 @@ def test_draws_come_from_the_system_or_from_rng(monkeypatch):
 def test_pairs_are_literal_and_within_their_bound(l):  # noqa: E741
     data = made().bounded(l, seeded())
     literal = Counter()
-    for own in rows(data).values():
-        for (a, _), (b, _) in combinations(own, 2):
+    for user_rows in rows(data).values():
+        for (a, _), (b, _) in combinations(user_rows, 2):
             literal[min(a, b), max(a, b)] += 1
     table = data.pairs()
     cells = map(tuple, table.domain.codes(table.keys).tolist())
     assert dict(zip(cells, table.counts.tolist(), strict=True)) == literal
     assert table.bound == Bound(l * (l - 1) // 2, l * (l - 1) // 2, l * (l - 1) // 2)
-    own = rows(data)
-    for user in own:  # without one user
+    user_rows = rows(data)
+    for user in user_rows:  # without one user
         keep = data.users != user
         without = Interactions(
             data.domain, *(c[keep] for c in (data.users, data.items, data.contexts)), data.bound
         ).pairs()
         dense = table.dense() - without.dense()
-        assert dense.sum() == len(own[user]) * (len(own[user]) - 1) // 2 <= table.bound.l1
+        assert (
+            dense.sum()
+            == len(user_rows[user]) * (len(user_rows[user]) - 1) // 2
+            <= table.bound.l1
+        )
     same = Interactions.from_codes(data.domain, [0] * l, [3] * l, [0] * l, data.bound).pairs()
     assert same.counts.tolist() == [table.bound.l1]  # one item l times: all on its diagonal
 
