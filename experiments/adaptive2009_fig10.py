@@ -23,7 +23,7 @@ import pandas as pd
 from experiments import adaptive2009_fig8_9 as fig8_9
 from experiments.adaptive2009_fig8_9 import BASIC, IMPROVED, LOG, NAMES, NEAR, TREE
 from workbench import Trial
-from workbench.claims import Claim, Finding, all_of, mean_curve
+from workbench.claims import Claim, Finding, all_of, decide, mean_curve
 from workbench.datasets import QueryLogTwin
 from workbench.estimates import Leaves
 from workbench.metrics import match_strings
@@ -36,27 +36,29 @@ COLUMNS = 2
 SEEDS = {"quick": 5, "paper": 3}
 QUERIES = {"quick": 1_000_000, "paper": 90_000_000}
 THINNED = {"quick": 20, "paper": 1}  # surnames
-EPSILON, FREQUENT = 1.0, 500
+EPSILON = 1.0
+FREQUENT = 500
 FREQUENCIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LISTED = 32
 
 PAPER: dict = {}  # counts of searches that nobody has
 
-REAL, LIST = "RealFraction", "Count"
+REAL = "RealFraction"
+LIST = "Count"
 ENDED = f"{IMPROVED}, known to end"
 
 
 def datasets(profile: str) -> dict[str, Any]:
-    """Surnames, if they are at hand, and the twin."""
+    """Surnames, if their files are here, and the twin."""
     names = fig8_9.surnames(THINNED[profile])
-    found = {NAMES: names, LOG: QueryLogTwin(QUERIES[profile])}
-    return {name: data for name, data in found.items() if data}
+    twin = {LOG: QueryLogTwin(QUERIES[profile])}
+    return {NAMES: names} | twin if names else twin
 
 
 def mechanisms() -> dict[str, Any]:
     """By the names of their series."""
-    ours, _, basic, tree = fig8_9.mechanisms(EPSILON, total=1)
-    return {IMPROVED: ours, BASIC: basic, TREE: tree}
+    improved, _, basic, tree = fig8_9.mechanisms(EPSILON, total=1)
+    return {IMPROVED: improved, BASIC: basic, TREE: tree}
 
 
 def rows(profile: str, store) -> pd.DataFrame:
@@ -65,49 +67,58 @@ def rows(profile: str, store) -> pd.DataFrame:
     The list is of the first release of the improved histogram, `string` with its `value` appearances
     and how often the corpus has it, `true`.
     """
-    found = []
-    for name, data in datasets(profile).items():
-        records, some = data.load(), []
+    corpora = []
+    for name, dataset in datasets(profile).items():
+        corpus = dataset.load()
+        frames = []
         for series, mechanism in mechanisms().items():
             for seed in range(SEEDS[profile]):
-                trial = Trial(data, mechanism, seed)
-                some += _measured(trial, records, series)
-        about = dict(panel=name, dataset=repr(data), truth_public=data.truth_public)
-        found.append(pd.concat(some, ignore_index=True).assign(**about))
-    return pd.concat(found, ignore_index=True)
+                frames += _measured(Trial(dataset, mechanism, seed), corpus, series)
+        columns = dict(panel=name, dataset=repr(dataset), truth_public=dataset.truth_public)
+        corpora.append(pd.concat(frames, ignore_index=True).assign(**columns))
+    return pd.concat(corpora, ignore_index=True)
 
 
-def _measured(trial: Trial, records: Records, series: str) -> list[pd.DataFrame]:
-    release, found = trial.release(records), []
-    about = dict(mechanism=type(trial.mechanism).__name__, epsilon=EPSILON, seed=trial.seed)
-    about |= dict(released=len(release.estimate), trial=repr(trial))
-    about |= dict(by_theorem=release.by_theorem)
-    for name, prefixes in ((series, True), (ENDED, False))[: 2 if series == IMPROVED else 1]:
-        keys, counts, held = match_strings(records, release.estimate, prefixes)
-        told = [
-            dict(least=n, value=_share(held[counts >= n]), strings=int((counts >= n).sum()))
-            for n in FREQUENCIES
-        ]
-        found.append(pd.DataFrame(told).assign(series=name, metric=REAL, **about))
+def _measured(trial: Trial, corpus: Records, series: str) -> list[pd.DataFrame]:
+    release = trial.release(corpus)
+    columns = dict(
+        mechanism=type(trial.mechanism).__name__,
+        epsilon=EPSILON,
+        seed=trial.seed,
+        released=len(release.estimate),
+        trial=repr(trial),
+        by_theorem=release.by_theorem,
+    )
+    frames = [_real_shares(release.estimate, corpus, True).assign(series=series)]
+    if series == IMPROVED:
+        frames.append(_real_shares(release.estimate, corpus, False).assign(series=ENDED))
+    frames = [frame.assign(metric=REAL, **columns) for frame in frames]
     if trial.seed == 0 and series == IMPROVED:
-        found.append(_list(release.estimate, records).assign(series=series, **about))
-    return found
+        frames.append(_list(release.estimate, corpus).assign(series=series, **columns))
+    return frames
 
 
-def _list(leaves: Leaves, records: Records) -> pd.DataFrame:
+def _real_shares(leaves: Leaves, corpus: Records, prefixes: bool) -> pd.DataFrame:
+    """Which part of the strings of at least each frequency the corpus has, and how many they are."""
+    _, counts, true_counts = match_strings(corpus, leaves, prefixes)
+    shares = []
+    for least in FREQUENCIES:
+        real = true_counts[counts >= least] > 0
+        share = float(real.mean()) if len(real) else np.nan
+        shares.append(dict(least=least, value=share, strings=len(real)))
+    return pd.DataFrame(shares)
+
+
+def _list(leaves: Leaves, corpus: Records) -> pd.DataFrame:
     """The first strings that appear so often."""
-    texts = records.hierarchy.texts
-    keys, counts, held = match_strings(records, leaves, prefixes=True)
+    texts = corpus.hierarchy.texts
+    keys, counts, true_counts = match_strings(corpus, leaves, prefixes=True)
     first = np.flatnonzero(counts >= FREQUENT)[:LISTED]  # keys are in order
-    whole, many, _ = match_strings(records, leaves)
-    whole = set(texts(whole[:, many >= FREQUENT]))
-    listed = texts(keys[:, first])
-    about = dict(string=listed, true=held[first], ended=[text in whole for text in listed])
-    return pd.DataFrame(about).assign(value=counts[first], metric=LIST)
-
-
-def _share(held: np.ndarray) -> float:
-    return float((held > 0).mean()) if len(held) else np.nan
+    ended_keys, ended_counts, _ = match_strings(corpus, leaves)
+    ended = set(texts(ended_keys[:, ended_counts >= FREQUENT]))
+    strings = texts(keys[:, first])
+    columns = dict(string=strings, true=true_counts[first], ended=[s in ended for s in strings])
+    return pd.DataFrame(columns).assign(value=counts[first], metric=LIST)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -121,32 +132,31 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def frequent_strings(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     """The list, as Figure 10 has it, beside the truth."""
-    some = rows[(rows.panel == name) & (rows.metric == LIST)]
-    found = some[["string", "value", "true", "ended"]].set_axis(
-        ["string", "synthetic", "in the data", "known to end"], axis=1
-    )
-    return found.astype({"synthetic": int, "in the data": int}).set_index("string")
+    strings = rows[(rows.panel == name) & (rows.metric == LIST)]
+    titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
+    table = strings.set_index("string")[[*titles]].rename(columns=titles)
+    return table.astype({"synthetic": int, "in the data": int})
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many strings appear at least 500 times, and which part of them is real."""
-    some = rows[(rows.metric == REAL) & (rows.least == FREQUENT)]
-    found = some.groupby(["panel", "series"], sort=False)[["strings", "value"]].mean()
-    real = found.value.map(lambda x: f"{100 * x:.2f} %")
-    told = pd.DataFrame({"strings": found.strings.map("{:,.0f}".format), "real": real})
-    return told.rename_axis(["dataset", "technique"])
+    frequent = rows[(rows.metric == REAL) & (rows.least == FREQUENT)]
+    means = frequent.groupby(["panel", "series"], sort=False)[["strings", "value"]].mean()
+    real = means.value.map(lambda x: f"{100 * x:.2f} %")
+    table = pd.DataFrame({"strings": means.strings.map("{:,.0f}".format), "real": real})
+    return table.rename_axis(["dataset", "technique"])
 
 
-def _real(rows) -> Finding:
+def _frequent_are_real(rows) -> Finding:
     parts = {}
     for name in rows.panel.unique():
-        at = mean_curve(rows, "least", series=IMPROVED, panel=name, metric=REAL).loc[FREQUENT]
-        if np.isnan(at["mean"]):
+        real = mean_curve(rows, "least", series=IMPROVED, panel=name, metric=REAL).loc[FREQUENT]
+        if np.isnan(real["mean"]):
             return Finding(None, "", f"no string of {name} appears so often", testable=False)
-        sure = True if at.low >= NEAR else False if at.high < NEAR else None
-        strict = mean_curve(rows, "least", series=ENDED, panel=name, metric=REAL).loc[FREQUENT]
-        words = f"{at['mean']:.2%}; of those known to end {strict['mean']:.2%}"
-        parts[name] = Finding(sure, words, if_unsettled=bool(at["mean"] >= NEAR))
+        ended = mean_curve(rows, "least", series=ENDED, panel=name, metric=REAL).loc[FREQUENT]
+        holds = decide(real.low >= NEAR, real.high < NEAR)
+        measured = f"{real['mean']:.2%}; of those known to end {ended['mean']:.2%}"
+        parts[name] = Finding(holds, measured, if_unsettled=bool(real["mean"] >= NEAR))
     return all_of(parts)
 
 
@@ -154,6 +164,6 @@ CLAIMS = (
     Claim(
         "a-10",
         "At ε = 1 the synthetic strings that appear at least 500 times are real strings.",
-        _real,
+        _frequent_are_real,
     ),
 )

@@ -35,7 +35,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from experiments.hay2010_fig6 import first_available
 from workbench import DP, Trial, claims
 from workbench.claims import (
     MUCH,
@@ -44,10 +43,12 @@ from workbench.claims import (
     Finding,
     all_of,
     check_lower,
+    decide,
     format_number,
     mean_curve,
 )
 from workbench.datasets import CommuteTwin, OnTheMap
+from workbench.experiment import first_available
 from workbench.mechanisms import DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree
 from workbench.metrics import EarthMover
 from workbench.plots import Panel, name_series
@@ -67,24 +68,29 @@ REAL, TWIN = DEPTHS
 
 PAPER: dict = {}  # no number is printed
 
-DIRECT, IMPROVED, TREE = "direct synthesis", "improved histogram", "PrivTree"
-RESAMPLE, SECOND = "resample", "second release"
+DIRECT = "direct synthesis"
+IMPROVED = "improved histogram"
+TREE = "PrivTree"
+RESAMPLE = "resample"
+SECOND = "second release"
 ORDER = [DIRECT, IMPROVED, TREE, RESAMPLE, SECOND]
-DISTANCE, NODE = "EarthMover", "NodeError"
+DISTANCE = "EarthMover"
+NODE = "NodeError"
 
 
 def datasets(profile: str) -> dict[str, object]:
     """Commutes by the names of their panels: the real ones, and the twin where it is asked for."""
-    twin = CommuteTwin(PEOPLE[profile])
-    if first_available(OnTheMap().points(), None) is None:
-        return {TWIN: twin}
-    return {REAL: OnTheMap().points()} | ({TWIN: twin} if profile == "paper" else {})
+    real = first_available(OnTheMap().points(), None)
+    available = {} if real is None else {REAL: real}
+    if real is None or profile == "paper":
+        available[TWIN] = CommuteTwin(PEOPLE[profile])
+    return available
 
 
 def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
     """The improved histogram; its threshold is the noise on the counts of 16 children.
 
-    >>> [improved(epsilon).threshold for epsilon in EPSILONS]
+    >>> [improved_histogram(epsilon).threshold for epsilon in EPSILONS]
     [320, 32, 4]
     """
     return ImprovedAdaptiveHistogram(DP(epsilon), threshold=ceil(16 / (epsilon / 2)))
@@ -92,118 +98,124 @@ def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
 
 def mechanisms(name: str, total: int) -> list:
     """Three ways at three ε."""
-    return [
-        make
-        for e in EPSILONS
-        for make in (
-            DirectSynthesis(DP(e), depth=DEPTHS[name], records=total),
-            improved_histogram(e),
-            PrivTree(DP(e)),
-        )
-    ]
+    histograms = []
+    for epsilon in EPSILONS:
+        direct = DirectSynthesis(DP(epsilon), depth=DEPTHS[name], records=total)
+        histograms += [direct, improved_histogram(epsilon), PrivTree(DP(epsilon))]
+    return histograms
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Sums down to every level by dataset, series, ε and seed; and the errors at nodes."""
-    found = []
-    for name, data in datasets(profile).items():
+    sources = []
+    for name, dataset in datasets(profile).items():
+        depth = DEPTHS[name]
         seeds = SEEDS[profile] if name == REAL else min(SEEDS[profile], TWIN_SEEDS)
-        records = data.load()
-        some = [_others(records, DEPTHS[name], seed) for seed in range(seeds)]
-        some += [
-            _measured(Trial(data, mechanism, seed), records, DEPTHS[name])
-            for mechanism in mechanisms(name, records.total)
-            for seed in range(seeds)
-        ]
-        law = pd.Series(expected_resampling(records, DEPTHS[name]).cumsum(), name="value")
+        truth = dataset.load()
+        frames = [_resamples(truth, depth, seed) for seed in range(seeds)]
+        for mechanism in mechanisms(name, truth.total):
+            frames += [
+                _measured(Trial(dataset, mechanism, s), truth, depth) for s in range(seeds)
+            ]
+        law = pd.Series(expected_resampling(truth, depth).cumsum(), name="value")
         law = law.rename_axis("down_to").reset_index()
-        some.append(law.assign(series=RESAMPLE, metric="theory", seed=0))
-        about = dict(panel=name, dataset=repr(data), truth_public=data.truth_public)
-        found.append(pd.concat(some, ignore_index=True).assign(**about))
-    return _for_every_epsilon(pd.concat(found, ignore_index=True))
+        frames.append(law.assign(series=RESAMPLE, metric="theory", seed=0))
+        columns = dict(panel=name, dataset=repr(dataset), truth_public=dataset.truth_public)
+        sources.append(pd.concat(frames, ignore_index=True).assign(**columns))
+    return _for_every_epsilon(pd.concat(sources, ignore_index=True))
 
 
 def _for_every_epsilon(rows: pd.DataFrame) -> pd.DataFrame:
     """What has no ε stands at all of them."""
-    none = rows.epsilon.isna()
-    copies = [rows[none].assign(epsilon=epsilon) for epsilon in EPSILONS]
-    told = pd.concat([rows[~none], *copies], ignore_index=True)
-    return told.sort_values("series", key=lambda s: s.map(ORDER.index), kind="stable")
+    without = rows.epsilon.isna()
+    copies = [rows[without].assign(epsilon=epsilon) for epsilon in EPSILONS]
+    filled = pd.concat([rows[~without], *copies], ignore_index=True)
+    return filled.sort_values("series", key=lambda s: s.map(ORDER.index), kind="stable")
 
 
-def _measured(trial: Trial, records: Records, depth: int) -> pd.DataFrame:
+def _measured(trial: Trial, truth: Records, depth: int) -> pd.DataFrame:
     """One release, at every level."""
-    release = trial.release(records)
-    made, mechanism = release.estimate.synthetic(trial.seed), trial.mechanism
-    told = _sums(records, made, depth).assign(metric=DISTANCE)
+    release = trial.release(truth)
+    mechanism = trial.mechanism
+    synthetic = release.estimate.synthetic(trial.seed)
+    frame = _sums(truth, synthetic, depth).assign(metric=DISTANCE)
     if isinstance(mechanism, DirectSynthesis):
-        told = pd.concat([told, _at_nodes(records, made, mechanism)], ignore_index=True)
-    about = dict(mechanism=type(mechanism).__name__, epsilon=mechanism.budget.epsilon)
-    theorems = release.by_theorem
-    about |= dict(by_theorem=theorems, seed=trial.seed, trial=repr(trial))
-    return name_series(told.assign(**about, records=made.total))
+        frame = pd.concat([frame, _at_nodes(truth, synthetic, mechanism)], ignore_index=True)
+    columns = dict(
+        mechanism=type(mechanism).__name__,
+        epsilon=mechanism.budget.epsilon,
+        by_theorem=release.by_theorem,
+        seed=trial.seed,
+        trial=repr(trial),
+        records=synthetic.total,
+    )
+    return name_series(frame.assign(**columns))
 
 
-def _sums(records: Records, made: Records, depth: int) -> pd.DataFrame:
-    sums = EarthMover(depth).levels(records, made).cumsum()
+def _sums(truth: Records, synthetic: Records, depth: int) -> pd.DataFrame:
+    sums = EarthMover(depth).levels(truth, synthetic).cumsum()
     return pd.DataFrame({"down_to": np.arange(depth + 1), "value": sums})
 
 
-def _at_nodes(records: Records, made: Records, mechanism: DirectSynthesis) -> pd.DataFrame:
+def _at_nodes(truth: Records, synthetic: Records, mechanism: DirectSynthesis) -> pd.DataFrame:
     """The mean error at those nodes of each level that hold as many records as the noise's scale."""
-    scale, told = mechanism.depth / mechanism.budget.epsilon, []
+    scale = mechanism.depth / mechanism.budget.epsilon
+    levels = []
     for level in range(1, mechanism.depth + 1):
-        nodes, counts = records.level(level)
-        nodes, counts = nodes[:, counts >= scale], counts[counts >= scale]
-        if len(counts) >= FEWEST:
-            off = np.abs(made.node_counts(np.full(len(counts), level), nodes) - counts)
-            told.append(dict(node_level=level, value=off.mean() / scale, nodes=len(counts)))
-    return pd.DataFrame(told, columns=["node_level", "value", "nodes"]).assign(metric=NODE)
+        nodes, counts = truth.level(level)
+        large = counts >= scale
+        if large.sum() >= FEWEST:
+            estimates = synthetic.node_counts(np.full(large.sum(), level), nodes[:, large])
+            error = np.abs(estimates - counts[large]).mean() / scale
+            levels.append(dict(node_level=level, value=error, nodes=int(large.sum())))
+    return pd.DataFrame(levels, columns=["node_level", "value", "nodes"]).assign(metric=NODE)
 
 
-def _others(records: Records, depth: int, seed: int) -> pd.DataFrame:
+def _resamples(truth: Records, depth: int, seed: int) -> pd.DataFrame:
     """A resample of the source, and what stands in for a second release."""
     rng = np.random.default_rng([5, seed])
-    keys, counts = records.level(records.hierarchy.digits.depth)
-    p = rng.standard_gamma(counts)
-    found = []
-    for series, shares in ((RESAMPLE, counts / counts.sum()), (SECOND, p / p.sum())):
-        drawn = rng.multinomial(records.total, shares)
-        made = Records.from_keys(records.hierarchy, keys, drawn, PUBLIC)
-        one = _sums(records, made, depth)
-        found.append(one.assign(series=series, metric=DISTANCE, seed=seed))
-    return pd.concat(found, ignore_index=True)
+    keys, counts = truth.level(truth.hierarchy.digits.depth)
+    weights = rng.standard_gamma(counts)
+    frames = []
+    for series, p in ((RESAMPLE, counts / counts.sum()), (SECOND, weights / weights.sum())):
+        drawn = rng.multinomial(truth.total, p)
+        synthetic = Records.from_keys(truth.hierarchy, keys, drawn, PUBLIC)
+        sums = _sums(truth, synthetic, depth)
+        frames.append(sums.assign(series=series, metric=DISTANCE, seed=seed))
+    return pd.concat(frames, ignore_index=True)
 
 
-def expected_resampling(records: Records, depth: int) -> np.ndarray:
+def expected_resampling(truth: Records, depth: int) -> np.ndarray:
     """What resampling costs at each level on average: Σ over its cells of diameter × E|X − c|.
 
     X is binomial, of n trials and mean c, a whole number: E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
     """
-    n, dims = records.total, records.hierarchy.dims
-    told = np.empty(depth + 1)
+    n = truth.total
+    dims = truth.hierarchy.dims
+    costs = np.empty(depth + 1)
     for level in range(depth + 1):
-        c, cells = np.unique(records.level(level)[1], return_counts=True)
-        off = 2 * c * (1 - c / n) * binom.pmf(c, n, c / n)
-        told[level] = (cells * off).sum() * np.sqrt(dims) / 2**level
-    return told
+        c, cells = np.unique(truth.level(level)[1], return_counts=True)
+        deviation = 2 * c * (1 - c / n) * binom.pmf(c, n, c / n)
+        costs[level] = (cells * deviation).sum() * np.sqrt(dims) / 2**level
+    return costs
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Three ε a dataset, and the errors at nodes."""
-    found = []
+    grid = []
     for name in rows.panel.unique():
-        there = rows[(rows.panel == name) & (rows.metric == "theory")]
-        law = there.drop_duplicates("down_to").set_index("down_to").value
+        theory = rows[(rows.panel == name) & (rows.metric == "theory")]
+        law = theory.drop_duplicates("down_to").set_index("down_to").value
+        dashes = ("resample, expected", partial(_between, law))
         for epsilon in EPSILONS:
             where = {"panel": name, "epsilon": epsilon, "metric": DISTANCE, "drawn": True}
             title = f"{name}, ε = {epsilon:g}"
-            dashes = ("resample, expected", partial(_between, law))
-            found.append(Panel(title, where, "down_to", log="y", theory=dashes))
+            grid.append(Panel(title, where, "down_to", log="y", theory=dashes))
         where = {"panel": name, "metric": NODE}
-        title = f"{name}, error at a node"
-        found.append(Panel(title, where, "node_level", "by_epsilon", log=""))
-    return found
+        grid.append(
+            Panel(f"{name}, error at a node", where, "node_level", "by_epsilon", log="")
+        )
+    return grid
 
 
 def _between(law: pd.Series, x):
@@ -212,89 +224,96 @@ def _between(law: pd.Series, x):
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """With what panels ask for: levels below the root, where nothing is exact; series with their ε."""
-    by = [f"{s}, ε = {e:g}" for s, e in zip(rows.series, rows.epsilon, strict=True)]
-    return rows.assign(drawn=rows.down_to >= 1, by_epsilon=by)
+    series = [f"{s}, ε = {e:g}" for s, e in zip(rows.series, rows.epsilon, strict=True)]
+    return rows.assign(drawn=rows.down_to >= 1, by_epsilon=series)
 
 
 def _distance(rows, panel: str, series: str, epsilon: float, metric=DISTANCE):
-    where = dict(panel=panel, series=series, epsilon=epsilon, metric=metric)
-    return mean_curve(rows, "down_to", **where)
+    return mean_curve(
+        rows, "down_to", panel=panel, series=series, epsilon=epsilon, metric=metric
+    )
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Sums over all levels, over that of resampling as expected."""
-    told = []
+    lines = []
     for name in rows.panel.unique():
         for epsilon in EPSILONS:
             law = _distance(rows, name, RESAMPLE, epsilon, "theory")["mean"].iloc[-1]
-            ours = {s: _distance(rows, name, s, epsilon)["mean"].iloc[-1] / law for s in ORDER}
-            told.append(
-                {"dataset": name, "ε": epsilon} | {s: f"{x:.3g}×" for s, x in ours.items()}
-            )
-    return pd.DataFrame(told).set_index(["dataset", "ε"])
+            line = {"dataset": name, "ε": epsilon}
+            for series in ORDER:
+                mean = _distance(rows, name, series, epsilon)["mean"].iloc[-1]
+                line[series] = f"{mean / law:.3g}×"
+            lines.append(line)
+    return pd.DataFrame(lines).set_index(["dataset", "ε"])
 
 
 def node_errors(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean error of direct synthesis at a node of each level, in scales of its noise."""
-    some = rows[rows.metric == NODE]
-    told = some.pivot_table("value", ["panel", "epsilon"], "node_level")
-    told.columns = [int(level) for level in told.columns]
-    return told.rename_axis(columns="level").map(lambda x: "" if x != x else f"{x:.2g}")
+    errors = rows[rows.metric == NODE]
+    table = errors.pivot_table("value", ["panel", "epsilon"], "node_level")
+    table.columns = [int(level) for level in table.columns]
+    return table.rename_axis(columns="level").map(lambda x: "" if x != x else f"{x:.2g}")
 
 
-def _can_beat(rows, other: str) -> Finding:
+def _can_outperform(rows, other: str) -> Finding:
     """Whether there is an ε at which direct synthesis is ahead at the last level, on every dataset."""
-    found = {}
+    parts = {}
     for name in rows.panel.unique():
-        parts = {}
+        outcomes = {}
         for epsilon in EPSILONS:
-            ours, theirs = (_distance(rows, name, x, epsilon) for x in (DIRECT, other))
-            below = ours["mean"] < theirs["mean"]
-            reach = f"lower down to level {below.index[below].max():.0f}" if below.any() else ""
+            ours = _distance(rows, name, DIRECT, epsilon)
+            theirs = _distance(rows, name, other, epsilon)
+            below = ours.index[ours["mean"] < theirs["mean"]]
+            reach = f"lower down to level {below.max():.0f}" if len(below) else "lower nowhere"
             ratio = (ours["mean"] / theirs["mean"]).iloc[-1]
-            words = f"{format_number(ratio)}× at ε = {epsilon:g}, {reach or 'lower nowhere'}"
-            parts[words] = check_lower(ours.iloc[-1:], theirs.iloc[-1:]).holds
-        outcomes = parts.values()
-        holds = True if True in outcomes else None if None in outcomes else False
-        found[name] = Finding(holds, ", ".join(parts))
-    return all_of(found)
+            measured = f"{format_number(ratio)}× at ε = {epsilon:g}, {reach}"
+            outcomes[measured] = check_lower(ours.iloc[-1:], theirs.iloc[-1:]).holds
+        holds = decide(True in outcomes.values(), None not in outcomes.values())
+        parts[name] = Finding(holds, ", ".join(outcomes))
+    return all_of(parts)
 
 
-def _smoothly(rows) -> Finding:
-    found = {}
+def _falls_smoothly(rows) -> Finding:
+    parts = {}
     for name in rows.panel.unique():
         curves = [_distance(rows, name, DIRECT, e).iloc[1:] for e in EPSILONS]
-        for less, more, e in zip(curves, curves[1:], EPSILONS[1:], strict=False):
-            step, ratio = check_lower(more, less), less["mean"].iloc[-1] / more["mean"].iloc[-1]
-            holds = step.holds and bool(ratio <= ORDERS) if step.holds else step.holds
-            found[f"{name}, to ε = {e:g}"] = Finding(holds, f"{format_number(ratio)}× less")
-    return all_of(found)
+        for less, more, epsilon in zip(curves, curves[1:], EPSILONS[1:], strict=False):
+            holds = check_lower(more, less).holds
+            ratio = less["mean"].iloc[-1] / more["mean"].iloc[-1]
+            if holds:
+                holds = bool(ratio <= ORDERS)
+            parts[f"{name}, to ε = {epsilon:g}"] = Finding(
+                holds, f"{format_number(ratio)}× less"
+            )
+    return all_of(parts)
 
 
 def _against_a_release(rows) -> Finding:
     return all_of(
         {
-            "beats the stand-in for a second release": _can_beat(rows, SECOND),
-            "error falls smoothly": _smoothly(rows),
+            "beats the stand-in for a second release": _can_outperform(rows, SECOND),
+            "error falls smoothly": _falls_smoothly(rows),
         }
     )
 
 
-def _of_the_order(rows) -> Finding:
-    found, some = {}, rows[rows.metric == NODE]
-    for (name, epsilon), part in some.groupby(["panel", "epsilon"], sort=False):
-        error = claims.confidence_intervals(part, "node_level")
+def _of_the_order_of_noise(rows) -> Finding:
+    parts = {}
+    nodes = rows[rows.metric == NODE]
+    for (name, epsilon), errors in nodes.groupby(["panel", "epsilon"], sort=False):
+        error = claims.confidence_intervals(errors, "node_level")
         worst = error["mean"].idxmax()
-        high = error.loc[worst]
-        holds = (
-            False if (error.low > MUCH).any() else True if (error.high <= MUCH).all() else None
+        largest = error["mean"][worst]
+        holds = decide((error.high <= MUCH).all(), (error.low > MUCH).any())
+        measured = f"{format_number(largest)} scales at level {worst:.0f}, "
+        measured += (
+            f"{format_number(error['mean'].iloc[-1])} at {error.index[-1]:.0f}, the last"
         )
-        words = f"{format_number(high['mean'])} scales at level {worst:.0f}, {format_number(error['mean'].iloc[-1])}"
-        words += f" at {error.index[-1]:.0f}, the last"
-        found[f"{name}, ε = {epsilon:g}"] = Finding(
-            holds, words, if_unsettled=high["mean"] <= MUCH
+        parts[f"{name}, ε = {epsilon:g}"] = Finding(
+            holds, measured, if_unsettled=largest <= MUCH
         )
-    return all_of(found)
+    return all_of(parts)
 
 
 CLAIMS = (
@@ -307,7 +326,7 @@ CLAIMS = (
     Claim(
         "a-5-2",
         "Direct synthesis can outperform resampling of the source, with a variance equal to the count.",
-        lambda rows: _can_beat(rows, RESAMPLE),
+        lambda rows: _can_outperform(rows, RESAMPLE),
         "With 4 million people it does (0.92× at ε = 10), and in Rhode Island, with a tenth of them, "
         "down to level 8 of 10. Cells below hold one or two people, where resampling errs by less than "
         "one, and noise of one is as large.",
@@ -323,6 +342,6 @@ CLAIMS = (
         "a-4",
         "The error of direct synthesis at a node stays of the order of the noise's scale, whatever the "
         "node's depth.",
-        _of_the_order,
+        _of_the_order_of_noise,
     ),
 )

@@ -34,7 +34,7 @@ from experiments.adaptive2009_fig5 import (
     mechanisms,
 )
 from workbench import Trial
-from workbench.claims import Claim, Finding, all_of, mean_curve
+from workbench.claims import Claim, Finding, all_of, decide, mean_curve
 from workbench.metrics import CommuteDistances
 from workbench.plots import Panel, name_series
 
@@ -45,23 +45,26 @@ MILES = 5
 RADIUS = MILES * 1.609344  # km
 FARTHEST = {REAL: 80, TWIN: 80}  # km, shown
 POINTS = 161
-ON, OFF = 0.02, 0.05
-POPULOUS, SPARSE = "populous", "sparse"
+ON = 0.02
+OFF = 0.05
+POPULOUS = "populous"
+SPARSE = "sparse"
 SOURCE = "source"
-CDF, GAP = "CommuteCDF", "CommuteDistances"
+CDF = "CommuteCDF"
+GAP = "CommuteDistances"
 
 PAPER: dict = {}  # no number is printed
 
 
-def origins(name: str, data) -> pd.DataFrame:
+def origins(name: str, dataset) -> pd.DataFrame:
     """Places by public population, the most populous and the least: `place`, `kind`, and where."""
-    places = data.places().dropna(subset="population")
-    many = 2 if name == REAL else 1
-    found = pd.concat(
-        [places.head(many).assign(kind=POPULOUS), places.tail(many)[::-1].assign(kind=SPARSE)]
-    )
-    short = found.place.str.replace(r" (city|town) \(.*", "", regex=True)
-    return found.assign(place=short).reset_index(drop=True)
+    places = dataset.places().dropna(subset="population")
+    count = 2 if name == REAL else 1
+    populous = places.head(count).assign(kind=POPULOUS)
+    sparse = places.tail(count)[::-1].assign(kind=SPARSE)
+    both = pd.concat([populous, sparse])
+    short = both.place.str.replace(r" (city|town) \(.*", "", regex=True)
+    return both.assign(place=short).reset_index(drop=True)
 
 
 def distances_from(place) -> CommuteDistances:
@@ -71,102 +74,103 @@ def distances_from(place) -> CommuteDistances:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Curves and gaps by origin, series, ε and seed; the source's own curve once."""
-    found = []
-    for name, data in datasets(profile).items():
+    sources = []
+    for name, dataset in datasets(profile).items():
         seeds = SEEDS[profile] if name == REAL else TWIN_SEEDS
-        records, at = data.load(), np.linspace(0, FARTHEST[name], POINTS)
-        asked = list(origins(name, data).itertuples())
-        some = []
-        for place in asked:
-            told = pd.DataFrame({"km": at, "value": distances_from(place).cdf(records, at)})
-            people = int(distances_from(place).commutes(records)[1].sum())
-            about = dict(origin=place.place, commuters=people, seed=0, metric=CDF)
-            some.append(told.assign(series=SOURCE, **about))
-        for mechanism in mechanisms(name, records.total):
+        truth = dataset.load()
+        km = np.linspace(0, FARTHEST[name], POINTS)
+        places = list(origins(name, dataset).itertuples())
+        frames = [_source_curve(place, truth, km) for place in places]
+        for mechanism in mechanisms(name, truth.total):
             for seed in range(seeds):
-                trial = Trial(data, mechanism, seed)
-                some.append(_measured(trial, records, asked, at))
-        told = pd.concat(some, ignore_index=True)
-        kinds = {place.place: place.kind for place in asked}
-        people = {place.place: int(place.population) for place in asked}
-        about = dict(panel=name, dataset=repr(data), truth_public=data.truth_public)
-        about |= dict(kind=told.origin.map(kinds), population=told.origin.map(people))
-        found.append(told.assign(**about))
-    return pd.concat(found, ignore_index=True)
+                frames.append(_measured(Trial(dataset, mechanism, seed), truth, places, km))
+        frame = pd.concat(frames, ignore_index=True)
+        columns = dict(panel=name, dataset=repr(dataset), truth_public=dataset.truth_public)
+        columns["kind"] = frame.origin.map({p.place: p.kind for p in places})
+        columns["population"] = frame.origin.map({p.place: int(p.population) for p in places})
+        sources.append(frame.assign(**columns))
+    return pd.concat(sources, ignore_index=True)
 
 
-def _measured(trial: Trial, records, asked: list, at: np.ndarray) -> pd.DataFrame:
-    release, told = trial.release(records), []
-    made = release.estimate
-    for place in asked:
-        one = distances_from(place)
-        gap = one(records, made)
-        told.append(pd.DataFrame({"value": [gap], "metric": GAP, "origin": place.place}))
-        line = pd.DataFrame({"km": at, "value": one.cdf(made, at), "metric": CDF})
-        told.append(line.assign(origin=place.place))
+def _source_curve(place, truth, km: np.ndarray) -> pd.DataFrame:
+    metric = distances_from(place)
+    commuters = int(metric.commutes(truth)[1].sum())
+    columns = dict(series=SOURCE, origin=place.place, commuters=commuters, seed=0, metric=CDF)
+    return pd.DataFrame({"km": km, "value": metric.cdf(truth, km)}).assign(**columns)
+
+
+def _measured(trial: Trial, truth, places: list, km: np.ndarray) -> pd.DataFrame:
+    release = trial.release(truth)
+    synthetic = release.estimate
+    frames = []
+    for place in places:
+        metric = distances_from(place)
+        gap = metric(truth, synthetic)
+        frames.append(pd.DataFrame({"value": [gap], "metric": GAP, "origin": place.place}))
+        line = pd.DataFrame({"km": km, "value": metric.cdf(synthetic, km), "metric": CDF})
+        frames.append(line.assign(origin=place.place))
     epsilon = trial.mechanism.budget.epsilon
-    theorems = release.by_theorem
-    about = dict(mechanism=type(trial.mechanism).__name__, epsilon=epsilon, seed=trial.seed)
-    about |= dict(trial=repr(trial), by_theorem=theorems)
-    told = name_series(pd.concat(told, ignore_index=True).assign(**about))
-    return told.assign(series=told.series + f", ε = {epsilon:g}")
+    columns = dict(
+        mechanism=type(trial.mechanism).__name__,
+        epsilon=epsilon,
+        seed=trial.seed,
+        trial=repr(trial),
+        by_theorem=release.by_theorem,
+    )
+    frame = name_series(pd.concat(frames, ignore_index=True).assign(**columns))
+    return frame.assign(series=frame.series + f", ε = {epsilon:g}")
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """An origin each, the most populous first."""
-    places = rows.drop_duplicates(["panel", "origin"])
-    return [
-        Panel(
-            f"{place.origin} ({place.kind}: {place.population:,})",
-            {"panel": place.panel, "origin": place.origin, "shown": True},
-            "km",
-            log="",
-        )
-        for place in places.itertuples()
-    ]
+    grid = []
+    for place in rows.drop_duplicates(["panel", "origin"]).itertuples():
+        title = f"{place.origin} ({place.kind}: {place.population:,})"
+        where = {"panel": place.panel, "origin": place.origin, "shown": True}
+        grid.append(Panel(title, where, "km", log=""))
+    return grid
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """With what is drawn: the source, and as in the paper the improved histogram."""
-    ours = rows.series.str.startswith(IMPROVED) | (rows.series == SOURCE)
-    return rows.assign(shown=ours & (rows.metric == CDF))
+    drawn = rows.series.str.startswith(IMPROVED) | (rows.series == SOURCE)
+    return rows.assign(shown=drawn & (rows.metric == CDF))
 
 
-def _gap(rows, origin: str, series: str) -> pd.Series:
-    return mean_curve(rows, "origin", metric=GAP, origin=origin, series=series).iloc[0]
+def _gap(rows, origin: str, series: str, epsilon: float) -> pd.Series:
+    name = f"{series}, ε = {epsilon:g}"
+    return mean_curve(rows, "origin", metric=GAP, origin=origin, series=name).iloc[0]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""
-    told = []
+    lines = []
     for place in rows[rows.series == SOURCE].drop_duplicates("origin").itertuples():
         for epsilon in EPSILONS:
             line = {"origin": place.origin, "ε": epsilon}
             line |= {"population": place.population, "commuters": int(place.commuters)}
             for series in (IMPROVED, DIRECT, TREE):
-                gap = _gap(rows, place.origin, f"{series}, ε = {epsilon:g}")["mean"]
+                gap = _gap(rows, place.origin, series, epsilon)["mean"]
                 line[series] = f"{100 * gap:.2g} %"
-            told.append(line)
-    return pd.DataFrame(told).set_index(["origin", "ε"])
+            lines.append(line)
+    return pd.DataFrame(lines).set_index(["origin", "ε"])
 
 
 def _gaps(rows, kind: str, bound: float, below: bool) -> Finding:
     """Whether all gaps of the improved histogram lie on the right side of a bound."""
-    found = {}
+    parts = {}
     for origin in rows[rows.kind == kind].origin.unique():
-        gaps = [_gap(rows, origin, f"{IMPROVED}, ε = {e:g}") for e in EPSILONS]
+        gaps = pd.DataFrame([_gap(rows, origin, IMPROVED, e) for e in EPSILONS])
         if below:
-            good, bad = [g.high <= bound for g in gaps], [g.low > bound for g in gaps]
-            leans = all(g["mean"] <= bound for g in gaps)
+            holds = decide((gaps.high <= bound).all(), (gaps.low > bound).any())
+            leans = (gaps["mean"] <= bound).all()
         else:
-            good, bad = [g.low >= bound for g in gaps], [g.high < bound for g in gaps]
-            leans = all(g["mean"] >= bound for g in gaps)
-        pairs = zip(EPSILONS, gaps, strict=True)
-        words = ", ".join(f"{100 * g['mean']:.2g} % at ε = {e:g}" for e, g in pairs)
-        found[origin] = Finding(
-            True if all(good) else False if any(bad) else None, words, "", leans
-        )
-    return all_of(found)
+            holds = decide((gaps.low >= bound).all(), (gaps.high < bound).any())
+            leans = (gaps["mean"] >= bound).all()
+        pairs = zip(gaps["mean"], EPSILONS, strict=True)
+        measured = ", ".join(f"{100 * gap:.2g} % at ε = {epsilon:g}" for gap, epsilon in pairs)
+        parts[origin] = Finding(holds, measured, if_unsettled=bool(leans))
+    return all_of(parts)
 
 
 CLAIMS = (

@@ -37,17 +37,27 @@ Words   recovered = Σ min(true, synthetic) over strings, each copy once. Freque
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import first_available
 from workbench import DP, Trial
-from workbench.claims import ALIKE, Claim, Finding, all_of, confidence_intervals, format_number
+from workbench.claims import (
+    ALIKE,
+    Claim,
+    Finding,
+    all_of,
+    confidence_intervals,
+    decide,
+    format_number,
+)
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.estimates import Leaves
+from workbench.experiment import first_available
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
@@ -68,19 +78,28 @@ QUERIES = {"quick": 100_000, "paper": 9_000_000}
 THINNED = {"quick": 2560, "paper": 1}  # surnames
 EPSILONS = (10.0, 1.0, 0.1)
 DEPTH = 20  # of basic histograms and direct synthesis
-SPLIT, SCALES = 36, 9  # times 1/ε, of improved; scales of the noise on a decision
-FREQUENT, NEAR = 500, 0.95
-NAMES, LOG = "surnames", "query log twin"
+SPLIT = 36  # times 1/ε, of improved
+SCALES = 9  # of the noise on a decision
+FREQUENT = 500
+NEAR = 0.95
+NAMES = "surnames"
+LOG = "query log twin"
 
 PAPER: dict = {}  # no number is printed
 
 SOURCE = "source"
-IMPROVED, DIRECT, BASIC = "improved histogram", "direct synthesis", "basic histogram"
+IMPROVED = "improved histogram"
+DIRECT = "direct synthesis"
+BASIC = "basic histogram"
 TREE = "PrivTree"
 JUDGED = (IMPROVED, DIRECT, BASIC)
-RECOVERED, FREQUENTLY = "Recovered", "RecoveredFrequent"
-PRINTED, ENDED = "as printed", "ended"
-RARE, OFTEN, EACH = "from the rarest", "from the most frequent", "of each frequency"
+RECOVERED = "Recovered"
+FREQUENTLY = "RecoveredFrequent"
+PRINTED = "as printed"
+ENDED = "ended"
+RARE = "from the rarest"
+OFTEN = "from the most frequent"
+EACH = "of each frequency"
 
 
 @value
@@ -99,8 +118,8 @@ class Thinned:
         """What is left."""
         whole = self.dataset.load()
         counts = whole.counts // self.every
-        about = whole.bound, whole.truth_public
-        return Records.from_keys(whole.hierarchy, whole.keys, counts, *about)
+        bound = (whole.bound, whole.truth_public)
+        return Records.from_keys(whole.hierarchy, whole.keys, counts, *bound)
 
 
 def surnames(every: int) -> Any:
@@ -112,14 +131,14 @@ def surnames(every: int) -> Any:
 def datasets(profile: str) -> dict[str, Any]:
     """Surnames, if they are at hand, and the twin."""
     names = surnames(THINNED[profile])
-    found = {NAMES: names, LOG: QueryLogTwin(QUERIES[profile])}
-    return {name: data for name, data in found.items() if data}
+    twin = {LOG: QueryLogTwin(QUERIES[profile])}
+    return {NAMES: names} | twin if names else twin
 
 
 def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
     """b = 36/ε, which is 9 scales of the noise on a decision.
 
-    >>> [improved(epsilon).threshold for epsilon in EPSILONS]
+    >>> [improved_histogram(epsilon).threshold for epsilon in EPSILONS]
     [4, 36, 360]
     """
     return ImprovedAdaptiveHistogram(DP(epsilon), threshold=ceil(SPLIT / epsilon))
@@ -127,11 +146,11 @@ def improved_histogram(epsilon: float) -> ImprovedAdaptiveHistogram:
 
 def mechanisms(epsilon: float, total: int) -> list:
     """Three ways, and PrivTree; basic's decisions have the 40th part of ε."""
-    split = ceil(SCALES * 2 * DEPTH / epsilon)
+    threshold = ceil(SCALES * 2 * DEPTH / epsilon)
     return [
         improved_histogram(epsilon),
         DirectSynthesis(DP(epsilon), depth=DEPTH, records=total),
-        BasicAdaptiveHistogram(DP(epsilon), threshold=split, depth=DEPTH),
+        BasicAdaptiveHistogram(DP(epsilon), threshold=threshold, depth=DEPTH),
         PrivTree(DP(epsilon)),
     ]
 
@@ -144,130 +163,134 @@ def rows(profile: str, store) -> pd.DataFrame:
     often; "of each frequency", which part of the records of strings of at most 20 symbols is recovered
     that occur `frequency` times up to twice that.
     """
-    found = []
-    for name, data in datasets(profile).items():
-        records = data.load()
-        about = dict(corpus=name, dataset=repr(data), truth_public=data.truth_public)
-        short = _of_length(records, long=False)
-        parts = {"all": records, "short": short, "long": _of_length(records, long=True)}
-        some = [_curves(parts, records, PRINTED).assign(series=SOURCE, name=SOURCE, seed=0)]
-        trials = [
-            Trial(data, mechanism, seed)
-            for epsilon in EPSILONS
-            for mechanism in mechanisms(epsilon, records.total)
-            for seed in range(SEEDS[profile])
-        ]
-        some += [_measured(trial, parts) for trial in trials]
-        found.append(pd.concat(some, ignore_index=True).assign(**about))
-    told = pd.concat(found, ignore_index=True)
-    return told.assign(panel=told.corpus + ", " + told.adding)
+    corpora = []
+    for name, dataset in datasets(profile).items():
+        corpus = dataset.load()
+        parts = {
+            "all": corpus,
+            "short": _of_length(corpus, long=False),
+            "long": _of_length(corpus, long=True),
+        }
+        source = _curves(parts, corpus, PRINTED)
+        frames = [source.assign(series=SOURCE, name=SOURCE, seed=0)]
+        for epsilon in EPSILONS:
+            for mechanism in mechanisms(epsilon, corpus.total):
+                for seed in range(SEEDS[profile]):
+                    frames.append(_measured(Trial(dataset, mechanism, seed), parts))
+        columns = dict(corpus=name, dataset=repr(dataset), truth_public=dataset.truth_public)
+        corpora.append(pd.concat(frames, ignore_index=True).assign(**columns))
+    frame = pd.concat(corpora, ignore_index=True)
+    return frame.assign(panel=frame.corpus + ", " + frame.adding)
 
 
-def _of_length(records: Records, long: bool) -> Records:
+def _of_length(corpus: Records, long: bool) -> Records:
     """The strings of more than 20 symbols, or the others."""
-    tree = records.hierarchy
-    some = np.zeros(len(records), bool)
+    tree = corpus.hierarchy
+    is_long = np.zeros(len(corpus), bool)
     if tree.depth > DEPTH:
-        some = tree.digits.digit(DEPTH, records.keys) > 0
-    some = some == long
-    kept = records.keys[:, some], records.counts[some]
-    return Records.from_keys(tree, *kept, records.bound, records.truth_public)
+        is_long = tree.digits.digit(DEPTH, corpus.keys) > 0
+    part = is_long == long
+    bound = (corpus.bound, corpus.truth_public)
+    return Records.from_keys(tree, corpus.keys[:, part], corpus.counts[part], *bound)
 
 
 def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
     """One release: its curves in both readings, and the frequent strings."""
-    release, mechanism = trial.release(parts["all"]), trial.mechanism
-    epsilon, found = mechanism.budget.epsilon, []
-    often = RecoveredFraction(ceil(FREQUENT / epsilon))
+    release = trial.release(parts["all"])
+    mechanism = type(trial.mechanism).__name__
+    epsilon = trial.mechanism.budget.epsilon
+    frequent = RecoveredFraction(ceil(FREQUENT / epsilon))
+    frames = []
     for reading in (PRINTED, ENDED):
-        made = _real(parts["all"], release.estimate, prefixes=reading == PRINTED)
-        found.append(_curves(parts, made, reading))
-        told = dict(metric=FREQUENTLY, adding="frequent", reading=reading, part="short")
-        told |= dict(value=often(parts["short"], made))
-        found.append(pd.DataFrame([told]))
-    name = MECHANISM_NAMES.get(type(mechanism).__name__, type(mechanism).__name__)
-    about = dict(mechanism=type(mechanism).__name__, epsilon=epsilon, seed=trial.seed)
-    about |= dict(name=name, series=f"{name}, ε = {epsilon:g}", trial=repr(trial))
-    about |= dict(released=len(release.estimate))
-    about |= dict(by_theorem=release.by_theorem)
-    return pd.concat(found, ignore_index=True).assign(**about)
+        real = _real(parts["all"], release.estimate, prefixes=reading == PRINTED)
+        frames.append(_curves(parts, real, reading))
+        row = dict(metric=FREQUENTLY, adding="frequent", reading=reading, part="short")
+        row["value"] = frequent(parts["short"], real)
+        frames.append(pd.DataFrame([row]))
+    name = MECHANISM_NAMES.get(mechanism, mechanism)
+    columns = dict(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        seed=trial.seed,
+        name=name,
+        series=f"{name}, ε = {epsilon:g}",
+        trial=repr(trial),
+        released=len(release.estimate),
+        by_theorem=release.by_theorem,
+    )
+    return pd.concat(frames, ignore_index=True).assign(**columns)
 
 
 def _real(corpus: Records, leaves: Leaves, prefixes: bool) -> Records:
     """Those synthetic strings that the corpus has: all that matters to what is recovered."""
-    keys, counts, held = match_strings(corpus, leaves, prefixes)
-    return Records.from_keys(corpus.hierarchy, keys[:, held > 0], counts[held > 0], PUBLIC)
+    keys, counts, true_counts = match_strings(corpus, leaves, prefixes)
+    real = true_counts > 0
+    return Records.from_keys(corpus.hierarchy, keys[:, real], counts[real], PUBLIC)
 
 
-def _curves(parts: dict[str, Records], made: Records, reading: str) -> pd.DataFrame:
+def _curves(parts: dict[str, Records], synthetic: Records, reading: str) -> pd.DataFrame:
     """Recovered parts at powers of two: of the whole corpus, and of each class of frequencies."""
-    whole, told = parts["all"].total, []
-    powers = 2 ** np.arange(int(parts["all"].counts.max()).bit_length() + 1)
+    whole = parts["all"]
+    powers = 2 ** np.arange(int(whole.counts.max()).bit_length() + 1)
+    logs = np.log2(powers)
+    frames = []
     for part, records in parts.items():
-        curve = recovered_by_frequency(records, made)
+        curve = recovered_by_frequency(records, synthetic)
         at = np.searchsorted(curve.frequency, powers)
-        share = records.total / whole
-        data, below = (
-            share * np.append(0, curve[column])[at] for column in ("data", "recovered")
-        )
-        about = dict(metric=RECOVERED, reading=reading, part=part)
-        logs = np.log2(powers)
-        told.append(
-            pd.DataFrame({"frequency": powers, "log": logs, "value": below, "data": data})
-            .assign(adding=RARE, **about)
-        )  # fmt: skip
-        above = pd.DataFrame({"frequency": powers, "rest": 20 - logs})
-        above = above.assign(value=below[-1] - below, data=data[-1] - data)
-        told.append(above.iloc[:-1].assign(adding=OFTEN, **about))
+        share = records.total / whole.total
+        data = share * np.append(0, curve["data"])[at]
+        below = share * np.append(0, curve["recovered"])[at]
+        columns = dict(metric=RECOVERED, reading=reading, part=part)
+        rare = pd.DataFrame({"frequency": powers, "log": logs, "value": below, "data": data})
+        frames.append(rare.assign(adding=RARE, **columns))
+        above = dict(frequency=powers, rest=20 - logs, value=below[-1] - below)
+        above = pd.DataFrame(above | dict(data=data[-1] - data))
+        frames.append(above.iloc[:-1].assign(adding=OFTEN, **columns))
         held = np.diff(data) > 0
-        each = pd.DataFrame({"frequency": powers[:-1], "value": np.diff(below)})
-        each["value"] /= np.where(held, np.diff(data), 1)
-        told.append(each[held].assign(adding=EACH, **about))
-    return pd.concat(told, ignore_index=True)
+        each = np.diff(below) / np.where(held, np.diff(data), 1)
+        each = pd.DataFrame({"frequency": powers[:-1], "value": each})
+        frames.append(each[held].assign(adding=EACH, **columns))
+    return pd.concat(frames, ignore_index=True)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """A line a dataset: Figure 8, Figure 9, and what breaks down where."""
-    found = []
+    grid = []
     for name in rows.corpus.unique():
         for adding, x in ((RARE, "log"), (OFTEN, "rest"), (EACH, "frequency")):
             part = "short" if adding == EACH else "all"
             where = dict(corpus=name, adding=adding, reading=PRINTED, part=part)
             log = "x" if adding == EACH else ""
-            found.append(Panel(f"{name},\n{adding}", where, x, log=log, mark_every=3))
-    return found
+            grid.append(Panel(f"{name},\n{adding}", where, x, log=log, mark_every=3))
+    return grid
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """What is read off the curves, beginnings counted as printed; the paper prints no number."""
-    told = []
+    lines = []
     for name in rows.corpus.unique():
         for epsilon in EPSILONS:
             for way in (*JUDGED, TREE):
-                at = name, epsilon, way
-                about = {"corpus": name, "ε": epsilon, "technique": way}
+                place = (name, epsilon, way)
+                line = {"corpus": name, "ε": epsilon, "technique": way}
                 for reading in (PRINTED, ENDED):
-                    often = _frequent(rows, *at, reading)
-                    about[f"frequent, {reading}"] = _percent(often)
-                about["half is recovered from"] = _told(break_point(rows, *at))
-                about["on the truth down to"] = _told(lowest_true_frequency(rows, *at))
-                told.append(about)
-    return pd.DataFrame(told).set_index(["corpus", "ε", "technique"])
+                    line[f"frequent, {reading}"] = _percent(_frequent(rows, *place, reading))
+                line["half is recovered from"] = _frequency_text(break_point(rows, *place))
+                lowest = lowest_true_frequency(rows, *place)
+                line["on the truth down to"] = _frequency_text(lowest)
+                lines.append(line)
+    return pd.DataFrame(lines).set_index(["corpus", "ε", "technique"])
 
 
-def _at(rows, corpus: str, epsilon: float | None, way: str, reading: str, **where):
+def _select(rows, corpus: str, epsilon: float, way: str, reading: str, **where) -> pd.DataFrame:
     """The rows of one curve."""
-    some = (rows.corpus == corpus) & (rows.name == way) & (rows.reading == reading)
-    if epsilon is not None:
-        some &= rows.epsilon == epsilon
-    for column, wanted in where.items():
-        some &= rows[column] == wanted
-    return rows[some]
+    where |= dict(corpus=corpus, epsilon=epsilon, name=way, reading=reading)
+    return rows[np.logical_and.reduce([rows[column] == v for column, v in where.items()])]
 
 
-def _frequent(rows, *at) -> pd.Series:
+def _frequent(rows, *place) -> pd.Series:
     """Which part of the records of frequent strings is recovered: mean, low, high."""
-    return confidence_intervals(_at(rows, *at, metric=FREQUENTLY), "metric").iloc[0]
+    return confidence_intervals(_select(rows, *place, metric=FREQUENTLY), "metric").iloc[0]
 
 
 def break_point(
@@ -277,7 +300,7 @@ def break_point(
 
     0 where it is below the rarest, infinity where it is above the most frequent.
     """
-    each = _at(rows, corpus, epsilon, way, reading, adding=EACH, part="short")
+    each = _select(rows, corpus, epsilon, way, reading, adding=EACH, part="short")
     return _crossed(each.groupby("frequency").value.mean(), 0.5, 0.5)
 
 
@@ -285,88 +308,86 @@ def lowest_true_frequency(
     rows: pd.DataFrame, corpus: str, epsilon: float, way: str, reading: str = PRINTED
 ) -> float:
     """Down to which frequency at least 95 % are recovered, from the most frequent; 0 or infinity."""
-    curve = _at(rows, corpus, epsilon, way, reading, adding=OFTEN, part="all")
+    curve = _select(rows, corpus, epsilon, way, reading, adding=OFTEN, part="all")
     means = curve.groupby("frequency")[["value", "data"]].mean()
     return _crossed(means.value / means.data, NEAR, 0)
 
 
-def _crossed(curve: pd.Series, level: float, off: float) -> float:
+def _crossed(curve: pd.Series, level: float, shift: float) -> float:
     """Where a curve over powers of two, read from its upper end, first falls below a level.
 
-    Between two powers along the logarithm; `off` is how far above it a power's value belongs.
+    Between two powers along the logarithm; `shift` is how far above it a power's value belongs.
     """
     low = np.flatnonzero(curve.to_numpy() < level)
     if not len(low):
         return 0.0
     if low[-1] == len(curve) - 1:
         return np.inf
-    below, above = curve.iloc[low[-1]], curve.iloc[low[-1] + 1]
-    logs = np.log2(curve.index[low[-1] : low[-1] + 2].to_numpy(float))
-    return float(2 ** (off + np.interp(level, [below, above], logs)))
+    pair = curve.iloc[low[-1] : low[-1] + 2]
+    logs = np.log2(pair.index.to_numpy(float))
+    return float(2 ** (shift + np.interp(level, pair, logs)))
 
 
-def _told(frequency: float) -> str:
-    words = {0.0: "below the rarest", np.inf: "above the most frequent", np.nan: "–"}
-    return words.get(frequency) or format_number(frequency)
+def _frequency_text(frequency: float) -> str:
+    ends = {0.0: "below the rarest", np.inf: "above the most frequent", np.nan: "–"}
+    return ends.get(frequency) or format_number(frequency)
 
 
-def _percent(found: pd.Series) -> str:
-    return "none so frequent" if np.isnan(found["mean"]) else f"{100 * found['mean']:.1f} %"
+def _percent(share: pd.Series) -> str:
+    return "none so frequent" if np.isnan(share["mean"]) else f"{100 * share['mean']:.1f} %"
 
 
-def _near(rows, corpus: str, epsilon: float, reading: str) -> Finding | None:
-    found = {way: _frequent(rows, corpus, epsilon, way, reading) for way in JUDGED}
-    if any(np.isnan(one["mean"]) for one in found.values()):
+def _near_perfect(rows, corpus: str, epsilon: float, reading: str) -> Finding | None:
+    shares = {way: _frequent(rows, corpus, epsilon, way, reading) for way in JUDGED}
+    table = pd.DataFrame(shares).T
+    if table["mean"].isna().any():
         return None
-    words = ", ".join(f"{way} {_percent(one)}" for way, one in found.items())
-    sure = all(one.low >= NEAR for one in found.values())
-    never = any(one.high < NEAR for one in found.values())
-    leans = all(one["mean"] >= NEAR for one in found.values())
-    return Finding(True if sure else False if never else None, words, if_unsettled=leans)
+    measured = ", ".join(f"{way} {_percent(share)}" for way, share in shares.items())
+    holds = decide((table.low >= NEAR).all(), (table.high < NEAR).any())
+    return Finding(holds, measured, if_unsettled=bool((table["mean"] >= NEAR).all()))
 
 
-def _set_by(rows, corpus: str, reading: str) -> Finding | None:
+def _set_by_epsilon(rows, corpus: str, reading: str) -> Finding | None:
     """Whether techniques differ less at one ε than one technique at neighbouring ε's."""
-    at = pd.DataFrame(
-        {
-            e: {way: break_point(rows, corpus, e, way, reading) for way in JUDGED}
-            for e in EPSILONS
-        }
-    )
-    inside = at[(at > 0) & np.isfinite(at)]
+    points = pd.DataFrame(index=JUDGED, columns=EPSILONS, dtype=float)
+    for epsilon in EPSILONS:
+        for way in JUDGED:
+            points.loc[way, epsilon] = break_point(rows, corpus, epsilon, way, reading)
+    inside = points[(points > 0) & np.isfinite(points)]
     apart = inside.max() / inside.min()
     steps = (inside.shift(-1, axis=1) / inside).stack()
     if inside.notna().sum().max() < 2 or steps.empty:
         return None
-    words = "; ".join(
-        f"ε = {e:g}: " + ", ".join(f"{way} {_told(at.loc[way, e])}" for way in JUDGED)
-        for e in EPSILONS
-    )
-    words += f"; techniques up to {format_number(apart.max())}× apart, ε's {format_number(steps.min())}× or more"
-    return Finding(bool(apart.max() < steps.min()), words)
+    texts = []
+    for epsilon in EPSILONS:
+        ways = ", ".join(f"{way} {_frequency_text(points.loc[way, epsilon])}" for way in JUDGED)
+        texts.append(f"ε = {epsilon:g}: {ways}")
+    measured = "; ".join(texts) + f"; techniques up to {format_number(apart.max())}× apart"
+    measured += f", ε's {format_number(steps.min())}× or more"
+    return Finding(bool(apart.max() < steps.min()), measured)
 
 
 def _recovered(rows, reading: str = PRINTED) -> Finding:
     parts = {}
     for name in rows.corpus.unique():
         for epsilon in EPSILONS:
-            parts[f"{name}, ε = {epsilon:g}"] = _near(rows, name, epsilon, reading)
-        parts[f"{name}, break point set by ε"] = _set_by(rows, name, reading)
-    parts = {words: found for words, found in parts.items() if found}
+            parts[f"{name}, ε = {epsilon:g}"] = _near_perfect(rows, name, epsilon, reading)
+        parts[f"{name}, break point set by ε"] = _set_by_epsilon(rows, name, reading)
+    parts = {label: finding for label, finding in parts.items() if finding}
     if not parts:
         return Finding(None, "", "no string is so frequent", testable=False)
     return all_of(parts)
 
 
-def _with_ended(check) -> Any:
+def _with_ended(check: Callable) -> Callable:
     """The check, with what the other reading would make of it."""
 
     def both(rows) -> Finding:
-        found, other = check(rows), check(rows, ENDED)
+        finding = check(rows)
+        other = check(rows, ENDED)
         marks = {True: "yes", False: "no", None: "not settled"}
-        words = f"{found.measured}. Only what is known to end: {marks[other.holds]}"
-        words += f" ({other.measured})"
-        return Finding(found.holds, words, found.why, found.if_unsettled, found.testable)
+        measured = f"{finding.measured}. Only what is known to end: {marks[other.holds]}"
+        return replace(finding, measured=f"{measured} ({other.measured})")
 
     return both
 
@@ -374,13 +395,16 @@ def _with_ended(check) -> Any:
 def _longest(rows, reading: str = PRINTED) -> Finding:
     parts = {}
     for epsilon in EPSILONS:
-        down = {way: lowest_true_frequency(rows, LOG, epsilon, way, reading) for way in JUDGED}
-        if not np.isfinite([*down.values()]).any() or not any(down.values()):
+        lowest = {
+            way: lowest_true_frequency(rows, LOG, epsilon, way, reading) for way in JUDGED
+        }
+        if not np.isfinite([*lowest.values()]).any() or not any(lowest.values()):
             continue
-        ours, others = down[IMPROVED], [down[way] for way in JUDGED[1:]]
-        words = "down to " + ", ".join(f"{way} {_told(x)}" for way, x in down.items())
-        longest = np.isfinite(ours) and all(x > ALIKE * ours for x in others)
-        parts[f"ε = {epsilon:g}: longest"] = Finding(bool(longest), words)
+        ours = lowest[IMPROVED]
+        longest = np.isfinite(ours) and all(lowest[way] > ALIKE * ours for way in JUDGED[1:])
+        texts = (f"{way} {_frequency_text(x)}" for way, x in lowest.items())
+        measured = "down to " + ", ".join(texts)
+        parts[f"ε = {epsilon:g}: longest"] = Finding(bool(longest), measured)
         parts[f"ε = {epsilon:g}: because of long strings"] = _because(rows, epsilon, reading)
     if not parts:
         return Finding(None, "", "no technique is on the truth, or all are", testable=False)
@@ -389,20 +413,21 @@ def _longest(rows, reading: str = PRINTED) -> Finding:
 
 def _because(rows, epsilon: float, reading: str) -> Finding:
     """Where improved leaves the truth: how much more it has than the next best, and of what."""
-    down = lowest_true_frequency(rows, LOG, epsilon, IMPROVED, reading)
-    if not np.isfinite(down):
+    lowest = lowest_true_frequency(rows, LOG, epsilon, IMPROVED, reading)
+    if not np.isfinite(lowest):
         return Finding(False, "improved is never on the truth")
-    place = 2 ** floor(np.log2(max(down, 1)))
+    frequency = 2 ** floor(np.log2(max(lowest, 1)))
 
-    def held(way, part):
-        curve = _at(rows, LOG, epsilon, way, reading, adding=OFTEN, part=part)
-        return curve[curve.frequency == place].value.mean()
+    def recovered(way, part):
+        curve = _select(rows, LOG, epsilon, way, reading, adding=OFTEN, part=part)
+        return curve[curve.frequency == frequency].value.mean()
 
-    best = max(JUDGED[1:], key=lambda way: held(way, "all"))
-    more, long = (held(IMPROVED, part) - held(best, part) for part in ("all", "long"))
-    words = f"from {place:,} on {100 * more:.2g} % of the searches more than {best}"
-    words += f", of long strings {100 * long:.2g} %"
-    return Finding(bool(more > 0 and long >= more / 2), words.replace("-", "−"))
+    best = max(JUDGED[1:], key=lambda way: recovered(way, "all"))
+    more = recovered(IMPROVED, "all") - recovered(best, "all")
+    long = recovered(IMPROVED, "long") - recovered(best, "long")
+    measured = f"from {frequency:,} on {100 * more:.2g} % of the searches more than {best}"
+    measured += f", of long strings {100 * long:.2g} %"
+    return Finding(bool(more > 0 and long >= more / 2), measured.replace("-", "−"))
 
 
 CLAIMS = (

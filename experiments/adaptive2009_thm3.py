@@ -38,24 +38,26 @@ EPSILONS = {
     "paper": tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
 }
 THRESHOLDS = {"k = 2": 2, "k = 16": 16, "k = 38": 38, "k = 16, b thrice": 16**3}
-LAPLACE, WHOLE = "laplace", "geometric"
+LAPLACE = "laplace"
+WHOLE = "geometric"
 AT = 0.1  # ε where the discount varies
 FANOUTS = (2, 16, 38)
 SPLITS = 20
 CHILDREN = (2, 4, 8, 16, 32, 64)  # of PrivTree
-LOSS, TREE_LOSS = "StructuralLoss", "TreeLoss"
-ADDED, REMOVED = "added", "removed"
-BASIC, IMPROVED = "basic histogram", "improved histogram"
+LOSS = "StructuralLoss"
+TREE_LOSS = "TreeLoss"
+ADDED = "added"
+REMOVED = "removed"
+BASIC = "basic histogram"
+IMPROVED = "improved histogram"
 
-PAPER = {
-    "2": Printed("2ε", 0, 2, value=2),
-}
+PAPER = {"2": Printed("2ε", 0, 2, value=2)}
 
 
 def theorem_discount(epsilon: float, threshold: float) -> int:
     """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
 
-    >>> theorem(0.1, 27.7)
+    >>> theorem_discount(0.1, 27.7)
     35
     """
     return ceil(threshold + log(2) / epsilon)
@@ -63,34 +65,42 @@ def theorem_discount(epsilon: float, threshold: float) -> int:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
-    told = []
+    losses = []
     for epsilon in EPSILONS[profile]:
         for name, k in THRESHOLDS.items():
-            b = log(k) / epsilon
-            for law in (LAPLACE, WHOLE):
-                cut = b if law == LAPLACE else ceil(b)
-                t = theorem_discount(epsilon, cut)
-                about = dict(panel="ε", series=name, epsilon=epsilon, threshold=cut, discount=t)
-                about |= dict(noise=law, value=structural_loss(epsilon, cut, t, law) / epsilon)
-                told.append(about | dict(way=ADDED))
-                back = removed_loss(epsilon, cut, law) / epsilon
-                told.append(about | dict(way=REMOVED, value=back))
-    told += [row for k in FANOUTS for row in _discounts(k)]
-    told += _depths()
-    told = pd.DataFrame(told).assign(metric=LOSS)
-    return pd.concat([told, privtree_losses()], ignore_index=True).assign(
-        seed=0, dataset="no data"
-    )
+            losses += _both_ways(epsilon, name, k)
+    for k in FANOUTS:
+        losses += _discounts(k)
+    losses += _depths()
+    frame = pd.DataFrame(losses).assign(metric=LOSS)
+    both = pd.concat([frame, privtree_losses()], ignore_index=True)
+    return both.assign(seed=0, dataset="no data")
+
+
+def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
+    """A record added and one removed, at b = ln k/ε and the theorem's discount, for both noises."""
+    losses = []
+    for law in (LAPLACE, WHOLE):
+        b = log(k) / epsilon if law == LAPLACE else ceil(log(k) / epsilon)
+        t = theorem_discount(epsilon, b)
+        added = structural_loss(epsilon, b, t, law) / epsilon
+        removed = removed_loss(epsilon, b, law) / epsilon
+        columns = dict(
+            panel="ε", series=name, epsilon=epsilon, threshold=b, discount=t, noise=law
+        )
+        losses.append(columns | dict(value=added, way=ADDED))
+        losses.append(columns | dict(value=removed, way=REMOVED))
+    return losses
 
 
 def _discounts(k: int) -> list[dict]:
     """Every discount up to a little over the theorem's, at ε = 0.1 and a whole threshold."""
     b = ceil(log(k) / AT)
-    about = dict(
+    columns = dict(
         panel="t", series=f"k = {k}", epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED
     )
     return [
-        about | dict(discount=t, value=structural_loss(AT, b, t, LAPLACE) / AT)
+        columns | dict(discount=t, value=structural_loss(AT, b, t, LAPLACE) / AT)
         for t in range(2, theorem_discount(AT, b) + 3)
     ]
 
@@ -98,24 +108,28 @@ def _discounts(k: int) -> list[dict]:
 def _depths() -> list[dict]:
     """A path of so many splits: the improved histogram at ε = 0.1 and k = 16, and the basic one."""
     b = ceil(log(16) / AT)
-    t, told = theorem_discount(AT, b), []
-    worst = worst_by_splits(AT, b, t, SPLITS)
-    for splits, value in enumerate(worst, start=1):
-        about = dict(
-            panel="depth", splits=splits, epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED
-        )
-        told.append(about | dict(series=IMPROVED, discount=t, value=value / AT))
-        told.append(about | dict(series=BASIC, value=float(splits)))
-    return told
+    t = theorem_discount(AT, b)
+    shared = dict(epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED)
+    losses = []
+    for splits, worst in enumerate(worst_by_splits(AT, b, t, SPLITS), start=1):
+        columns = dict(panel="depth", splits=splits) | shared
+        losses.append(columns | dict(series=IMPROVED, discount=t, value=worst / AT))
+        losses.append(columns | dict(series=BASIC, value=float(splits)))
+    return losses
 
 
 def log_passing(x: np.ndarray, epsilon: float, threshold: float, law: str) -> np.ndarray:
     """ln p(x), p(x) = Pr[x + noise ≥ b]."""
     over = np.asarray(x, float) - threshold
-    front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
+    front, shift = _tail(epsilon, law)
     below = epsilon * np.minimum(over, 0) - front
     above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
     return np.where(over < 0, below, above)
+
+
+def _tail(epsilon: float, law: str) -> tuple[float, int]:
+    """−ln Pr[noise ≥ 0], and the least value above 0 that counts as above."""
+    return (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
 
 
 def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
@@ -133,7 +147,7 @@ def removed_loss(epsilon: float, threshold: float, law: str) -> float:
     """
     x = np.arange(ceil(threshold + 5 / epsilon) + 2, dtype=float)
     over = x - threshold
-    front, shift = (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
+    front, shift = _tail(epsilon, law)
     tail = -epsilon * (over + shift) - front  # ln(1 − p) from the threshold on
     with np.errstate(divide="ignore"):
         below = np.log1p(-np.exp(np.minimum(log_passing(x, epsilon, threshold, law), 0)))
@@ -146,76 +160,71 @@ def privtree_losses() -> pd.DataFrame:
 
     Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
     """
-    told = []
+    losses = []
     for k in CHILDREN:
         for epsilon in (0.1, 1.0):
             mechanism = PrivTree(DP(2 * epsilon))  # half of it for the tree
             scale, fall = mechanism.scale(Quadtree(k.bit_length() - 1, 1), 1)
-            value = structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon
-            about = dict(
-                panel="PrivTree", series=f"PrivTree, ε = {epsilon:g}", fanout=k, epsilon=epsilon
-            )
-            told.append(about | dict(value=value, discount=fall, noise=WHOLE))
-    return pd.DataFrame(told).assign(metric=TREE_LOSS)
+            columns = dict(panel="PrivTree", series=f"PrivTree, ε = {epsilon:g}", fanout=k)
+            columns |= dict(epsilon=epsilon)
+            columns |= dict(value=structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon)
+            losses.append(columns | dict(discount=fall, noise=WHOLE))
+    return pd.DataFrame(losses).assign(metric=TREE_LOSS)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """By ε, by discount, by depth, and PrivTree."""
     bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
     first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
+    depth = "k = 16, t of Theorem 3, ε = 0.1"
     return [
         Panel("b = ln k/ε, t of Theorem 3", first, "epsilon", log="x"),
         Panel("b = ln k/ε, any t, ε = 0.1", {"panel": "t"}, "discount", log="y", theory=bound),
-        Panel(
-            "k = 16, t of Theorem 3, ε = 0.1",
-            {"panel": "depth"},
-            "splits",
-            log="y",
-            theory=bound,
-        ),
+        Panel(depth, {"panel": "depth"}, "splits", log="y", theory=bound),
         Panel("PrivTree", {"panel": "PrivTree"}, "fanout", log="x"),
     ]
 
 
 def discounts() -> pd.DataFrame:
     """The smallest discount whose exact loss is at most 2ε, beside the theorem's; ε = 0.1."""
-    told = []
+    lines = []
     for k in FANOUTS:
-        for b, words in ((log(k) / AT, "ln k/ε"), (ceil(log(k) / AT), "⌈ln k/ε⌉")):
+        exact = log(k) / AT
+        for b, label in ((exact, "ln k/ε"), (ceil(exact), "⌈ln k/ε⌉")):
             line = {
                 "k": k,
-                "b": words,
+                "b": label,
                 "records": f"{b:.4g}",
                 "theorem": theorem_discount(AT, b),
             }
             line["certified"] = certified_discount(AT, b)
             whole = certified_discount(AT, b, WHOLE) if b == ceil(b) else "–"
-            told.append(line | {"certified, whole noise": whole})
-    return pd.DataFrame(told).set_index(["k", "b"])
+            lines.append(line | {"certified, whole noise": whole})
+    return pd.DataFrame(lines).set_index(["k", "b"])
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The printed cost, beside the exact one, by noise and way."""
     lines = []
-    some = rows[rows.panel == "ε"]
-    for (noise, way), part in some.groupby(["noise", "way"], sort=False):
-        told = f"{format_number(part.value.min())} … {format_number(part.value.max())} ε"
-        found = Finding(bool(part.value.max() <= 2), told)
-        lines.append((f"{noise} noise, a record {way}", PAPER["2"], found))
+    losses = rows[rows.panel == "ε"]
+    for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
+        measured = f"{format_number(loss.min())} … {format_number(loss.max())} ε"
+        finding = Finding(bool(loss.max() <= 2), measured)
+        lines.append((f"{noise} noise, a record {way}", PAPER["2"], finding))
     return claims.compare_with_paper(*lines)
 
 
 def _costs(rows) -> Finding:
-    some = rows[rows.panel == "ε"]
-    deep = rows[(rows.panel == "depth") & (rows.series == IMPROVED)].sort_values("splits")
     parts = {}
-    for (noise, way), part in some.groupby(["noise", "way"], sort=False):
-        low, high = part.value.min(), part.value.max()
-        words = f"{format_number(low)}–{format_number(high)} ε"
-        parts[f"{noise}, {way}"] = Finding(bool(high <= 2 + 1e-9), words)
-    last = deep.value.iloc[-1]
-    words = f"{format_number(deep.value.iloc[0])} ε after one split, {format_number(last)} ε after {len(deep)}"
-    parts["whatever the depth"] = Finding(bool((deep.value <= 2 + 1e-9).all()), words)
+    losses = rows[rows.panel == "ε"]
+    for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
+        measured = f"{format_number(loss.min())}–{format_number(loss.max())} ε"
+        parts[f"{noise}, {way}"] = Finding(bool(loss.max() <= 2 + 1e-9), measured)
+    depths = rows[(rows.panel == "depth") & (rows.series == IMPROVED)]
+    loss = depths.sort_values("splits").value
+    measured = f"{format_number(loss.iloc[0])} ε after one split, "
+    measured += f"{format_number(loss.iloc[-1])} ε after {len(loss)}"
+    parts["whatever the depth"] = Finding(bool((loss <= 2 + 1e-9).all()), measured)
     return all_of(parts)
 
 

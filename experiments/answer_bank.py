@@ -25,10 +25,11 @@ PAGE = "no paper"
 PAPER: tuple = ()
 
 DATA = IPUMSTwin(records=20_000)
-BUDGET, TOTAL = DP(1.0), 20_000
+BUDGET = DP(1.0)
+TOTAL = 20_000
 COUNTS = Marginals(1)
 ERRORS = np.geomspace(300, 3000, 9)  # tuples
-WANTED = {  # ages from 16, salaries in thousands
+UNASKED = {  # ages from 16, salaries in thousands
     "46 to 55, salary from 20": {"Age": (30, 40), "Salary": (20, 50)},
     "49 to 62, salary 15 to 34": {"Age": (33, 47), "Salary": (15, 35)},
     "women of 46 to 55": {"Age": (30, 40), "Gender": {0}},
@@ -42,24 +43,25 @@ def folder() -> Path:
 
 def blocks() -> Products:
     """Ages by tens and salaries by tens, together: 40 boxes, of which a person is in one."""
-    ages, salaries = ([(a, min(a + 10, n)) for a in range(0, n, 10)] for n in (79, 50))
+    ages = [(a, min(a + 10, 79)) for a in range(0, 79, 10)]
+    salaries = [(s, min(s + 10, 50)) for s in range(0, 50, 10)]
     return Products.of(DATA.domain, [{"Age": a, "Salary": s} for a in ages for s in salaries])
 
 
 def unasked_queries() -> Products:
     """Three questions that nobody has asked."""
-    return Products.of(DATA.domain, [*WANTED.values()])
+    return Products.of(DATA.domain, [*UNASKED.values()])
 
 
 def recalled_answers(session: Session, truth: SparseTable | None = None) -> pd.DataFrame:
     """What the bank says of them, with and without bias; the truth if it is public."""
     values, errors = session.recall(unasked_queries())
-    found = {"recalled": values.round(), "±": errors.round()}
-    values, errors = session.recall(unasked_queries(), alpha=np.inf)
-    found |= {"unbiased": values.round(), "± ": errors.round()}
+    unbiased, unbiased_errors = session.recall(unasked_queries(), alpha=np.inf)
+    columns = {"recalled": values.round(), "±": errors.round()}
+    columns |= {"unbiased": unbiased.round(), "± ": unbiased_errors.round()}
     if truth is not None:
-        found |= {"truth": truth.answer(unasked_queries())}
-    return pd.DataFrame(found, index=[*WANTED])
+        columns["truth"] = truth.answer(unasked_queries())
+    return pd.DataFrame(columns, index=[*UNASKED])
 
 
 def refusal(call, *args, **more) -> str:
@@ -73,25 +75,32 @@ def refusal(call, *args, **more) -> str:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Prices of the second question in three sessions, whose banks hold more and more."""
-    table, found = DATA.load(), []
-    bought = [(COUNTS, 0.1), (blocks(), 0.1)]
-    for held, name in enumerate(("an empty bank", "marginals", "marginals and blocks")):
-        with tempfile.TemporaryDirectory() as where:
-            path = Path(where) / "prices.session"
+    table = DATA.load()
+    second = unasked_queries()[np.array([1])]
+    marginals = (COUNTS, 0.1)
+    banks = {
+        "an empty bank": [],
+        "marginals": [marginals],
+        "marginals and blocks": [marginals, (blocks(), 0.1)],
+    }
+    entries = []
+    for name, purchases in banks.items():
+        with tempfile.TemporaryDirectory() as home:
+            path = Path(home) / "prices.session"
             with Session.open(path, table, DP(100.0), total=TOTAL) as session:
-                for workload, epsilon in bought[:held]:
+                for workload, epsilon in purchases:
                     session.ask(workload, epsilon)
-                asked = unasked_queries()[np.array([1])]
                 for error in ERRORS.tolist():
-                    price = session.price(asked, error)
-                    found.append({"series": name, "error": error, "value": price})
-                if held == 2:
-                    bars = {"recalled": session.recall(COUNTS)[1].mean()}
-                    bars |= {"bought": np.sqrt(session.bank.variances[0])}
-                    one = {"panel": "bars", "metric": "bar"}
-                    found += [one | {"series": s, "value": v} for s, v in bars.items()]
-    about = dict(dataset=repr(DATA), truth_public=True, seed=0)
-    return pd.DataFrame(found).fillna({"panel": "price", "metric": "Price"}).assign(**about)
+                    price = session.price(second, error)
+                    entries.append({"series": name, "error": error, "value": price})
+                if len(purchases) == 2:
+                    recalled = session.recall(COUNTS)[1].mean()
+                    bought = np.sqrt(session.bank.variances[0])
+    bars = {"panel": "bars", "metric": "bar"}
+    entries.append(bars | {"series": "recalled", "value": recalled})
+    entries.append(bars | {"series": "bought", "value": bought})
+    frame = pd.DataFrame(entries).fillna({"panel": "price", "metric": "Price"})
+    return frame.assign(dataset=repr(DATA), truth_public=True, seed=0)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -101,24 +110,26 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def _cheaper(rows) -> Finding:
     names = rows[rows.panel == "price"].series.unique()
-    empty, *others = (mean_curve(rows, "error", panel="price", series=s)["mean"] for s in names)
+    prices = {
+        name: mean_curve(rows, "error", panel="price", series=name)["mean"] for name in names
+    }
+    empty = prices.pop(names[0])
     parts = {}
-    for name, price in zip(names[1:], others, strict=True):
-        share = price / empty
-        share = share[empty > 0]
-        words = f"{format_number(share.min())}–{format_number(share.max())}× the price"
+    for name, price in prices.items():
+        share = (price / empty)[empty > 0]
         holds = (share < 1).all() and (price <= empty).all()
-        parts[name] = Finding(bool(holds), words)
+        measured = f"{format_number(share.min())}–{format_number(share.max())}× the price"
+        parts[name] = Finding(bool(holds), measured)
     return all_of(parts)
 
 
-def _better(rows) -> Finding:
+def _less_error(rows) -> Finding:
     bars = mean_curve(rows, "series", panel="bars")["mean"]
-    words = f"±{format_number(bars['recalled'])} against ±{format_number(bars['bought'])}"
-    return Finding(bool(bars["recalled"] < bars["bought"]), words)
+    measured = f"±{format_number(bars['recalled'])} against ±{format_number(bars['bought'])}"
+    return Finding(bool(bars["recalled"] < bars["bought"]), measured)
 
 
 CLAIMS = (
     Claim("bank-1", "What is in the bank makes a further answer cheaper.", _cheaper),
-    Claim("bank-2", "An answer that was bought is recalled with less error.", _better),
+    Claim("bank-2", "An answer that was bought is recalled with less error.", _less_error),
 )

@@ -20,21 +20,29 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from experiments.hay2010_fig6 import first_available
 from workbench import DP, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
+from workbench.experiment import first_available
 from workbench.inference import product_prior
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Marginals, RandomMarginalRanges, RandomTables, linear_queries
+from workbench.workload import (
+    Marginals,
+    RandomMarginalRanges,
+    RandomTables,
+    linear_queries,
+    workload_sensitivity,
+)
 
-BUDGET, PRIOR_BUDGET = DP(1.0), DP(0.02)
+BUDGET = DP(1.0)
+PRIOR_BUDGET = DP(0.02)
 PAST = {"quick": 400, "paper": 1500}
 NEW = {"quick": 400, "paper": 1000}
 SEEDS = {"quick": 3, "paper": 5}
 ALPHAS = np.geomspace(10, 1e7, 13)  # tuples: two a decade
 KINDS = {"ranges": RandomMarginalRanges, "tables": RandomTables}
-WITHOUT, WITH = "no prior", "with prior"
+WITHOUT = "no prior"
+WITH = "with prior"
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,24 @@ class Case:
 
 def cases() -> dict[str, Case]:
     """What is run, by the names of panels: real data first, if it is at hand."""
+    available = {}
     census = first_available(CensusIncome(), None)
-    found = [Case("Census Income", census, 199_523.0)] * (census is not None)
-    return {c.name: c for c in (*found, Case("IPUMS twin", IPUMSTwin(), 500_000.0))}
+    if census is not None:
+        available["Census Income"] = Case("Census Income", census, 199_523.0)
+    available["IPUMS twin"] = Case("IPUMS twin", IPUMSTwin(), 500_000.0)
+    return available
 
 
 def random_queries(kind: str, count: int, seed: int, new: bool = False):
     """A recipe of random 2-D queries; new ones are independent of the past ones of any seed."""
     return KINDS[kind](count, seed=2 * seed + new)
+
+
+def noise_budget(table: SparseTable, workload, scale: float | None) -> DP:
+    """What Laplace noise of this scale costs for all queries together; ε = 1 if none is given."""
+    if scale is None:
+        return BUDGET
+    return DP(workload_sensitivity(workload, table.domain) / scale)
 
 
 def noisy_answers(
@@ -84,6 +102,9 @@ def exact_answers(table: SparseTable, workload) -> Float[np.ndarray, " queries"]
 
 def dataset_columns(case: Case, **more: Any) -> dict[str, Any]:
     """The columns of every row that is of this dataset."""
-    data = case.dataset
-    told = {"dataset": repr(data), "truth_public": data.truth_public, "epsilon": BUDGET.epsilon}
-    return told | {"case": case.name} | more
+    return {
+        "dataset": repr(case.dataset),
+        "truth_public": case.dataset.truth_public,
+        "epsilon": BUDGET.epsilon,
+        "case": case.name,
+    } | more

@@ -26,14 +26,12 @@ Words   a suitable α beats both ends = the least mean error lies inside the gri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from experiments.chen2012_data import (
     ALPHAS,
-    BUDGET,
     KINDS,
     NEW,
     PAST,
@@ -44,16 +42,24 @@ from experiments.chen2012_data import (
     cases,
     dataset_columns,
     exact_answers,
+    noise_budget,
     noisy_answers,
     prior,
     random_queries,
 )
-from workbench import DP
-from workbench.claims import ALIKE, MUCH, Claim, Finding, all_of, format_number, mean_curve
+from workbench.claims import (
+    ALIKE,
+    MUCH,
+    Claim,
+    Finding,
+    all_of,
+    decide,
+    format_number,
+    mean_curve,
+)
 from workbench.inference import KernelPCA
 from workbench.metrics import rmse
 from workbench.plots import Panel
-from workbench.workload import workload_sensitivity
 
 TITLE = "Error of kernel PCA over its trade-off α"
 PAGE = "Chen et al., EDBT 2012, section 5.1, Figure 2"
@@ -64,64 +70,61 @@ PANELS = {
     "c": "new ranges, from ranges",
     "d": "new ranges, from tables",
 }
-PRINTED, AS_PRINTED = 5000.0, ", Lap(5000)"
+PRINTED = 5000.0
+AS_PRINTED = ", Lap(5000)"
 PAIRS = (("a", "c"), ("b", "d"))  # of past and new queries, by what was bought
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, panel, prior, α and seed; cheap enough not to be stored."""
-    found = []
+    measured = []
     for case in cases().values():
         table = case.dataset.load()
         for seed in range(SEEDS[profile]):
             for kind in KINDS:
-                found += error_rows(case, table, kind, seed, profile)
-                if case.twin:
-                    found += error_rows(case, table, kind, seed, profile, PRINTED)
-    return pd.DataFrame(found).sort_values("case", kind="stable", ignore_index=True)
+                for scale in (None, PRINTED) if case.twin else (None,):
+                    measured += error_rows(case, table, kind, seed, profile, scale)
+    return pd.DataFrame(measured).sort_values("case", kind="stable", ignore_index=True)
 
 
 def error_rows(
-    case: Case, table, kind: str, seed: int, profile: str, scale: float | None = None
+    case: Case, table, kind: str, seed: int, profile: str, scale: float | None
 ) -> Iterator[dict]:
     """Of one history: errors on its own queries and on new ranges, at every α.
 
     The noise costs ε = 1, or whatever a `scale` of Laplace's law costs.
     """
-    place, past = [*KINDS].index(kind), random_queries(kind, PAST[profile], seed)
-    moved = workload_sensitivity(past, table.domain)
-    budget = BUDGET if scale is None else DP(moved / scale)
+    place = [*KINDS].index(kind)
+    past = random_queries(kind, PAST[profile], seed)
+    budget = noise_budget(table, past, scale)
     history = noisy_answers(table, past, place, seed, budget=budget)
     new = random_queries("ranges", NEW[profile], seed, new=True)
-    exact = {"past": exact_answers(table, history.workload), "new": exact_answers(table, new)}
-    one = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
-    one |= {"epsilon": budget.epsilon, "deviation": float(history.variances[0] ** 0.5)}
-    one["case"] += AS_PRINTED * (scale is not None)
-    for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
-        eigen = KernelPCA(1.0, case.total, p)(history).eigen
-        told = {"past": eigen.project(history.workload), "new": eigen.project(new)}
-        for panel, queries in zip(PAIRS[place], told, strict=True):
+    columns = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
+    columns["epsilon"] = budget.epsilon
+    columns["deviation"] = float(history.variances[0] ** 0.5)
+    if scale is not None:
+        columns["case"] += AS_PRINTED
+    queries = dict(zip(PAIRS[place], (history.workload, new), strict=True))
+    exact = {panel: exact_answers(table, workload) for panel, workload in queries.items()}
+    for series, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
+        eigen = KernelPCA(1.0, case.total, weights)(history).eigen
+        for panel, workload in queries.items():
+            answers = eigen.project(workload)
             for alpha in ALPHAS.tolist():
-                value = rmse(told[queries].values(alpha), exact[queries])
-                yield one | {"panel": panel, "series": series, "alpha": alpha, "value": value}
+                value = rmse(answers.values(alpha), exact[panel])
+                yield columns | dict(panel=panel, series=series, alpha=alpha, value=value)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Four a dataset; the noise of a bought answer is dashed."""
-    return [
-        Panel(
-            f"({panel}) {words}: {case}",
-            {"case": case, "panel": panel},
-            "alpha",
-            theory=("noise of a bought answer", partial(_flat, _noise(rows, case, panel))),
-        )
-        for case in rows.case.unique()
-        for panel, words in PANELS.items()
-    ]
-
-
-def _flat(y: float, x: np.ndarray) -> np.ndarray:
-    return np.full(len(x), y)
+    grid = []
+    for case in rows.case.unique():
+        for panel, label in PANELS.items():
+            noise = _noise(rows, case, panel)
+            dashes = ("noise of a bought answer", lambda x, noise=noise: np.full(len(x), noise))
+            where = {"case": case, "panel": panel}
+            grid.append(Panel(f"({panel}) {label}: {case}", where, "alpha", theory=dashes))
+    return grid
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
@@ -134,9 +137,10 @@ def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
             "best α": format_number(best),
             "RMSE there": format_number(error["mean"][best]),
         }
-        line |= {"at α = 10": format_number(error["mean"].iloc[0])}
-        line |= {"at α = 10⁷": format_number(error["mean"].iloc[-1])}
-        lines.append(line | {"noise bought": format_number(_noise(rows, case, panel))})
+        line["at α = 10"] = format_number(error["mean"].iloc[0])
+        line["at α = 10⁷"] = format_number(error["mean"].iloc[-1])
+        line["noise bought"] = format_number(_noise(rows, case, panel))
+        lines.append(line)
     return pd.DataFrame(lines).set_index(["dataset", "panel", ""])
 
 
@@ -159,84 +163,93 @@ def _noise(rows, case: str, panel: str) -> float:
     return float(rows[(rows.case == case) & (rows.panel == panel)].deviation.mean())
 
 
-def _inside(error: pd.DataFrame, end: float = 1.0) -> Finding:
-    """Whether the least error is at neither end; the largest α has `end` times as much, or more."""
+def _best_inside(error: pd.DataFrame, times: float = 1.0) -> Finding:
+    """Whether the least error is at neither end; the largest α has `times` as much, or more."""
     best = error["mean"].idxmin()
-    least, first, last = error.loc[best], error.iloc[0], error.iloc[-1]
-    words = f"least {format_number(least['mean'])} at α = {format_number(best)}, "
-    words += f"{format_number(first['mean'] / least['mean'])}× and {format_number(last['mean'] / least['mean'])}×"
-    if best in (error.index[0], error.index[-1]) or last.high < end * least.low:
-        return Finding(False, words)
-    apart = first.low > least.high and last.low > end * least.high
-    return Finding(
-        True if apart else None, words, if_unsettled=last["mean"] >= end * least["mean"]
-    )
+    least = error.loc[best]
+    first = error.iloc[0]
+    last = error.iloc[-1]
+    measured = f"least {format_number(least['mean'])} at α = {format_number(best)}, "
+    measured += f"{format_number(first['mean'] / least['mean'])}× and "
+    measured += f"{format_number(last['mean'] / least['mean'])}×"
+    if best in (error.index[0], error.index[-1]) or last.high < times * least.low:
+        return Finding(False, measured)
+    apart = first.low > least.high and last.low > times * least.high
+    leans = last["mean"] >= times * least["mean"]
+    return Finding(True if apart else None, measured, if_unsettled=leans)
 
 
 def gains(rows: pd.DataFrame, case: str, panel: str) -> pd.DataFrame:
     """Error without prior over error with it, seed by seed, and its interval at every α."""
-    some = rows[(rows.case == case) & (rows.panel == panel)]
-    by = some.pivot_table("value", ["alpha", "seed"], "series")
-    return mean_curve((by[WITHOUT] / by[WITH]).rename("value").reset_index(), "alpha")
+    errors = rows[(rows.case == case) & (rows.panel == panel)]
+    errors = errors.pivot_table("value", ["alpha", "seed"], "series")
+    return mean_curve((errors[WITHOUT] / errors[WITH]).rename("value").reset_index(), "alpha")
 
 
-def _prior(rows, case: str, panel: str) -> Finding:
+def _prior_gain(rows, case: str, panel: str) -> Finding:
     gain = gains(rows, case, panel)
-    first, last, most = gain.iloc[0], gain.iloc[-1], gain["mean"].max()
-    words = (
-        f"{format_number(first['mean'])}× at the smallest α, at most {format_number(most)}× "
+    first = gain.iloc[0]
+    last = gain["mean"].iloc[-1]
+    largest = gain["mean"].max()
+    measured = (
+        f"{format_number(first['mean'])}× at the smallest α, at most {format_number(largest)}× "
     )
-    words += f"(α = {format_number(gain['mean'].idxmax())}), {format_number(last['mean'])}× at the largest"
-    gone = 1 / ALIKE <= last["mean"] <= ALIKE
-    if not gone or first.high < 1 or most > ALIKE * first["mean"]:
-        return Finding(False, words)
-    return Finding(True if first.low > 1 else None, words, if_unsettled=first["mean"] > 1)
+    measured += (
+        f"(α = {format_number(gain['mean'].idxmax())}), {format_number(last)}× at the largest"
+    )
+    vanishes = 1 / ALIKE <= last <= ALIKE
+    if not vanishes or first.high < 1 or largest > ALIKE * first["mean"]:
+        return Finding(False, measured)
+    return Finding(True if first.low > 1 else None, measured, if_unsettled=first["mean"] > 1)
 
 
 def _past(rows) -> Finding:
-    parts = {
-        f"{c}, ({p}), {s}": _inside(e) for c, p, s, e in _curves(rows, _judged(rows), "ab")
-    }
+    parts = {}
+    for case, panel, series, error in _curves(rows, _judged(rows), "ab"):
+        parts[f"{case}, ({panel}), {series}"] = _best_inside(error)
     for case in _judged(rows):
-        parts |= {f"{case}, ({p}), gain of the prior": _prior(rows, case, p) for p in "ab"}
+        for panel in "ab":
+            parts[f"{case}, ({panel}), gain of the prior"] = _prior_gain(rows, case, panel)
     return all_of(parts)
 
 
 def _new(rows) -> Finding:
     parts = {}
     for case, panel, series, error in _curves(rows, _judged(rows), "cd"):
-        name, noise = f"{case}, ({panel}), {series}", _noise(rows, case, panel)
+        name = f"{case}, ({panel}), {series}"
+        noise = _noise(rows, case, panel)
         least = error.loc[error["mean"].idxmin()]
-        holds = True if least.high < noise else False if least.low > noise else None
-        words = f"{format_number(least['mean'] / noise)}× the noise bought"
-        parts[f"{name}: reasonable"] = Finding(holds, words, if_unsettled=least["mean"] < noise)
-        parts[f"{name}: small and suitable"] = _inside(error, MUCH)
+        holds = decide(least.high < noise, least.low > noise)
+        measured = f"{format_number(least['mean'] / noise)}× the noise bought"
+        parts[f"{name}: reasonable"] = Finding(
+            holds, measured, if_unsettled=least["mean"] < noise
+        )
+        parts[f"{name}: small and suitable"] = _best_inside(error, MUCH)
     return all_of(parts)
 
 
-def _same(rows) -> Finding:
+def _same_alpha(rows) -> Finding:
     parts = {}
     for case in _judged(rows):
-        for pair in PAIRS:
+        for past_panel, new_panel in PAIRS:
             for series in (WITHOUT, WITH):
-                past, new = (_error(rows, case, panel, series) for panel in pair)
-                found = [
-                    near_least(error, at["mean"].idxmin())
-                    for error, at in ((new, past), (past, new))
-                ]
-                parts[f"{case}, ({pair[0]}) and ({pair[1]}), {series}"] = all_of(
-                    dict(zip(("for new", "for past"), found, strict=True))
-                )
+                past = _error(rows, case, past_panel, series)
+                new = _error(rows, case, new_panel, series)
+                both = {
+                    "for new": near_least(new, past["mean"].idxmin()),
+                    "for past": near_least(past, new["mean"].idxmin()),
+                }
+                parts[f"{case}, ({past_panel}) and ({new_panel}), {series}"] = all_of(both)
     return all_of(parts)
 
 
 def near_least(error: pd.DataFrame, alpha: float) -> Finding:
     """Whether the error at α is within 1.25× of the least."""
-    there, least = error.loc[alpha], error.loc[error["mean"].idxmin()]
-    ratio = there["mean"] / least["mean"]
-    words = f"{format_number(ratio)}× at α = {format_number(alpha)}, best {format_number(least.name)}"
-    maybe = there.low <= ALIKE * least.high
-    return Finding(True if ratio <= ALIKE else None if maybe else False, words)
+    at = error.loc[alpha]
+    least = error.loc[error["mean"].idxmin()]
+    ratio = at["mean"] / least["mean"]
+    measured = f"{format_number(ratio)}× at α = {format_number(alpha)}, best {format_number(least.name)}"
+    return Finding(decide(ratio <= ALIKE, at.low > ALIKE * least.high), measured)
 
 
 CLAIMS = (
@@ -260,7 +273,7 @@ CLAIMS = (
     Claim(
         "n-2c",
         "The best α is much the same for past and for new queries.",
-        _same,
+        _same_alpha,
         "It is in all but one of eight: on the twin without prior new ranges do best at a tenth of the "
         "α, where past ones err half as much again.",
     ),

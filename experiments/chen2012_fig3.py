@@ -23,7 +23,6 @@ import pandas as pd
 
 from experiments.chen2012_data import (
     ALPHAS,
-    BUDGET,
     NEW,
     PAST,
     SEEDS,
@@ -33,60 +32,69 @@ from experiments.chen2012_data import (
     cases,
     dataset_columns,
     exact_answers,
+    noise_budget,
     noisy_answers,
     prior,
     random_queries,
 )
 from experiments.chen2012_fig2 import AS_PRINTED, PRINTED, near_least
-from workbench import DP
-from workbench.claims import Claim, Finding, all_of, check_similar, format_number, mean_curve
+from workbench.claims import (
+    Claim,
+    Finding,
+    all_of,
+    check_similar,
+    decide,
+    format_number,
+    mean_curve,
+)
 from workbench.inference import select_alpha
 from workbench.metrics import rmse
 from workbench.plots import Panel
-from workbench.workload import workload_sensitivity
 
 TITLE = "Cross-validated and true errors over α"
 PAGE = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
 PAPER: dict = {}  # no number is printed
 FOLDS = 5
 ESTIMATED = ", cross-validated"
+CHOSEN = ", chosen"
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a panel, prior, α, seed, and error: true, cross-validated, and that of a fresh split."""
-    found = []
+    measured = []
     for case in cases().values():
         table = case.dataset.load()
-        for scale in (None, PRINTED)[: 1 + case.twin]:
+        for scale in (None, PRINTED) if case.twin else (None,):
             for seed in range(SEEDS[profile]):
-                found += error_rows(case, table, seed, profile, scale)
-    return pd.DataFrame(found)
+                measured += error_rows(case, table, seed, profile, scale)
+    return pd.DataFrame(measured)
 
 
 def error_rows(
     case: Case, table, seed: int, profile: str, scale: float | None
 ) -> Iterator[dict]:
     """Of one history of ranges, that of Figure 2."""
-    past, new = (random_queries("ranges", n[profile], seed, n is NEW) for n in (PAST, NEW))
-    moved = workload_sensitivity(past, table.domain)
-    budget = BUDGET if scale is None else DP(moved / scale)
-    history, exact = (
-        noisy_answers(table, past, 0, seed, budget=budget),
-        exact_answers(table, new),
-    )
-    one = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
-    one |= {"epsilon": budget.epsilon, "panel": case.name + AS_PRINTED * (scale is not None)}
+    past = random_queries("ranges", PAST[profile], seed)
+    new = random_queries("ranges", NEW[profile], seed, new=True)
+    budget = noise_budget(table, past, scale)
+    history = noisy_answers(table, past, 0, seed, budget=budget)
+    exact = exact_answers(table, new)
+    columns = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
+    columns["epsilon"] = budget.epsilon
+    columns["panel"] = case.name if scale is None else case.name + AS_PRINTED
     grid = dict(low=ALPHAS[0], high=ALPHAS[-1], points=len(ALPHAS), refine=0)
-    for series, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
-        found = select_alpha(history, FOLDS, total=case.total, prior=p, seed=seed, **grid)
-        told = found.posterior.eigen.project(new)
-        for alpha, squared in zip(ALPHAS.tolist(), found.errors, strict=True):
-            at = one | {"alpha": alpha}
-            yield at | {"series": series, "value": rmse(told.values(alpha), exact)}
+    for series, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
+        selected = select_alpha(
+            history, FOLDS, total=case.total, prior=weights, seed=seed, **grid
+        )
+        answers = selected.posterior.eigen.project(new)
+        for alpha, squared in zip(ALPHAS.tolist(), selected.errors, strict=True):
+            point = columns | {"alpha": alpha}
+            yield point | {"series": series, "value": rmse(answers.values(alpha), exact)}
             value = float(np.sqrt(max(0.0, squared)))
-            yield at | {"series": series + ESTIMATED, "value": value, "squared": squared}
-        chosen = {"metric": "chosen", "alpha": found.alpha, "value": found.rmse}
-        yield one | chosen | {"series": series, "panel": one["panel"] + ", chosen"}
+            yield point | {"series": series + ESTIMATED, "value": value, "squared": squared}
+        chosen = {"metric": "chosen", "alpha": selected.alpha, "value": selected.rmse}
+        yield columns | chosen | {"series": series, "panel": columns["panel"] + CHOSEN}
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -102,48 +110,48 @@ def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for name in _names(rows):
         for series in (WITHOUT, WITH):
-            true, estimated = _pair(rows, name, series)
-            best, chosen = true["mean"].idxmin(), estimated["mean"].idxmin()
-            line = {"panel": name, "": series, "best α": format_number(best)}
-            line |= {
-                "chosen α": format_number(chosen),
-                "true RMSE": format_number(true["mean"][best]),
-            }
-            line |= {"at the chosen": format_number(true["mean"][chosen])}
-            line |= {"estimated there": format_number(estimated["mean"][chosen])}
-            fresh = mean_curve(rows, "series", panel=name + ", chosen")["mean"][series]
-            lines.append(line | {"by a fresh split": format_number(fresh)})
+            true, estimated = _true_and_estimated(rows, name, series)
+            best = true["mean"].idxmin()
+            chosen = estimated["mean"].idxmin()
+            fresh = mean_curve(rows, "series", panel=name + CHOSEN)["mean"][series]
+            line = {"panel": name, "": series}
+            line["best α"] = format_number(best)
+            line["chosen α"] = format_number(chosen)
+            line["true RMSE"] = format_number(true["mean"][best])
+            line["at the chosen"] = format_number(true["mean"][chosen])
+            line["estimated there"] = format_number(estimated["mean"][chosen])
+            line["by a fresh split"] = format_number(fresh)
+            lines.append(line)
     return pd.DataFrame(lines).set_index(["panel", ""])
 
 
 def _names(rows) -> list[str]:
-    return [name for name in rows.panel.unique() if not name.endswith(", chosen")]
+    return [name for name in rows.panel.unique() if not name.endswith(CHOSEN)]
 
 
-def _pair(rows, panel: str, series: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The true errors and the estimated ones."""
-    there = (series, series + ESTIMATED)
-    return tuple(mean_curve(rows, "alpha", panel=panel, series=name) for name in there)
+def _true_and_estimated(rows, panel: str, series: str) -> list[pd.DataFrame]:
+    names = (series, series + ESTIMATED)
+    return [mean_curve(rows, "alpha", panel=panel, series=name) for name in names]
 
 
 def _above(rows, panel: str, series: str) -> Finding:
     """Whether the estimates are above the true errors, seed by seed."""
-    by = rows[rows.panel == panel].pivot_table("value", ["alpha", "seed"], "series")
-    ratio = (by[series + ESTIMATED] / by[series]).rename("value").reset_index()
+    errors = rows[rows.panel == panel].pivot_table("value", ["alpha", "seed"], "series")
+    ratio = (errors[series + ESTIMATED] / errors[series]).rename("value").reset_index()
     ratio = mean_curve(ratio, "alpha")
-    over = ratio["mean"] > 1
-    words = f"{format_number(ratio['mean'].min())}–{format_number(ratio['mean'].max())}×"
-    words += f", above at {over.mean():.0%}, intervals apart at {(ratio.low > 1).mean():.0%}"
-    below = (ratio.high < 1).mean() > 0.25
-    holds = True if (ratio.low > 1).mean() >= 0.75 else False if below else None
-    return Finding(holds, words, if_unsettled=bool(over.mean() >= 0.75))
+    above = (ratio["mean"] > 1).mean()
+    apart = (ratio.low > 1).mean()
+    measured = f"{format_number(ratio['mean'].min())}–{format_number(ratio['mean'].max())}×"
+    measured += f", above at {above:.0%}, intervals apart at {apart:.0%}"
+    holds = decide(apart >= 0.75, (ratio.high < 1).mean() > 0.25)
+    return Finding(holds, measured, if_unsettled=bool(above >= 0.75))
 
 
 def _validated(rows) -> Finding:
     parts = {}
     for panel in _names(rows):
         for series in (WITHOUT, WITH):
-            true, estimated = _pair(rows, panel, series)
+            true, estimated = _true_and_estimated(rows, panel, series)
             name = f"{panel}, {series}"
             parts[f"{name}: follows"] = check_similar(estimated, true)
             parts[f"{name}: above"] = _above(rows, panel, series)

@@ -24,8 +24,9 @@ Words   usually lower = below, intervals apart, at three quarters of all points 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,7 @@ from workbench.claims import (
     all_of,
     check_lower,
     confidence_intervals,
+    decide,
     format_number,
 )
 from workbench.datasets import IPUMSTwin
@@ -64,8 +66,10 @@ SEEDS = {"quick": 2, "paper": 3}
 FIT = {"quick": dict(chains=256, steps=60), "paper": dict(chains=512, steps=100)}
 BOXES = {"quick": (0.3,), "paper": (0.03, 0.3, 3.0)}  # nats
 NEW = 500
-KERNEL, ENTROPY = "kernel PCA", "maximum entropy"
-PAST, FRESH = "past", "new"
+KERNEL = "kernel PCA"
+ENTROPY = "maximum entropy"
+PAST = "past"
+FRESH = "new"
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class Point:
     tuples: int = 500_000
 
 
+PARAMETERS = [field.name for field in fields(Point)]
 BASE = {"quick": Point(queries=300), "paper": Point()}
 SWEEPS = {
     "paper": {
@@ -93,82 +98,84 @@ SWEEPS = {
         "tuples": (50_000, 500_000),
     },
 }
-TITLES = {
-    "queries": "past queries",
-    "epsilon": "privacy",
-    "attributes": "attributes",
-    "tuples": "tuples",
-}
+TITLES = dict(zip(PARAMETERS, ("past queries", "privacy", "attributes", "tuples"), strict=True))
+
+
+class Method(NamedTuple):
+    """A way to answer: from a history and several α to answers at each, and the α to try."""
+
+    fit: Callable[[NoisyAnswers, list[float]], list[Callable]]
+    alphas: list[float]
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a sweep, point, seed, method, and kind of queries; the common point is in all sweeps."""
-    base, known, found = BASE[profile], {}, []
+    by_point: dict[Point, list[dict]] = {}
+    measured = []
     for sweep, values in SWEEPS[profile].items():
         for x in values:
-            point = replace(base, **{sweep: x})
-            if point not in known:
-                known[point] = list(error_rows(point, profile))
-            found += [row | {"panel": sweep} for row in known[point]]
-    return pd.DataFrame(found)
+            point = replace(BASE[profile], **{sweep: x})
+            if point not in by_point:
+                by_point[point] = list(error_rows(point, profile))
+            measured += [row | {"panel": sweep} for row in by_point[point]]
+    return pd.DataFrame(measured)
 
 
 def error_rows(point: Point, profile: str) -> Iterator[dict]:
     """All methods at one point; α is chosen at the first seed, and stays."""
-    data = IPUMSTwin(records=point.tuples)
-    whole, total = data.load(), float(point.tuples)
+    dataset = IPUMSTwin(records=point.tuples)
+    case = Case("IPUMS twin", dataset, float(point.tuples))
+    whole = dataset.load()
     table = whole.project(whole.domain.attributes[: point.attributes])
     alphas: dict[str, float] = {}
     for seed in range(SEEDS[profile]):
-        past, new = (
-            random_queries("ranges", point.queries, seed),
-            random_queries("ranges", NEW, seed, True),
-        )
+        past = random_queries("ranges", point.queries, seed)
         history = noisy_answers(table, past, 4, seed, budget=DP(point.epsilon))
-        exact = {PAST: exact_answers(table, history.workload), FRESH: exact_answers(table, new)}
-        told = dataset_columns(Case("IPUMS twin", data, total), seed=seed, metric="RMSE")
-        told |= vars(point) | {"deviation": float(history.variances[0] ** 0.5)}
-        for words, p in {WITHOUT: None, WITH: prior(table, seed)}.items():
-            for method, (fits, grid) in methods(
-                total, p, float(history.scales[0]), profile
-            ).items():
-                series = f"{method}, {words}"
+        queries = {PAST: history.workload, FRESH: random_queries("ranges", NEW, seed, True)}
+        exact = {kind: exact_answers(table, workload) for kind, workload in queries.items()}
+        columns = dataset_columns(case, seed=seed, metric="RMSE") | vars(point)
+        columns["deviation"] = float(history.variances[0] ** 0.5)
+        scale = float(history.scales[0])
+        for label, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
+            for name, method in methods(case.total, weights, scale, profile).items():
+                series = f"{name}, {label}"
                 if series not in alphas:
-                    alphas[series] = choose_alpha(history, fits, grid)
-                (fit,) = fits(history, [alphas[series]])
-                for kind, asks in ((PAST, history.workload), (FRESH, new)):
-                    value = rmse(fit(asks), exact[kind])
-                    one = {"series": series, "kind": kind, "alpha": alphas[series]}
-                    yield told | one | {"value": value}
+                    alphas[series] = choose_alpha(history, *method)
+                (answer,) = method.fit(history, [alphas[series]])
+                for kind, workload in queries.items():
+                    row = dict(series=series, kind=kind, alpha=alphas[series])
+                    yield columns | row | {"value": rmse(answer(workload), exact[kind])}
 
 
 def methods(
-    total: float, p: tuple | None, scale: float, profile: str
-) -> dict[str, tuple[Callable, list]]:
-    """Of each method: answers to queries for several α, and which α to try."""
+    total: float, weights: tuple | None, scale: float, profile: str
+) -> dict[str, Method]:
+    """Both approaches, by name."""
 
     def kernel(history: NoisyAnswers, alphas) -> list[Callable]:
-        fitted = KernelPCA(1.0, total, p)(history)
+        fitted = KernelPCA(1.0, total, weights)(history)
         return [fitted.with_alpha(alpha).answer for alpha in alphas]
 
     def entropy(history: NoisyAnswers, alphas) -> list[Callable]:
-        fit = partial(MaximumEntropy, total=total, prior=p, **FIT[profile])
+        fit = partial(MaximumEntropy, total=total, prior=weights, **FIT[profile])
         return [fit(alpha)(history).answer for alpha in alphas]
 
     return {
-        ENTROPY: (entropy, [x * scale / total for x in BOXES[profile]]),
-        KERNEL: (kernel, ALPHAS.tolist()),
+        ENTROPY: Method(entropy, [x * scale / total for x in BOXES[profile]]),
+        KERNEL: Method(kernel, ALPHAS.tolist()),
     }
 
 
-def choose_alpha(history: NoisyAnswers, fits: Callable, alphas: list[float]) -> float:
+def choose_alpha(history: NoisyAnswers, fit: Callable, alphas: list[float]) -> float:
     """The α that foresees held-out noisy answers best; their noise adds the same to all."""
     if len(alphas) == 1:
         return alphas[0]
     held = np.arange(len(history)) % 5 == 0
-    rest, out = history[~held], history[held]
-    missed = [rmse(answer(out.workload), out.values) for answer in fits(rest, alphas)]
-    return alphas[int(np.argmin(missed))]
+    test = history[held]
+    errors = [
+        rmse(answer(test.workload), test.values) for answer in fit(history[~held], alphas)
+    ]
+    return alphas[int(np.argmin(errors))]
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -183,65 +190,59 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """RMSE of past and new queries, a row a point; what was bought has the noise."""
-    told = []
-    for (sweep, x, noise), some in _points(rows):
-        line = {
-            "varied": TITLES[sweep],
-            "value": f"{x:g}",
-            "noise bought": format_number(noise),
-        }
-        means = some.groupby(["kind", "series"]).value.mean()
-        for kind in (PAST, FRESH):
-            for series in some.series.unique():
-                line[f"{kind}: {series}"] = format_number(means[kind, series])
-        told.append(line)
-    return pd.DataFrame(told).set_index(["varied", "value"])
-
-
-def _points(rows) -> Iterator[tuple[tuple, pd.DataFrame]]:
+    lines = []
     for sweep in rows.panel.unique():
-        some = rows[rows.panel == sweep]
-        for x, here in some.groupby(sweep):
-            yield (sweep, x, float(here.deviation.mean())), here
+        for x, errors in rows[rows.panel == sweep].groupby(sweep):
+            line = {"varied": TITLES[sweep], "value": f"{x:g}"}
+            line["noise bought"] = format_number(float(errors.deviation.mean()))
+            means = errors.groupby(["kind", "series"]).value.mean()
+            for kind in (PAST, FRESH):
+                for series in errors.series.unique():
+                    line[f"{kind}: {series}"] = format_number(means[kind, series])
+            lines.append(line)
+    return pd.DataFrame(lines).set_index(["varied", "value"])
 
 
-def _error(rows, series: str, kind: str) -> pd.DataFrame:
+def _error(rows, method: str, label: str, kind: str) -> pd.DataFrame:
     """Over all points, each once."""
-    some = rows[(rows.series == series) & (rows.kind == kind)].drop_duplicates(
-        [*vars(Point()), "seed"]
-    )
-    return confidence_intervals(some, [*vars(Point())])
+    errors = rows[(rows.series == f"{method}, {label}") & (rows.kind == kind)]
+    return confidence_intervals(errors.drop_duplicates([*PARAMETERS, "seed"]), PARAMETERS)
 
 
-def _pair(rows, words: str, kind: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return tuple(_error(rows, f"{method}, {words}", kind) for method in (ENTROPY, KERNEL))
+def _pair(rows, label: str, kind: str) -> list[pd.DataFrame]:
+    return [_error(rows, method, label, kind) for method in (ENTROPY, KERNEL)]
 
 
 def comparable(entropy: pd.DataFrame, kernel: pd.DataFrame) -> Finding:
     """Whether kernel PCA is within 1.25× of the other, or below, or not apart."""
     ratio = kernel["mean"] / entropy["mean"]
-    near = (ratio <= ALIKE) | (kernel.low <= entropy.high)
-    far = kernel.low > ALIKE * entropy.high
-    words = f"{format_number(ratio.min())}–{format_number(ratio.max())}× as large, "
-    words += f"comparable or below at {near.mean():.0%} of {len(ratio)} points"
-    holds = True if (ratio <= ALIKE).mean() >= 0.75 else False if far.mean() > 0.25 else None
-    return Finding(holds, words, if_unsettled=bool(near.mean() >= 0.75))
+    near = ((ratio <= ALIKE) | (kernel.low <= entropy.high)).mean()
+    far = (kernel.low > ALIKE * entropy.high).mean()
+    measured = f"{format_number(ratio.min())}–{format_number(ratio.max())}× as large, "
+    measured += f"comparable or below at {near:.0%} of {len(ratio)} points"
+    holds = decide((ratio <= ALIKE).mean() >= 0.75, far > 0.25)
+    return Finding(holds, measured, if_unsettled=bool(near >= 0.75))
+
+
+def _parts(rows, kind: str) -> dict[str, Finding]:
+    """The claim's parts, of past queries or of new ones."""
+    parts = {
+        f"lower, {label}": check_lower(*_pair(rows, label, kind)) for label in (WITHOUT, WITH)
+    }
+    return parts | {"kernel PCA with prior comparable": comparable(*_pair(rows, WITH, kind))}
 
 
 def _lower(rows) -> Finding:
-    parts = {
-        f"lower, {words}": check_lower(*_pair(rows, words, PAST)) for words in (WITHOUT, WITH)
-    }
-    parts["kernel PCA with prior comparable"] = comparable(*_pair(rows, WITH, PAST))
-    return all_of(parts)
+    return all_of(_parts(rows, PAST))
 
 
 def new_queries(rows: pd.DataFrame) -> pd.DataFrame:
     """The claim's two halves, asked of new queries; not judged."""
-    told = {f"lower, {w}": check_lower(*_pair(rows, w, FRESH)) for w in (WITHOUT, WITH)}
-    told["kernel PCA with prior comparable"] = comparable(*_pair(rows, WITH, FRESH))
     marks = {True: "yes", False: "no", None: "not settled"}
-    lines = [{"": k, "holds": marks[f.holds], "measured": f.measured} for k, f in told.items()]
+    lines = [
+        {"": label, "holds": marks[finding.holds], "measured": finding.measured}
+        for label, finding in _parts(rows, FRESH).items()
+    ]
     return pd.DataFrame(lines).set_index("")
 
 

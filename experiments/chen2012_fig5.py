@@ -47,12 +47,16 @@ QUERIES = {"quick": (125, 250, 500, 1000), "paper": (250, 500, 1000, 2000, 4000)
 ATTRIBUTES = {"quick": (2, 4, 9), "paper": (2, 3, 4, 6, 9)}
 TUPLES = {"quick": (5000, 50_000, 500_000), "paper": (5000, 50_000, 500_000, 2_000_000)}
 FIXED = {"quick": 250, "paper": 1000}  # queries, where something else varies
-REPEAT, SLOWLY = {"quick": 4, "paper": 9}, 2
+REPEAT = {"quick": 4, "paper": 9}
+REPEAT_SLOW = 2
 SLOW = 1000  # queries; above, kernel PCA is slow
 ALPHA = {"kernel": 3000.0, "entropy": 1e-3}
-STEPS, CHAINS = {"quick": 20, "paper": 200}, 2048
+STEPS = {"quick": 20, "paper": 200}
+CHAINS = 2048
 MERGED = {"quick": (8, 1), "paper": (8, 4, 2, 1)}  # codes
-KERNEL, ENTROPY, BUYING = "kernel PCA", "maximum entropy", "buying the answers"
+KERNEL = "kernel PCA"
+ENTROPY = "maximum entropy"
+BUYING = "buying the answers"
 OVER = {
     "queries": "number of queries",
     "universe": "universe: more attributes",
@@ -67,71 +71,74 @@ def rows(profile: str, store) -> pd.DataFrame:
     In a process of its own, whose linear algebra has one thread: two would wait for each other, and
     count it as work.
     """
-    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    with tempfile.TemporaryDirectory() as where:
-        told = Path(where) / "rows.csv"
-        command = [sys.executable, "-m", "experiments.chen2012_fig5", profile, str(told)]
-        top = Path(__file__).resolve().parents[1]
-        subprocess.run(command, cwd=top, env=os.environ | one, check=True)
-        return pd.read_csv(told)
+    one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    top = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        command = [sys.executable, "-m", "experiments.chen2012_fig5", profile, str(path)]
+        subprocess.run(command, cwd=top, env=os.environ | one_thread, check=True)
+        return pd.read_csv(path)
 
 
 def measured(profile: str) -> pd.DataFrame:
     """The rows, timed here and now."""
-    found, table, fixed = [], IPUMSTwin().load(), FIXED[profile]
+    table = IPUMSTwin().load()
+    fixed = FIXED[profile]
+    times = []
     for m in QUERIES[profile]:
-        found += timing_rows(table, m, "queries", m, profile)
+        times += timing_rows(table, m, "queries", m, profile)
     for d in ATTRIBUTES[profile]:
         part = fewer_attributes(table, d)
-        found += timing_rows(part, fixed, "universe", float(part.domain.size), profile)
+        times += timing_rows(part, fixed, "universe", float(part.domain.size), profile)
     for codes in MERGED[profile]:
         part = fewer_codes(table, codes)
-        found += timing_rows(part, fixed, "merged", float(part.domain.size), profile)
+        times += timing_rows(part, fixed, "merged", float(part.domain.size), profile)
     for n in TUPLES[profile]:
-        found += timing_rows(IPUMSTwin(n).load(), fixed, "tuples", n, profile)
-    return pd.DataFrame(found)
+        times += timing_rows(IPUMSTwin(n).load(), fixed, "tuples", n, profile)
+    return pd.DataFrame(times)
 
 
 def fewer_attributes(table: SparseTable, d: int) -> SparseTable:
     """The same people by their d largest attributes."""
-    domain = table.domain
-    axes = sorted(np.argsort([-n for n in domain.shape], kind="stable")[:d].tolist())
-    names = tuple(domain.attributes[k] for k in axes)
-    kept = Domain(names, tuple(domain.shape[k] for k in axes))
-    codes = np.stack([domain.column(table.keys, name) for name in names], axis=1)
-    return SparseTable.from_keys(
-        kept, kept.keys(codes), table.counts, table.bound, truth_public=table.truth_public
-    )
+    shape = table.domain.shape
+    axes = sorted(np.argsort([-n for n in shape], kind="stable")[:d].tolist())
+    names = tuple(table.domain.attributes[axis] for axis in axes)
+    domain = Domain(names, tuple(shape[axis] for axis in axes))
+    codes = np.stack([table.domain.column(table.keys, name) for name in names], axis=1)
+    return _recoded(table, domain, codes)
 
 
 def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
     """The same people with so many codes of each attribute made one, but two left at least."""
-    domain = table.domain
-    wide = [min(codes, n // 2) for n in domain.shape]
-    shape = tuple(-(-n // w) for n, w in zip(domain.shape, wide, strict=True))
-    kept = Domain(domain.attributes, shape)
-    keys = kept.keys(domain.codes(table.keys) // wide)
-    return SparseTable.from_keys(
-        kept, keys, table.counts, table.bound, truth_public=table.truth_public
-    )
+    widths = [min(codes, n // 2) for n in table.domain.shape]
+    shape = tuple(-(-n // w) for n, w in zip(table.domain.shape, widths, strict=True))
+    domain = Domain(table.domain.attributes, shape)
+    return _recoded(table, domain, table.domain.codes(table.keys) // widths)
+
+
+def _recoded(table: SparseTable, domain: Domain, codes: np.ndarray) -> SparseTable:
+    keys = domain.keys(codes)
+    public = table.truth_public
+    return SparseTable.from_keys(domain, keys, table.counts, table.bound, truth_public=public)
 
 
 def timing_rows(table: SparseTable, m: int, panel: str, x: float, profile: str) -> list[dict]:
     """Seconds of each method for m ranges over one table."""
     workload = random_queries("ranges", m, 0)
-    history, total = noisy_answers(table, workload, 5, m), float(table.counts.sum())
+    history = noisy_answers(table, workload, 5, m)
+    total = float(table.counts.sum())
     settings = dict(limit=0, chains=CHAINS, steps=STEPS[profile], tolerance=0.0)
+    entropy_method = MaximumEntropy(ALPHA["entropy"], total, **settings)
     kernel = partial(improved_answers, KernelPCA(ALPHA["kernel"], total), history)
-    entropy = partial(
-        improved_answers, MaximumEntropy(ALPHA["entropy"], total, **settings), history
-    )
+    entropy = partial(improved_answers, entropy_method, history)
     buying = partial(LaplaceQueries(BUDGET, workload), table)
-    slow = [kernel] if m > SLOW else []
-    others = seconds_in_turns(entropy, buying, repeat=SLOWLY, cold=[entropy, buying])
-    spent = dict(zip((ENTROPY, BUYING), others, strict=True))
-    repeat = SLOWLY if slow else REPEAT[profile]
-    (spent[KERNEL],) = seconds_in_turns(kernel, repeat=repeat, cold=slow)
-    about = {
+    slow = (entropy, buying)
+    slow_seconds = seconds_in_turns(*slow, repeat=REPEAT_SLOW, cold=slow)
+    if m > SLOW:
+        kernel_seconds = seconds_in_turns(kernel, repeat=REPEAT_SLOW, cold=[kernel])
+    else:
+        kernel_seconds = seconds_in_turns(kernel, repeat=REPEAT[profile])
+    columns = {
         "panel": panel,
         "dataset": "IPUMSTwin",
         "truth_public": True,
@@ -141,9 +148,10 @@ def timing_rows(table: SparseTable, m: int, panel: str, x: float, profile: str) 
         _along(panel): x,
         "machine": machine(),
     }
+    names = (KERNEL, ENTROPY, BUYING)
     return [
-        about | {"series": name, "value": min(spent[name]), "repeated": len(spent[name])}
-        for name in (KERNEL, ENTROPY, BUYING)
+        columns | {"series": name, "value": min(seconds), "repeated": len(seconds)}
+        for name, seconds in zip(names, kernel_seconds + slow_seconds, strict=True)
     ]
 
 
@@ -154,17 +162,17 @@ def improved_answers(method, history) -> np.ndarray:
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Time over each of the four."""
-    return [Panel(words, {"panel": panel}, _along(panel)) for panel, words in OVER.items()]
+    return [Panel(label, {"panel": panel}, _along(panel)) for panel, label in OVER.items()]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Seconds: a line a point, a column a method."""
-    told = []
-    for panel, words in OVER.items():
+    lines = []
+    for panel, label in OVER.items():
         for x, times in _times(rows, panel).iterrows():
-            line = {"over": words, "": f"{x:,.0f}" if x < 1e7 else f"{x:.1e}"}
-            told.append(line | {name: f"{seconds:.3g} s" for name, seconds in times.items()})
-    return pd.DataFrame(told).set_index(["over", ""])
+            line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else f"{x:.1e}"}
+            lines.append(line | {name: f"{seconds:.3g} s" for name, seconds in times.items()})
+    return pd.DataFrame(lines).set_index(["over", ""])
 
 
 def _along(panel: str) -> str:
@@ -172,32 +180,31 @@ def _along(panel: str) -> str:
 
 
 def _times(rows, panel: str) -> pd.DataFrame:
-    some = rows[rows.panel == panel]
-    return some.pivot_table("value", _along(panel), "series", sort=True)[
-        [KERNEL, ENTROPY, BUYING]
-    ]
+    times = rows[rows.panel == panel].pivot_table("value", _along(panel), "series", sort=True)
+    return times[[KERNEL, ENTROPY, BUYING]]
 
 
 def _running_time(rows) -> Finding:
-    by = _times(rows, "queries")
+    by_queries = _times(rows, "queries")
+    queries = by_queries.index
     parts = {}
     for name in (KERNEL, ENTROPY):
-        rise = by[name].iloc[-1] / by[name].iloc[0]
-        words = f"{format_number(rise)}× for {format_number(by.index[-1] / by.index[0])}× the queries"
-        parts[f"{name} grows with the queries"] = Finding(bool(rise > ALIKE), words)
+        rise = by_queries[name].iloc[-1] / by_queries[name].iloc[0]
+        times = (
+            f"{format_number(rise)}× for {format_number(queries[-1] / queries[0])}× the queries"
+        )
+        parts[f"{name} grows with the queries"] = Finding(bool(rise > ALIKE), times)
         for panel in ("universe", "tuples"):
-            times = _times(rows, panel)[name]
-            spread = times.max() / times.min()
-            ends = times.index[-1] / times.index[0]
-            words = f"{format_number(spread)}× between sizes {format_number(ends)}× apart"
-            parts[f"{name} not with the {OVER[panel]}"] = Finding(bool(spread <= ALIKE), words)
-    rise = by.iloc[-1] / by.iloc[-2]
-    parts["kernel PCA inapplicable for very many"] = Finding(
-        bool(rise[KERNEL] >= 4), f"{format_number(rise[KERNEL])}× at the last doubling"
-    )
-    parts["maximum entropy is not"] = Finding(
-        bool(rise[ENTROPY] <= 2.5), f"{format_number(rise[ENTROPY])}× at the last doubling"
-    )
+            seconds = _times(rows, panel)[name]
+            spread = seconds.max() / seconds.min()
+            sizes = seconds.index[-1] / seconds.index[0]
+            times = f"{format_number(spread)}× between sizes {format_number(sizes)}× apart"
+            parts[f"{name} not with the {OVER[panel]}"] = Finding(bool(spread <= ALIKE), times)
+    rise = by_queries.iloc[-1] / by_queries.iloc[-2]
+    times = rise.map(lambda x: f"{format_number(x)}× at the last doubling")
+    inapplicable = Finding(bool(rise[KERNEL] >= 4), times[KERNEL])
+    parts["kernel PCA inapplicable for very many"] = inapplicable
+    parts["maximum entropy is not"] = Finding(bool(rise[ENTROPY] <= 2.5), times[ENTROPY])
     return all_of(parts)
 
 

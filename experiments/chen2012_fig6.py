@@ -34,7 +34,15 @@ from jaxtyping import Float
 
 from experiments.chen2012_data import BUDGET, Case, cases, dataset_columns, noisy_answers
 from workbench import DP, Domain, Marginals, SparseTable
-from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
+from workbench.claims import (
+    Claim,
+    Finding,
+    all_of,
+    check_lower,
+    decide,
+    format_number,
+    mean_curve,
+)
 from workbench.estimates import NoisyAnswers
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, RetentionReplacement
@@ -50,13 +58,20 @@ REPORTS = {"quick": 4, "paper": 8}  # runs of the responses at γ = e
 STEPS = {"quick": 150, "paper": 750}
 SIZE = {"quick": 60_000}
 TRIPLES = 9
-ENTROPY, PRINTED, NOISY = "maximum entropy", "SGD as printed", "noisy marginals"
+ENTROPY = "maximum entropy"
+PRINTED = "SGD as printed"
+NOISY = "noisy marginals"
 RESPONSES = {"retention": RetentionReplacement, "flipping": Flipping}
-AMPLIFIED, EQUAL = ", γ = e", ", ε = 1"
+AMPLIFIED = ", γ = e"
+EQUAL = ", ε = 1"
 RIVALS = tuple(name + AMPLIFIED for name in RESPONSES)
 DRAWN = (ENTROPY, PRINTED, *RIVALS, NOISY)
 REST = "other pairs"
-SMALL, LARGE, WORKS, MEANINGLESS, REASONABLE = 50, 500, 0.25, 1.0, 0.5
+SMALL = 50  # cells
+LARGE = 500
+WORKS = 0.25  # errors
+MEANINGLESS = 1.0
+REASONABLE = 0.5
 SHORT = {
     "Gender": "Sex",
     "Education": "Educ",
@@ -73,41 +88,51 @@ Joint = Callable[[tuple[int, ...]], Float[np.ndarray, "..."] | None]
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, seed, method and joint."""
-    found = []
+    measured = []
     for case in profile_cases(profile):
         table = case.dataset.load()
         for seed in range(REPORTS[profile]):
-            found += error_rows(case, table, seed, profile)
-    return pd.DataFrame(found)
+            measured += error_rows(case, table, seed, profile)
+    return pd.DataFrame(measured)
 
 
 def profile_cases(profile: str) -> list[Case]:
     """The datasets of a profile."""
-    return [*cases().values()][: 1 if profile == "quick" else None]
+    available = [*cases().values()]
+    return available[:1] if profile == "quick" else available
 
 
 def error_rows(case: Case, table: SparseTable, seed: int, profile: str) -> Iterator[dict]:
-    """Every joint, as every method publishes it, against the truth; of late seeds responses only."""
-    domain, true = table.domain, table_shares(table)
-    joints, whole = {}, seed < SEEDS[profile]
-    if whole:
-        made = synthetic_tables(case, table, seed, profile)
-        joints = {name: table_shares(x) for name, x in made.items()}
-    for name, reports in response_reports(table, seed, (AMPLIFIED, EQUAL)[: 1 + whole]).items():
-        joints[name] = report_shares(reports)
-    if whole:
-        joints[NOISY] = marginal_shares(marginals(table, seed))
+    """Every joint, as every method publishes it, against the truth."""
+    domain = table.domain
+    true = table_shares(table)
+    joints = _joints(case, table, seed, profile)
     for axes in [*combinations(range(len(domain.shape)), 2), *triples(domain)]:
         exact = true(axes)
-        names = [SHORT.get(domain.attributes[k], domain.attributes[k]) for k in axes]
-        told = dataset_columns(case, seed=seed, metric="JointError", k=len(axes))
-        told |= {"first": names[0], "others": ", ".join(names[1:]), "joint": ", ".join(names)}
-        told["cells"] = prod(domain.shape[k] for k in axes)
+        names = [SHORT.get(domain.attributes[axis], domain.attributes[axis]) for axis in axes]
+        columns = dataset_columns(case, seed=seed, metric="JointError", k=len(axes))
+        columns["first"] = names[0]
+        columns["others"] = ", ".join(names[1:])
+        columns["joint"] = ", ".join(names)
+        columns["cells"] = prod(domain.shape[axis] for axis in axes)
         for series, joint in joints.items():
-            if (found := joint(axes)) is not None:
-                value = float(np.abs(found - exact).sum())
+            shares = joint(axes)
+            if shares is not None:
+                value = float(np.abs(shares - exact).sum())
                 epsilon = 9.0 if series in RIVALS else BUDGET.epsilon
-                yield told | {"series": series, "value": value, "epsilon": epsilon}
+                yield columns | {"series": series, "value": value, "epsilon": epsilon}
+
+
+def _joints(case: Case, table: SparseTable, seed: int, profile: str) -> dict[str, Joint]:
+    """What each method publishes, by series; of late seeds responses at γ = e only."""
+    if seed >= SEEDS[profile]:
+        reports = response_reports(table, seed, (AMPLIFIED,))
+        return {name: report_shares(answers) for name, answers in reports.items()}
+    synthetic = synthetic_tables(case, table, seed, profile)
+    joints = {name: table_shares(made) for name, made in synthetic.items()}
+    for name, answers in response_reports(table, seed).items():
+        joints[name] = report_shares(answers)
+    return joints | {NOISY: marginal_shares(marginals(table, seed))}
 
 
 def marginals(table: SparseTable, seed: int) -> NoisyAnswers:
@@ -118,36 +143,36 @@ def marginals(table: SparseTable, seed: int) -> NoisyAnswers:
 def synthetic_tables(case: Case, table, seed: int, profile: str) -> dict[str, SparseTable]:
     """Synthetic databases from the noisy marginals: ours, and the paper's own fit."""
     history = marginals(table, seed)
-    ways = {
+    fits = {
         ENTROPY: MaximumEntropy(ALPHA, case.total, steps=STEPS[profile], seed=seed),
         PRINTED: MaximumEntropyAsPrinted(ALPHA, case.total, seed=seed),
     }
     size = SIZE.get(profile, int(case.total))
-    return {name: fit(history).synthetic(size, seed) for name, fit in ways.items()}
+    return {name: fit(history).synthetic(size, seed) for name, fit in fits.items()}
 
 
 def response_reports(table: SparseTable, seed: int, prices=(AMPLIFIED, EQUAL)) -> dict:
     """Reports of both randomised responses: γ = e for each attribute, and for a tuple."""
     used = sum(n > 1 for n in table.domain.shape)
-    told = {AMPLIFIED: DP(float(used)), EQUAL: BUDGET}
-    return {
-        name + words: response(told[words])(table, np.random.default_rng([7, seed])).estimate
-        for words in prices
-        for name, response in RESPONSES.items()
-    }
+    budgets = {AMPLIFIED: DP(float(used)), EQUAL: BUDGET}
+    reports = {}
+    for price in prices:
+        for name, response in RESPONSES.items():
+            rng = np.random.default_rng([7, seed])
+            reports[name + price] = response(budgets[price])(table, rng).estimate
+    return reports
 
 
 def triples(domain: Domain) -> list[tuple[int, ...]]:
     """Some sets of three attributes, by lot."""
-    every_one = [*combinations(range(len(domain.shape)), 3)]
-    some = np.random.default_rng(3).choice(len(every_one), TRIPLES, replace=False)
-    return [every_one[i] for i in sorted(some)]
+    candidates = [*combinations(range(len(domain.shape)), 3)]
+    lots = np.random.default_rng(3).choice(len(candidates), TRIPLES, replace=False)
+    return [candidates[lot] for lot in sorted(lots)]
 
 
 def table_shares(table: SparseTable) -> Joint:
     """Shares of the tuples of a table."""
-    margins = Margins(table.domain, table.keys, table.counts / table.total)
-    return margins.dense
+    return Margins(table.domain, table.keys, table.counts / table.total).dense
 
 
 def report_shares(reports) -> Joint:
@@ -158,12 +183,16 @@ def report_shares(reports) -> Joint:
 
 def marginal_shares(answers: NoisyAnswers) -> Joint:
     """Shares of noisy bivariate tables, without negative cells; of three attributes None."""
-    shape, held, start = answers.domain.shape, {}, 0
-    for axes in combinations(range(len(shape)), 2):
-        own = [shape[k] for k in axes]
-        cells = np.maximum(answers.values[start : start + prod(own)], 0).reshape(own)
-        held[axes], start = cells / cells.sum(), start + prod(own)
-    return held.get
+    shape = answers.domain.shape
+    pairs = [*combinations(range(len(shape)), 2)]
+    sizes = [shape[a] * shape[b] for a, b in pairs]
+    shares = {}
+    for (a, b), noisy in zip(
+        pairs, np.split(answers.values, np.cumsum(sizes)[:-1]), strict=True
+    ):
+        cells = np.maximum(noisy, 0).reshape(shape[a], shape[b])
+        shares[a, b] = cells / cells.sum()
+    return shares.get
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
@@ -171,70 +200,76 @@ def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
     A panel has an attribute with those that follow it; attributes with few to follow share one.
     """
-    some = rows[rows.series.isin(DRAWN) & (rows.case == rows.case.iloc[0])]
-    pairs = some[some.k == 2].groupby("first").joint.nunique()
-    many = some["first"].map(pairs) > len(pairs) // 2
-    alone = (some.k == 2) & many
-    panel = some["first"].where(alone, REST).where(some.k == 2, "triples")
-    bar = some.others.where(alone, some.joint)
-    return some.assign(value=some.value.clip(upper=1.0), panel=panel, bar=bar)
+    drawn = rows[rows.series.isin(DRAWN) & (rows.case == rows.case.iloc[0])]
+    pairs = drawn[drawn.k == 2].groupby("first").joint.nunique()
+    many = drawn["first"].map(pairs) > len(pairs) // 2
+    alone = (drawn.k == 2) & many
+    panel = drawn["first"].where(alone, REST).where(drawn.k == 2, "triples")
+    bar = drawn.others.where(alone, drawn.joint)
+    return drawn.assign(value=drawn.value.clip(upper=1.0), panel=panel, bar=bar)
 
 
 def panels(drawn: pd.DataFrame) -> list[Panel]:
     """Pairs by their first attribute, the remaining pairs, triples."""
-    names = {name: f"{name} and …" for name in drawn.panel.unique()}
-    names |= {REST: REST, "triples": "triples"}
-    return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in names.items()]
+    titles = {name: f"{name} and …" for name in drawn.panel.unique()}
+    titles |= {REST: REST, "triples": "triples"}
+    return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in titles.items()]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean errors of joints by their size: a row a dataset and method."""
-    pairs, threes = rows[rows.k == 2], rows[rows.k == 3]
+    pairs = rows[rows.k == 2]
     groups = {
         "pairs": pairs,
         f"≤ {SMALL} cells": pairs[pairs.cells <= SMALL],
         f"≥ {LARGE} cells": pairs[pairs.cells >= LARGE],
-        "triples": threes,
+        "triples": rows[rows.k == 3],
     }
-    order = rows.groupby(["case", "series"], sort=False).size().index
-    found = {
-        words: some.groupby(["case", "series"]).value.mean().reindex(order).map(format_number)
-        for words, some in groups.items()
-    }
-    best = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
-    wins = best.idxmin(axis=1).groupby("case").value_counts().reindex(order, fill_value=0)
-    whole = pd.DataFrame(found | {"lowest on": wins.map("{} of 36".format)})
-    return whole.replace("nan", "").rename_axis(["dataset", "method"])
+    methods = rows.groupby(["case", "series"], sort=False).size().index
+    table = {}
+    for title, errors in groups.items():
+        means = errors.groupby(["case", "series"]).value.mean()
+        table[title] = means.reindex(methods).map(format_number)
+    means = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
+    wins = means.idxmin(axis=1).groupby("case").value_counts().reindex(methods, fill_value=0)
+    table["lowest on"] = wins.map("{} of 36".format)
+    return pd.DataFrame(table).replace("nan", "").rename_axis(["dataset", "method"])
 
 
 def _error(rows, case: str, series: str, k: int) -> pd.DataFrame:
-    found = mean_curve(rows, "joint", case=case, series=series, k=k)
-    return found.assign(cells=rows[rows.case == case].groupby("joint").cells.first())
+    error = mean_curve(rows, "joint", case=case, series=series, k=k)
+    return error.assign(cells=rows[rows.case == case].groupby("joint").cells.first())
 
 
-def _share(found: pd.DataFrame, least: float, share: float, above: bool) -> Finding:
+def _share_at(error: pd.DataFrame, bound: float, share: float, above: bool) -> Finding:
     """Whether so many errors are at least (else: at most) so large."""
-    sure = found.low >= least if above else found.high <= least
-    no = found.high < least if above else found.low > least
-    yes = found["mean"] >= least if above else found["mean"] <= least
-    words = f"{format_number(found['mean'].min())} … {format_number(found['mean'].max())}, {yes.mean():.0%} so"
-    holds = True if sure.mean() >= share else False if no.mean() > 1 - share else None
-    return Finding(holds, words, if_unsettled=bool(yes.mean() >= share))
+    if above:
+        sure = error.low >= bound
+        against = error.high < bound
+        means = error["mean"] >= bound
+    else:
+        sure = error.high <= bound
+        against = error.low > bound
+        means = error["mean"] <= bound
+    measured = f"{format_number(error['mean'].min())} … {format_number(error['mean'].max())}"
+    holds = decide(sure.mean() >= share, against.mean() > 1 - share)
+    return Finding(
+        holds, f"{measured}, {means.mean():.0%} so", if_unsettled=bool(means.mean() >= share)
+    )
 
 
 def _pairs(rows) -> Finding:
     parts = {}
     for case in rows.case.unique():
         ours = _error(rows, case, ENTROPY, 2)
-        for rival in RIVALS:
-            theirs = _error(rows, case, rival, 2)
-            parts[f"{case}, below {rival}"] = check_lower(ours, theirs, 1)
-        for rival in RIVALS:
-            theirs = _error(rows, case, rival, 2)
-            small = theirs[theirs.cells <= SMALL]
-            large = theirs[theirs.cells >= LARGE]
-            parts[f"{case}, {rival} works on small"] = _share(small, WORKS, 1, False)
-            parts[f"{case}, {rival} fails on large"] = _share(large, WORKS, 1, True)
+        theirs = {rival: _error(rows, case, rival, 2) for rival in RIVALS}
+        for rival, error in theirs.items():
+            parts[f"{case}, below {rival}"] = check_lower(ours, error, 1)
+        for rival, error in theirs.items():
+            small = error[error.cells <= SMALL]
+            large = error[error.cells >= LARGE]
+            parts[f"{case}, {rival} works on small"] = _share_at(small, WORKS, 1, False)
+            parts[f"{case}, {rival} fails on large"] = _share_at(large, WORKS, 1, True)
     return all_of(parts)
 
 
@@ -243,9 +278,10 @@ def _triples(rows) -> Finding:
     for case in rows.case.unique():
         for rival in RIVALS:
             theirs = _error(rows, case, rival, 3)
-            parts[f"{case}, {rival} meaningless"] = _share(theirs, MEANINGLESS, 0.75, True)
+            parts[f"{case}, {rival} meaningless"] = _share_at(theirs, MEANINGLESS, 0.75, True)
         ours = _error(rows, case, ENTROPY, 3)
-        parts[f"{case}, maximum entropy reasonable"] = _share(ours, REASONABLE, 0.75, False)
+        reasonable = _share_at(ours, REASONABLE, 0.75, False)
+        parts[f"{case}, maximum entropy reasonable"] = reasonable
     return all_of(parts)
 
 

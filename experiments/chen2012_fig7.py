@@ -43,34 +43,32 @@ FLAT = "everyone alike"
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, seed, method and k."""
-    found = []
+    measured = []
     for case in profile_cases(profile):
         table = case.dataset.load()
         for seed in range(SEEDS[profile]):
-            found += error_rows(case, table, seed, profile)
-    return pd.DataFrame(found)
+            measured += error_rows(case, table, seed, profile)
+    return pd.DataFrame(measured)
 
 
 def error_rows(case: Case, table, seed: int, profile: str) -> Iterator[dict]:
     """All methods on the queries of one run."""
-    ways = {
-        n: (t, case.total / t.total)
-        for n, t in synthetic_tables(case, table, seed, profile).items()
-    }
-    ways |= {
-        n: (reports, 1.0) for n, reports in response_reports(table, seed, (AMPLIFIED,)).items()
-    }
+    synthetic = synthetic_tables(case, table, seed, profile)
+    reports = response_reports(table, seed, (AMPLIFIED,))
     for k in DIMS:
-        asked = RandomMarginalRanges(COUNT[profile], k, seed=100 * k + seed)
-        exact = exact_answers(table, asked)
-        told = dataset_columns(case, seed=seed, metric="RMSE", dims=k, queries=len(exact))
-        for series, (estimate, scale) in ways.items():
-            value = rmse(scale * estimate.answer(asked), exact)
+        ranges = RandomMarginalRanges(COUNT[profile], k, seed=100 * k + seed)
+        exact = exact_answers(table, ranges)
+        cells = ranges.on(table.domain).cells(table.domain)
+        flat = case.total * (cells / float(table.domain.size))
+        columns = dataset_columns(case, seed=seed, metric="RMSE", dims=k, queries=len(exact))
+        answers = {
+            n: case.total / made.total * made.answer(ranges) for n, made in synthetic.items()
+        }
+        answers |= {name: report.answer(ranges) for name, report in reports.items()}
+        for series, values in answers.items():
             epsilon = 9.0 if series in RIVALS else BUDGET.epsilon
-            yield told | {"series": series, "value": value, "epsilon": epsilon}
-        share = asked.on(table.domain).cells(table.domain) / float(table.domain.size)
-        value = rmse(case.total * share, exact)
-        yield told | {"series": FLAT, "value": value, "epsilon": 0.0}
+            yield columns | {"series": series, "value": rmse(values, exact), "epsilon": epsilon}
+        yield columns | {"series": FLAT, "value": rmse(flat, exact), "epsilon": 0.0}
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -80,10 +78,10 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """RMSE, a row a dataset and method, a column a k."""
-    order = rows.groupby(["case", "series"], sort=False).size().index
-    found = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(order)
-    found.columns = [f"k = {k}" for k in found.columns]
-    return found.map(format_number).rename_axis(["dataset", "method"])
+    methods = rows.groupby(["case", "series"], sort=False).size().index
+    means = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(methods)
+    means.columns = [f"k = {k}" for k in means.columns]
+    return means.map(format_number).rename_axis(["dataset", "method"])
 
 
 def _lowest(rows) -> Finding:

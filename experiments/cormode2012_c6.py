@@ -55,7 +55,8 @@ SEEDS = {"quick": 5, "paper": 40}
 QUERIES = {"quick": 500, "paper": 2000}
 DEPTHS = (1, 2, 4, 8, 16)
 RANGES = (1, 10, 100, 1000, 10_000)
-SIZE, LARGE = 100_000, 1_000_000
+SIZE = 100_000
+LARGE = 1_000_000
 SKETCHES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 SAMPLES = (10_000, 20_000, 50_000, 100_000)
 THETAS = (20, 30, 40, 50, 60, 80, 100)
@@ -83,16 +84,19 @@ def theory(size: int) -> tuple[str, Callable]:
     The noise of d rows is that of one row where a unit moves d counts.
     """
     squares = float(np.square(DATA.load().counts).sum())
-    one = sketch(size, 1)
-    return "mean, theory", np.vectorize(lambda d: one.variance(squares * d, d) / d)
+    row = sketch(size, 1)
+    return "mean, theory", np.vectorize(lambda d: row.variance(squares * d, d) / d)
 
 
 def _panel(title: str, panel: str, metric: str, x: str, **how) -> Panel:
     return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
-ABSOLUTE, SQUARED = "MeanAbsoluteError", "MeanSquaredError"
-SMALLER, LARGER = f"depth, {SIZE:,}", f"depth, {LARGE:,}"
+ABSOLUTE = "MeanAbsoluteError"
+SQUARED = "MeanSquaredError"
+SMALLER = f"depth, {SIZE:,}"
+LARGER = f"depth, {LARGE:,}"
+BY_DEPTH = {SMALLER: SIZE, LARGER: LARGE}
 PANELS = (
     _panel("(a) one cell, w·d = 10⁵", SMALLER, SQUARED, "depth", log="x", theory=theory(SIZE)),
     _panel("(b) one cell, w·d = 10⁶", LARGER, SQUARED, "depth", log="x", theory=theory(LARGE)),
@@ -105,12 +109,13 @@ PANELS = (
 
 def rows(profile: str, store) -> pd.DataFrame:
     """All panels, in a column `panel`; `target` is the parameter that chose a summary's size."""
-    seeds, count = SEEDS[profile], QUERIES[profile]
+    seeds = SEEDS[profile]
+    count = QUERIES[profile]
     single = [MeanAbsoluteError(RandomRanges(1, 10 * count))]
     ranges = [MeanAbsoluteError(RandomRanges(n, count)) for n in RANGES[1:]]
-    by_depth = {
+    sketches = {
         panel: [sketch(size, depth, how) for depth in DEPTHS for how in ("mean", "median")]
-        for panel, size in ((SMALLER, SIZE), (LARGER, LARGE))
+        for panel, size in BY_DEPTH.items()
     }
     by_size = [
         *(sketch(size, 1) for size in SKETCHES),
@@ -120,56 +125,61 @@ def rows(profile: str, store) -> pd.DataFrame:
         *(replace(BOTH, size=size) for size in SAMPLES),
     ]
     by_range = [sketch(SIZE, 1), GeometricHistogram(BUDGET), FILTER, PRIORITY, BOTH]
-    swept = {panel: (some, single) for panel, some in by_depth.items()}
-    swept |= {"size": (by_size, single), "range": (by_range, single + ranges)}
-    found = [
-        run(Sweep([DATA], some, metrics, seeds), store).assign(panel=panel)
-        for panel, (some, metrics) in swept.items()
-    ]
-    found += [squared(some, seeds, 10 * count, panel) for panel, some in by_depth.items()]
-    told = name_series(pd.concat(found, ignore_index=True))
-    told["series"] += (", " + told.estimate).fillna("")
-    cut = (told.panel == "size") & (told.mechanism == "HighPassFilter")
-    target = (told["width"] * told.depth).fillna(told["size"]).fillna(DATA.m)
-    return told.assign(target=target.mask(cut, told.theta))
+    sweeps = {panel: Sweep([DATA], some, single, seeds) for panel, some in sketches.items()}
+    sweeps["size"] = Sweep([DATA], by_size, single, seeds)
+    sweeps["range"] = Sweep([DATA], by_range, single + ranges, seeds)
+    frames = [run(sweep, store).assign(panel=panel) for panel, sweep in sweeps.items()]
+    for panel, some in sketches.items():
+        frames.append(squared_errors(some, seeds, 10 * count, panel))
+    frame = name_series(pd.concat(frames, ignore_index=True))
+    frame["series"] += (", " + frame.estimate).fillna("")
+    filters = (frame.panel == "size") & (frame.mechanism == "HighPassFilter")
+    target = (frame["width"] * frame.depth).fillna(frame["size"]).fillna(DATA.m)
+    return frame.assign(target=target.mask(filters, frame.theta))
 
 
-def squared(sketches: list, seeds: int, count: int, panel: str) -> pd.DataFrame:
+def squared_errors(sketches: list, seeds: int, count: int, panel: str) -> pd.DataFrame:
     """Mean squared errors on single cells, which the theory is about; not kept in the store."""
-    table, asked = DATA.load(), RandomRanges(1, count)
-    workload = asked.on(table.domain)
+    table = DATA.load()
+    cells = RandomRanges(1, count)
+    workload = cells.on(table.domain)
     exact = table.answer(workload)
-    told = []
+    errors = []
     for mechanism in sketches:
         for seed in range(seeds):
             trial = Trial(DATA, mechanism, seed)
-            answers = trial.release(table).answer(workload)
-            about = dict(depth=mechanism.depth, estimate=mechanism.estimate, seed=seed)
-            told.append(
-                about | dict(trial=repr(trial), value=np.square(answers - exact).mean())
-            )
-    about = dict(panel=panel, metric=SQUARED, mechanism="CountSketch", dataset=repr(DATA))
-    about |= dict(truth_public=DATA.truth_public, workload=repr(asked), query_size=1)
-    return pd.DataFrame(told).assign(**about, epsilon=BUDGET.epsilon)
+            squares = np.square(trial.release(table).answer(workload) - exact)
+            row = dict(depth=mechanism.depth, estimate=mechanism.estimate, seed=seed)
+            errors.append(row | dict(trial=repr(trial), value=squares.mean()))
+    return pd.DataFrame(errors).assign(
+        panel=panel,
+        metric=SQUARED,
+        mechanism="CountSketch",
+        dataset=repr(DATA),
+        truth_public=DATA.truth_public,
+        workload=repr(cells),
+        query_size=1,
+        epsilon=BUDGET.epsilon,
+    )
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The best number of rows, beside the paper's; and the theory, beside what is measured."""
     lines = []
-    for size, panel in ((SIZE, SMALLER), (LARGE, LARGER)):
+    for panel, size in BY_DEPTH.items():
         for estimate in ("mean", "median"):
-            error = _error(rows, panel, f"count sketch, {estimate}", "depth")
-            best = error["mean"].idxmin()
-            words = f"d = {best:g}, at {format_number(error['mean'][best])} counts"
-            words += f" (d = {DEPTHS[-1]}: {format_number(error['mean'].iloc[-1])})"
-            found = Finding(PAPER["depth"].covers(best), words)
-            lines.append((f"{size:,} buckets, {estimate}: best d", PAPER["depth"], found))
+            error = _error(rows, panel, f"count sketch, {estimate}", "depth")["mean"]
+            best = error.idxmin()
+            measured = f"d = {best:g}, at {format_number(error[best])} counts"
+            measured += f" (d = {DEPTHS[-1]}: {format_number(error.iloc[-1])})"
+            finding = Finding(PAPER["depth"].covers(best), measured)
+            lines.append((f"{size:,} buckets, {estimate}: best d", PAPER["depth"], finding))
         square = mean_curve(
             rows, "depth", panel=panel, metric=SQUARED, series="count sketch, mean"
         )
         ratio = square["mean"] / theory(size)[1](square.index.to_numpy(float))
-        words = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
-        lines.append((f"{size:,} buckets: squared error / theory", PAPER["theory"], words))
+        finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
+        lines.append((f"{size:,} buckets: squared error / theory", PAPER["theory"], finding))
     return claims.compare_with_paper(*lines)
 
 
@@ -183,7 +193,7 @@ def _one_row(rows) -> Finding:
     for name in OTHERS:
         other = _error(rows, "range", name, "query_size")
         parts[f"{name} considerably better"] = check_lower(other, ours, times=MUCH)
-    for size, panel in ((SIZE, SMALLER), (LARGE, LARGER)):
+    for panel, size in BY_DEPTH.items():
         error = _error(rows, panel, "count sketch, mean", "depth")
         more = error.iloc[1:]
         one = error.loc[[1] * len(more)].set_axis(more.index)

@@ -14,11 +14,9 @@ Words   small and medium subsets = panel (a), up to 5000 cells; large enough = t
 
 from __future__ import annotations
 
-from math import exp, log
-
 import pandas as pd
 
-from experiments.cormode2012_fig2 import BUDGET, expected_geometric_error
+from experiments.cormode2012_fig2 import ABSOLUTE, BUDGET, RELATIVE, THEORY
 from workbench import RandomSubsets, Sweep, claims, run
 from workbench.claims import (
     Claim,
@@ -29,6 +27,7 @@ from workbench.claims import (
     check_lower,
     check_printed,
     check_similar,
+    crossing,
     format_number,
     mean_curve,
 )
@@ -48,36 +47,28 @@ SUBSETS = {
 
 TABLE = GeometricHistogram(BUDGET)
 FILTER = HighPassFilter(BUDGET, theta=50)
-SWEPT = {
-    "ab": (
-        GaussianSparse(),
-        [
-            TABLE,
-            FILTER,
-            PrioritySampling(BUDGET, size=100_000),
-            PrioritySampling(BUDGET, size=100_000, theta=40),
-        ],
-    ),
-    "c": (
-        GaussianSparse(std=40.0),
-        [
-            TABLE,
-            FILTER,
-            PrioritySampling(BUDGET, size=100_000),
-            PrioritySampling(BUDGET, size=100_000, theta=20),
-            PrioritySampling(BUDGET, size=200_000, theta=20),
-        ],
-    ),
-    "d": (
-        GaussianSparse(density=0.01),
-        [
-            TABLE,
-            FILTER,
-            PrioritySampling(BUDGET, size=10_000),
-            PrioritySampling(BUDGET, size=10_000, theta=50),
-            HighPassFilter(BUDGET, theta=70),
-        ],
-    ),
+PRIORITY = PrioritySampling(BUDGET, size=100_000)
+DATASETS = {
+    "ab": GaussianSparse(),
+    "c": GaussianSparse(std=40.0),
+    "d": GaussianSparse(density=0.01),
+}
+MECHANISMS = {
+    "ab": [TABLE, FILTER, PRIORITY, PrioritySampling(BUDGET, size=100_000, theta=40)],
+    "c": [
+        TABLE,
+        FILTER,
+        PRIORITY,
+        PrioritySampling(BUDGET, size=100_000, theta=20),
+        PrioritySampling(BUDGET, size=200_000, theta=20),
+    ],
+    "d": [
+        TABLE,
+        FILTER,
+        PrioritySampling(BUDGET, size=10_000),
+        PrioritySampling(BUDGET, size=10_000, theta=50),
+        HighPassFilter(BUDGET, theta=70),
+    ],
 }
 
 PAPER = {
@@ -86,10 +77,7 @@ PAPER = {
 }
 
 
-THEORY = ("geometric, theory", expected_geometric_error)
-
-
-def _panel(title: str, panel: str, metric: str = "MeanAbsoluteError", **how) -> Panel:
+def _panel(title: str, panel: str, metric: str = ABSOLUTE, **how) -> Panel:
     return Panel(title, {"panel": panel, "metric": metric}, "query_size", **how)
 
 
@@ -98,102 +86,83 @@ PANELS = (
     _panel("(b) large subsets (μ = 100, σ = 20, ρ = 0.1)", "b", theory=THEORY),
     _panel("(c) σ = 40", "c", theory=THEORY, printed=PAPER["c"]),
     _panel("(d) ρ = 0.01, s = 10⁴", "d", theory=THEORY),
-    _panel("(a) relative", "a", "MedianRelativeError", printed=PAPER["a"]),
-    _panel("(b) relative", "b", "MedianRelativeError"),
+    _panel("(a) relative", "a", RELATIVE, printed=PAPER["a"]),
+    _panel("(b) relative", "b", RELATIVE),
 )
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """All panels, in a column `panel`; (a) and (b) are one run, told apart by the subset size."""
-    sizes = [size for some in SUBSETS.values() for size in some]
+    sizes = (*SUBSETS["a"], *SUBSETS["b"])
     metrics = [
         metric(RandomSubsets(size, QUERIES[profile]))
         for metric in (MeanAbsoluteError, MedianRelativeError)
         for size in sizes
     ]
-    panels = [
-        run(Sweep([data], mechanisms, metrics, SEEDS[profile]), store).assign(panel=panel)
-        for panel, (data, mechanisms) in SWEPT.items()
-    ]
-    found = name_series(pd.concat(panels, ignore_index=True), "theta")
-    found["series"] += (found["size"] == 200_000).map({True: ", s = 2·10⁵", False: ""})
-    small = found.query_size <= max(SUBSETS["a"])
-    found["panel"] = found.panel.mask(found.panel == "ab", small.map({True: "a", False: "b"}))
-    return found
+    frames = []
+    for panel, dataset in DATASETS.items():
+        sweep = Sweep([dataset], MECHANISMS[panel], metrics, SEEDS[profile])
+        frames.append(run(sweep, store).assign(panel=panel))
+    frame = name_series(pd.concat(frames, ignore_index=True), "theta")
+    frame["series"] += (frame["size"] == 200_000).map({True: ", s = 2·10⁵", False: ""})
+    small = frame.query_size <= max(SUBSETS["a"])
+    by_size = small.map({True: "a", False: "b"})
+    return frame.assign(panel=frame.panel.mask(frame.panel == "ab", by_size))
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers that the paper prints, beside ours."""
-    at_100 = (
+    lines = [
         (f"{series}, 100 cells", PAPER["a"], _at_100(rows, series))
         for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric")
-    )
-    return claims.compare_with_paper(
-        *at_100, ("σ = 40: sampling beats the filter", PAPER["c"], _overtaken(rows))
-    )
+    ]
+    overtaken = ("σ = 40: sampling beats the filter", PAPER["c"], _overtaken(rows))
+    return claims.compare_with_paper(*lines, overtaken)
 
 
-def _error(rows, series: str, panel: str, metric: str = "MeanAbsoluteError") -> pd.DataFrame:
+def _error(rows, series: str, panel: str, metric: str = ABSOLUTE) -> pd.DataFrame:
     """The error curve of one series; `panel` "ab" is (a) and (b) in one."""
     rows = rows[rows.panel.isin(list(panel))]
     return mean_curve(rows, "query_size", metric=metric, series=series)
-
-
-def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Where `one` falls below `other` for good, straight between points on log axes; NaN: never."""
-    gap = (one["mean"] / other["mean"]).map(log)
-    above = [x for x in gap.index if gap[x] >= 0]
-    if not above:
-        return float(gap.index[0])
-    after = gap.index[gap.index > above[-1]]
-    if after.empty:
-        return float("nan")
-    a, b = above[-1], after[0]
-    return exp(log(a) + (log(b) - log(a)) * gap[a] / (gap[a] - gap[b]))
 
 
 def _five_per_cent(rows) -> Finding:
     parts = {}
     for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric"):
         parts[f"{series} at 100"] = _at_100(rows, series)
-        parts[f"{series} falling"] = check_decreasing(
-            _error(rows, series, "ab", "MedianRelativeError")
-        )
+        parts[f"{series} falling"] = check_decreasing(_error(rows, series, "ab", RELATIVE))
     return all_of(parts)
 
 
 def _at_100(rows, series: str) -> Finding:
-    error = _error(rows, series, "ab", "MedianRelativeError")
+    error = _error(rows, series, "ab", RELATIVE)
     return check_printed(PAPER["a"], error.loc[:100], percent=True)
 
 
 def _who_is_best(rows) -> Finding:
     small = _error(rows, "filter, θ = 50", "a")
-    parts = {
-        f"filter below {series} up to 5000": check_lower(small, _error(rows, series, "a"))
-        for series in ("priority", "filter-priority, θ = 40", "geometric")
-    }
-    priority, filtered = (
-        _error(rows, series, "ab") for series in ("priority", "filter, θ = 50")
-    )
+    parts = {}
+    for series in ("priority", "filter-priority, θ = 40", "geometric"):
+        other = _error(rows, series, "a")
+        parts[f"filter below {series} up to 5000"] = check_lower(small, other)
+    priority = _error(rows, "priority", "ab")
+    filtered = _error(rows, "filter, θ = 50", "ab")
     last = check_lower(priority.iloc[-1:], filtered.iloc[-1:])
-    where = f"{last.measured}; from {format_number(crossing(priority, filtered))} cells"
-    return all_of(parts | {"priority below filter at 500,000": Finding(last.holds, where)})
+    measured = f"{last.measured}; from {format_number(crossing(priority, filtered))} cells"
+    return all_of(parts | {"priority below filter at 500,000": Finding(last.holds, measured)})
 
 
 def _comparable(rows) -> Finding:
-    ours, table = (
-        _error(rows, series, "ab") for series in ("filter-priority, θ = 40", "geometric")
-    )
-    return check_similar(ours, table, share=1)
+    both = _error(rows, "filter-priority, θ = 40", "ab")
+    return check_similar(both, _error(rows, "geometric", "ab"), share=1)
 
 
 def _wider_counts(rows) -> Finding:
-    table, priority, both = (
-        _error(rows, series, "c")
-        for series in ("geometric", "priority", "filter-priority, θ = 20")
-    )
-    before, filtered = (_error(rows, "filter, θ = 50", panel) for panel in ("ab", "c"))
+    table = _error(rows, "geometric", "c")
+    priority = _error(rows, "priority", "c")
+    both = _error(rows, "filter-priority, θ = 20", "c")
+    filtered = _error(rows, "filter, θ = 50", "c")
+    before = _error(rows, "filter, θ = 50", "ab")
     return all_of(
         {
             "filter much worse than at σ = 20": check_lower(before, filtered, times=3),
@@ -208,37 +177,30 @@ def _wider_counts(rows) -> Finding:
 
 
 def _overtaken(rows) -> Finding:
-    where = crossing(_error(rows, "priority", "c"), _error(rows, "filter, θ = 50", "c"))
-    return Finding(PAPER["c"].covers(where), f"from {format_number(where)} cells")
+    cells = crossing(_error(rows, "priority", "c"), _error(rows, "filter, θ = 50", "c"))
+    return Finding(PAPER["c"].covers(cells), f"from {format_number(cells)} cells")
 
 
 def _twice_the_size(rows) -> Finding:
-    return check_similar(
-        _error(rows, "filter-priority, θ = 20, s = 2·10⁵", "c"), _error(rows, "geometric", "c")
-    )
+    both = _error(rows, "filter-priority, θ = 20, s = 2·10⁵", "c")
+    return check_similar(both, _error(rows, "geometric", "c"))
 
 
 def _sparser(rows) -> Finding:
-    table, filtered, small, priority, both = (
-        _error(rows, series, "d")
-        for series in (
-            "geometric",
-            "filter, θ = 50",
-            "filter, θ = 70",
-            "priority",
-            "filter-priority, θ = 50",
-        )
-    )
-    found = all_of(
+    filtered = _error(rows, "filter, θ = 50", "d")
+    both = _error(rows, "filter-priority, θ = 50", "d")
+    priority = _error(rows, "priority", "d")
+    table = _error(rows, "geometric", "d")
+    finding = all_of(
         {
             "filter below priority everywhere": check_lower(filtered, priority, share=1),
             "filter-priority below the filter": check_lower(both, filtered),
             "filter-priority below geometric everywhere": check_lower(both, table, share=1),
         }
     )
-    beside = check_lower(both, small).measured
-    words = f"{found.measured}; against a filter of the same size, θ = 70: {beside}"
-    return Finding(found.holds, words)
+    same_size = check_lower(both, _error(rows, "filter, θ = 70", "d")).measured
+    measured = f"{finding.measured}; against a filter of the same size, θ = 70: {same_size}"
+    return Finding(finding.holds, measured)
 
 
 CLAIMS = (

@@ -47,7 +47,8 @@ THETA = 40
 
 PAPER: dict = {}  # no number is printed
 
-USUAL, LABORIOUS = "geometric, numpy", "priority, laborious"
+USUAL = "geometric, numpy"
+LABORIOUS = "priority, laborious"
 SUMMARIES = ("filter", "threshold", "priority", "filter-priority")
 
 
@@ -65,27 +66,25 @@ def mechanisms(n: int) -> list:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One row a method, density and m; never taken from the store, since machines differ."""
-    found = [
-        row
-        for m, repeat in REPEAT[profile].items()
-        for density in DENSITIES
-        for row in _releases(GaussianSparse(m=m, density=density), repeat)
-    ]
-    told = name_series(pd.DataFrame(found))
-    told["series"] = told.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
-    return told
+    times = []
+    for m, repeat in REPEAT[profile].items():
+        for density in DENSITIES:
+            times += _releases(GaussianSparse(m=m, density=density), repeat)
+    frame = name_series(pd.DataFrame(times))
+    series = frame.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
+    return frame.assign(series=series)
 
 
 def _releases(dataset, repeat: int) -> list[dict]:
     table = dataset.load()
-    ways = {m: partial(m, table) for m in mechanisms(len(table))}
-    ways["numpy"] = lambda: numpy_geometric(table.dense(), BUDGET.epsilon)
-    return throughput_rows(dataset, len(table), ways, repeat)
+    calls = {mechanism: partial(mechanism, table) for mechanism in mechanisms(len(table))}
+    calls["numpy"] = lambda: numpy_geometric(table.dense(), BUDGET.epsilon)
+    return throughput_rows(dataset, len(table), calls, repeat)
 
 
-def throughput_rows(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
-    """One row a way, a mechanism or a name: throughput on `dataset`, which has n non-empty cells."""
-    about = {
+def throughput_rows(dataset, n: int, calls: dict, repeat: int) -> list[dict]:
+    """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells."""
+    columns = {
         "panel": f"m = {power_of_ten(dataset.m)}",
         "dataset": repr(dataset),
         "truth_public": dataset.truth_public,
@@ -97,19 +96,20 @@ def throughput_rows(dataset, n: int, ways: dict, repeat: int) -> list[dict]:
         "repeated": repeat,
         "machine": machine(),
     }
-    spent = seconds_in_turns(*ways.values(), repeat=repeat)
-    return [
-        about
-        | {
+    rows = []
+    for way, seconds in zip(
+        calls, seconds_in_turns(*calls.values(), repeat=repeat), strict=True
+    ):
+        times = {
             "mechanism": _name(way),
             "theta": getattr(way, "theta", None),
-            "seconds": min(times),
-            "median_seconds": median(times),
-            "value": n / min(times),
+            "seconds": min(seconds),
+            "median_seconds": median(seconds),
+            "value": n / min(seconds),
             "trial": f"{way!r} on {dataset!r}",
         }
-        for way, times in zip(ways, spent, strict=True)
-    ]
+        rows.append(columns | times)
+    return rows
 
 
 def _name(way) -> str:
@@ -131,47 +131,45 @@ def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     return times.rename_axis("times our geometric table's throughput").map("{:.3g}".format)
 
 
-def _times(rows: pd.DataFrame, base: str) -> pd.DataFrame:
+def _times(rows: pd.DataFrame, base: str, densities=DENSITIES) -> pd.DataFrame:
     """Throughput over that of `base`: a row a method, a column for each (m, density)."""
-    found = rows.pivot_table(
-        "value", "series", ["panel", "density"], sort=False, observed=True, aggfunc="first"
+    columns = ["panel", "density"]
+    rows = rows[rows.density.isin(densities)]
+    throughput = rows.pivot_table(
+        "value", "series", columns, sort=False, observed=True, aggfunc="first"
     )
-    return found / found.loc[base]
+    return throughput / throughput.loc[base]
 
 
 def _fastest(rows) -> Finding:
     times = _times(rows, "geometric")
     rest = times.drop(["filter", "threshold"])
     ahead = times.loc[["filter", "threshold"]] / rest.max()
-    words = [f"{name} {_span(ahead.loc[name])}" for name in ahead.index]
-    words = (
-        f"{', '.join(words)} as fast as the best of the others, {', '.join(set(rest.idxmax()))}"
-    )
-    return Finding(bool((ahead > 1).all(axis=None)), words)
+    spans = ", ".join(f"{name} {_span(ahead.loc[name])}" for name in ahead.index)
+    best = ", ".join(rest.idxmax().unique())
+    measured = f"{spans} as fast as the best of the others, {best}"
+    return Finding(bool((ahead > 1).all(axis=None)), measured)
 
 
 def _as_the_dense(rows) -> Finding:
-    ours, usual = (_at(rows, base, [0.1]).loc["priority"] for base in ("geometric", USUAL))
-    close = ours.between(1 / ALIKE, ALIKE)
-    return Finding(bool(close.all()), f"{_span(ours)} as fast; as numpy's {_span(usual)}")
+    ours = _times(rows, "geometric", [0.1]).loc["priority"]
+    usual = _times(rows, USUAL, [0.1]).loc["priority"]
+    measured = f"{_span(ours)} as fast; as numpy's {_span(usual)}"
+    return Finding(bool(ours.between(1 / ALIKE, ALIKE).all()), measured)
 
 
 def _orders(rows) -> Finding:
-    ours, usual = (_at(rows, base, [0.01, 0.001]) for base in ("geometric", USUAL))
-    words = (
-        f"{name} {_span(ours.loc[name])} (than numpy's {_span(usual.loc[name])})"
-        for name in SUMMARIES
-    )
-    return Finding(bool((ours.loc[[*SUMMARIES]] >= ORDERS).all(axis=None)), ", ".join(words))
-
-
-def _at(rows, base: str, densities: list[float]) -> pd.DataFrame:
-    times = _times(rows, base)
-    return times.loc[:, times.columns.get_level_values("density").isin(densities)]
+    ours = _times(rows, "geometric", [0.01, 0.001]).loc[[*SUMMARIES]]
+    usual = _times(rows, USUAL, [0.01, 0.001])
+    spans = [
+        f"{s} {_span(ours.loc[s])} (than numpy's {_span(usual.loc[s])})" for s in SUMMARIES
+    ]
+    return Finding(bool((ours >= ORDERS).all(axis=None)), ", ".join(spans))
 
 
 def _span(times: pd.Series) -> str:
-    low, high = format_number(times.min()), format_number(times.max())
+    low = format_number(times.min())
+    high = format_number(times.max())
     return f"{low}×" if low == high else f"{low}–{high}×"
 
 

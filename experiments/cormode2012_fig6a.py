@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.cormode2012_fig2 import BUDGET
+from experiments.cormode2012_fig2 import ABSOLUTE, BUDGET, RELATIVE
 from workbench import RandomSubsets, Sweep, claims, run
 from workbench.claims import (
     Claim,
@@ -39,14 +39,16 @@ PAGE = "Cormode et al., ICDT 2012, section 4.5, Figure 6(a)"
 SEEDS = {"quick": 5, "paper": 50}
 QUERIES = {"quick": 200, "paper": 1000}
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-SIZE, THETA = 3_000_000, 5
+SIZE = 3_000_000
+THETA = 5
+JUDGED = "OnTheMap twin"
 DATASETS = {
-    "OnTheMap twin": OnTheMapTwin(),
+    JUDGED: OnTheMapTwin(),
     "US counties": CommutingFlows(),
     "Rhode Island, tracts": OnTheMap(level="tract"),
     "Rhode Island, tract2": OnTheMap(level="tract2"),
 }
-JUDGED = "OnTheMap twin"
+SERIES = ("geometric", "filter", "priority", "filter-priority")
 
 PAPER = {
     "relative": Printed(
@@ -57,15 +59,16 @@ PAPER = {
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One sweep a dataset at hand, named in `panel`; `share` is a subset's part of all cells."""
-    found = []
+    frames = []
     for name, dataset in DATASETS.items():
         try:
             m = dataset.domain.size
-            found.append(run(_sweep(dataset, m, profile), store))
+            frame = run(_sweep(dataset, m, profile), store)
         except FileNotFoundError:
             continue
-        found[-1] = found[-1].assign(panel=name, cells=m, share=_shares(found[-1], m))
-    return name_series(pd.concat(found, ignore_index=True))
+        share = frame.query_size.map(_shares(m))
+        frames.append(frame.assign(panel=name, cells=m, share=share))
+    return name_series(pd.concat(frames, ignore_index=True))
 
 
 def _sweep(dataset, m: int, profile: str) -> Sweep:
@@ -77,37 +80,27 @@ def _sweep(dataset, m: int, profile: str) -> Sweep:
         PrioritySampling(BUDGET, size=size, theta=THETA),
     ]
     metrics = [
-        metric(RandomSubsets(query, QUERIES[profile]))
+        metric(RandomSubsets(cells, QUERIES[profile]))
         for metric in (MeanAbsoluteError, MedianRelativeError)
-        for query in _sizes(m)
+        for cells in _shares(m)
     ]
     return Sweep([dataset], mechanisms, metrics, SEEDS[profile])
 
 
-def _sizes(m: int) -> dict[int, float]:
-    """Subset sizes and their shares of the space; shares that do not fill a cell are left out."""
+def _shares(m: int) -> dict[int, float]:
+    """Shares of the space by subset size; shares that do not fill a cell are left out."""
     return {round(share * m): share for share in SHARES if share * m >= 1}
-
-
-def _shares(rows: pd.DataFrame, m: int) -> pd.Series:
-    return rows.query_size.map(_sizes(m))
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Absolute errors above, relative errors below, a column a dataset at hand."""
-    names = rows.panel.unique()
-    above = [
-        Panel(name, {"panel": name, "metric": "MeanAbsoluteError"}, "share") for name in names
-    ]
-    below = [
-        Panel(
-            "",
-            {"panel": name, "metric": "MedianRelativeError"},
-            "share",
-            printed=PAPER["relative"] if name == JUDGED else (),
-        )
-        for name in names
-    ]
+    above = []
+    below = []
+    for name in rows.panel.unique():
+        above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
+        printed = PAPER["relative"] if name == JUDGED else ()
+        where = {"panel": name, "metric": RELATIVE}
+        below.append(Panel("", where, "share", printed=printed))
     return above + below
 
 
@@ -118,11 +111,10 @@ def missing_datasets(rows: pd.DataFrame) -> list[str]:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The relative error that the paper prints, beside ours on every dataset."""
-    lines = [
-        (f"{panel}: {series}", PAPER["relative"], _from_5(relative))
-        for panel in rows.panel.unique()
-        for series, relative in _errors(rows, "MedianRelativeError", panel).items()
-    ]
+    lines = []
+    for panel in rows.panel.unique():
+        for series, relative in _errors(rows, RELATIVE, panel).items():
+            lines.append((f"{panel}: {series}", PAPER["relative"], _from_5(relative)))
     return claims.compare_with_paper(*lines)
 
 
@@ -131,28 +123,24 @@ def _from_5(relative: pd.DataFrame) -> Finding:
 
 
 def _errors(rows, metric: str, panel: str = JUDGED) -> dict[str, pd.DataFrame]:
-    return {
-        series: mean_curve(rows, "share", panel=panel, metric=metric, series=series)
-        for series in ("geometric", "filter", "priority", "filter-priority")
-    }
+    return {s: mean_curve(rows, "share", panel=panel, metric=metric, series=s) for s in SERIES}
 
 
 def _subsets(rows) -> Finding:
-    error = _errors(rows, "MeanAbsoluteError")
-    table, filtered = error["geometric"], error["filter"]
-    parts = {
-        f"filter worse than {name}": check_lower(error[name], filtered)
-        for name in ("geometric", "priority", "filter-priority")
-    }
+    error = _errors(rows, ABSOLUTE)
+    table = error["geometric"]
+    parts = {}
+    for name in ("geometric", "priority", "filter-priority"):
+        parts[f"filter worse than {name}"] = check_lower(error[name], error["filter"])
     for name in ("priority", "filter-priority"):
         ratio = error[name]["mean"] / table["mean"]
-        words = f"{ratio.min():.3g}–{ratio.max():.3g}× its error"
         near = bool((ratio < 3).mean() >= 0.75)
-        parts[f"{name} not much worse than geometric"] = Finding(near, words)
+        measured = f"{ratio.min():.3g}–{ratio.max():.3g}× its error"
+        parts[f"{name} not much worse than geometric"] = Finding(near, measured)
         parts[f"{name} better from 20 % on"] = check_lower(
             error[name].loc[0.2:], table.loc[0.2:]
         )
-    for name, relative in _errors(rows, "MedianRelativeError").items():
+    for name, relative in _errors(rows, RELATIVE).items():
         parts[f"{name} below 0.8 % from 5 % on"] = _from_5(relative)
     return all_of(parts)
 

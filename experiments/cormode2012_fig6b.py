@@ -20,10 +20,10 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from experiments.cormode2012_fig3 import crossing
+from experiments.cormode2012_fig2 import ABSOLUTE
 from experiments.cormode2012_fig5 import BOTH, CELLS, FILTER, FULL, PRIORITY, summaries
 from workbench import RandomRanges, Sweep, claims, run
-from workbench.claims import Claim, Finding, Printed, all_of, check_lower, mean_curve
+from workbench.claims import Claim, Finding, Printed, all_of, check_lower, crossing, mean_curve
 from workbench.datasets import CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel, name_series
@@ -36,12 +36,12 @@ QUERIES = {"quick": 200, "paper": 1000}
 SHARES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FROM = 0.01
 SIZE = 500_000
+JUDGED = "OnTheMap twin"
 DATASETS = {
-    "OnTheMap twin": OnTheMapTwin(),
+    JUDGED: OnTheMapTwin(),
     "US counties": CommutingFlows(),
     "Rhode Island, tracts": OnTheMap(level="tract"),
 }
-JUDGED = "OnTheMap twin"
 
 PAPER = {"from": Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")}
 
@@ -51,22 +51,21 @@ def rows(profile: str, store) -> pd.DataFrame:
     return sweep_rows(profile, store, summaries)
 
 
-def sweep_rows(profile: str, store, wanted: Callable) -> pd.DataFrame:
-    """The mechanisms that are `wanted` for a domain and a size, on every dataset at hand."""
-    found = []
+def sweep_rows(profile: str, store, mechanisms: Callable) -> pd.DataFrame:
+    """The mechanisms for a domain and a size, on every dataset at hand."""
+    frames = []
     for name, dataset in DATASETS.items():
         try:
-            domain = dataset.domain
-            mechanisms = wanted(
-                domain, round(SIZE / DATASETS[JUDGED].domain.size * domain.size)
-            )
-            sizes = {round(share * domain.size): share for share in SHARES}
-            metrics = [MeanAbsoluteError(RandomRanges(n, QUERIES[profile])) for n in sizes]
-            one = run(Sweep([dataset], mechanisms, metrics, SEEDS[profile]), store)
+            m = dataset.domain.size
+            size = round(SIZE / DATASETS[JUDGED].domain.size * m)
+            shares = {round(share * m): share for share in SHARES}
+            metrics = [MeanAbsoluteError(RandomRanges(n, QUERIES[profile])) for n in shares]
+            made = mechanisms(dataset.domain, size)
+            frame = run(Sweep([dataset], made, metrics, SEEDS[profile]), store)
         except FileNotFoundError:
             continue
-        found.append(one.assign(panel=name, cells=domain.size, share=one.query_size.map(sizes)))
-    return name_series(pd.concat(found, ignore_index=True))
+        frames.append(frame.assign(panel=name, cells=m, share=frame.query_size.map(shares)))
+    return name_series(pd.concat(frames, ignore_index=True))
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -84,32 +83,34 @@ def missing_datasets(rows: pd.DataFrame) -> list[str]:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Where dyadic ranges begin to pay off, beside what the paper prints, on every dataset."""
-    return claims.compare_with_paper(
-        *(
-            (f"{panel}: {series} beats cells", PAPER["from"], _from(rows, panel, series))
-            for panel in rows.panel.unique()
-            for series in (FULL, FILTER, BOTH, PRIORITY)
-        )
-    )
+    lines = []
+    for panel in rows.panel.unique():
+        for series in (FULL, FILTER, BOTH, PRIORITY):
+            line = f"{panel}: {series} beats cells"
+            lines.append((line, PAPER["from"], _from(rows, panel, series)))
+    return claims.compare_with_paper(*lines)
 
 
 def _error(rows, series: str, panel: str = JUDGED) -> pd.DataFrame:
-    return mean_curve(rows, "share", panel=panel, series=series, metric="MeanAbsoluteError")
+    return mean_curve(rows, "share", panel=panel, series=series, metric=ABSOLUTE)
 
 
 def _from(rows, panel: str, series: str) -> Finding:
-    where = crossing(_error(rows, series, panel), _error(rows, CELLS, panel))
-    return Finding(None, f"from {100 * where:.2g} %" if where == where else "nowhere")
+    share = crossing(_error(rows, series, panel), _error(rows, CELLS, panel))
+    return Finding(None, f"from {100 * share:.2g} %" if share == share else "nowhere")
 
 
 def _dyadic(rows) -> Finding:
-    cells, full, filtered = (_error(rows, series) for series in (CELLS, FULL, FILTER))
+    cells = _error(rows, CELLS)
     parts = {}
-    for name, series, error in (("full table", FULL, full), ("filter", FILTER, filtered)):
-        ahead = check_lower(error.loc[FROM:], cells.loc[FROM:], share=1)
-        words = f"{ahead.measured}; {_from(rows, JUDGED, series).measured}"
-        parts[f"dyadic {name} better than cells from 1 %"] = Finding(ahead.holds, words)
-    return all_of(parts | {"dyadic filter better than full": check_lower(filtered, full)})
+    for name, series in (("full table", FULL), ("filter", FILTER)):
+        ahead = check_lower(_error(rows, series).loc[FROM:], cells.loc[FROM:], share=1)
+        measured = f"{ahead.measured}; {_from(rows, JUDGED, series).measured}"
+        parts[f"dyadic {name} better than cells from 1 %"] = Finding(ahead.holds, measured)
+    parts["dyadic filter better than full"] = check_lower(
+        _error(rows, FILTER), _error(rows, FULL)
+    )
+    return all_of(parts)
 
 
 CLAIMS = (

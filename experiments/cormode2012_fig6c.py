@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.cormode2012_fig2 import ABSOLUTE
 from experiments.cormode2012_fig5 import (
     BOTH,
+    CUT,
     FILTER,
     consistency_summaries,
     error_cut,
@@ -34,43 +36,34 @@ PAPER = {"cut": Printed.approximately("about 10 %", 0.1, 0.05)}
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Errors with and without consistency, and what it cuts, as the metric `ErrorCut`."""
-    found = sweep_rows(profile, store, consistency_summaries)
-    return pd.concat([found, error_cut(found, "share")], ignore_index=True)
+    errors = sweep_rows(profile, store, consistency_summaries)
+    return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Errors above, what is cut below, a column a dataset at hand."""
-    names = rows.panel.unique()
-    above = [
-        Panel(name, {"panel": name, "metric": "MeanAbsoluteError"}, "share") for name in names
-    ]
-    below = [
-        Panel(
-            "",
-            {"panel": name, "metric": "ErrorCut"},
-            "share",
-            log="x",
-            printed=PAPER["cut"] if name == JUDGED else (),
-        )
-        for name in names
-    ]
+    above = []
+    below = []
+    for name in rows.panel.unique():
+        above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
+        printed = PAPER["cut"] if name == JUDGED else ()
+        where = {"panel": name, "metric": CUT}
+        below.append(Panel("", where, "share", log="x", printed=printed))
     return above + below
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The cut that the paper prints, beside ours on every dataset."""
-    return claims.compare_with_paper(
-        *(
-            (f"{panel}: {series}", PAPER["cut"], _cut(rows, series, panel))
-            for panel in rows.panel.unique()
-            for series in (FILTER, BOTH)
-        )
-    )
+    lines = []
+    for panel in rows.panel.unique():
+        for series in (FILTER, BOTH):
+            lines.append((f"{panel}: {series}", PAPER["cut"], _cut(rows, series, panel)))
+    return claims.compare_with_paper(*lines)
 
 
 def _cut(rows, series: str, panel: str = JUDGED) -> Finding:
-    found = mean_curve(rows, "share", panel=panel, series=series, metric="ErrorCut")
-    return mostly_as_printed(PAPER["cut"], found)
+    cuts = mean_curve(rows, "share", panel=panel, series=series, metric=CUT)
+    return mostly_as_printed(PAPER["cut"], cuts)
 
 
 def _gains(rows) -> Finding:

@@ -49,9 +49,11 @@ PAGE = "no figure of the paper: beside Cormode et al., ICDT 2012"
 SEEDS = {"quick": 5, "paper": 40}
 
 DATA = GaussianSparse(m=100_000, density=0.01, placement="skewed")
-LARGEST, TOTAL = 200, 99_817
+LARGEST = 200
+TOTAL = 99_817
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0)
-EPSILON, DELTA = 0.1, 1e-6
+EPSILON = 0.1
+DELTA = 1e-6
 SIZE = 1000
 SIZES = (300, 1000, 3000, 10_000)
 ASKED = {1: 20_000, 100: 2000, 10_000: 100}  # cells a query, queries
@@ -75,21 +77,21 @@ def filters(epsilon: float, size: int) -> list:
 
 def samples(epsilon: float, size: int) -> list:
     """Samples of cells and of nodes."""
-    budget, found = DP(epsilon), []
+    budget = DP(epsilon)
+    summaries = []
     for basis in (None, Dyadic()):
-        asked = dict(size=size, transform=basis)
-        theta = round(0.8 * HighPassFilter(budget, **asked).threshold(DATA.domain, 1))
-        found += [
-            ThresholdSampling(budget, **asked),
-            PrioritySampling(budget, **asked),
-            PrioritySampling(budget, theta=theta, **asked),
-        ]
-    return [*found, PrioritySampling(budget, theta=theta, consistent=True, **asked)]
+        how = dict(size=size, transform=basis)
+        theta = round(0.8 * HighPassFilter(budget, **how).threshold(DATA.domain, 1))
+        summaries.append(ThresholdSampling(budget, **how))
+        summaries.append(PrioritySampling(budget, **how))
+        summaries.append(PrioritySampling(budget, theta=theta, **how))
+    return [*summaries, PrioritySampling(budget, theta=theta, consistent=True, **how)]
 
 
 def others(epsilon: float, size: int, records: int) -> list:
     """What is no summary of a noisy table."""
-    pure, approximate = DP(epsilon), DP(epsilon, DELTA)
+    pure = DP(epsilon)
+    approximate = DP(epsilon, DELTA)
     return [
         ALP(pure, largest=LARGEST, total=TOTAL, size_factor=50 * size / SIZE),
         CountSketch(pure, width=2 * size),
@@ -100,57 +102,57 @@ def others(epsilon: float, size: int, records: int) -> list:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Errors, in a column `panel` "ε" or "size", and what a release takes, in `bytes`."""
-    seeds = SEEDS[profile]
     metrics = [MeanAbsoluteError(RandomRanges(n, count)) for n, count in ASKED.items()]
 
-    def swept(panel: str, mechanisms: list, **about) -> pd.DataFrame:
-        return run(Sweep([DATA], mechanisms, metrics, seeds), store).assign(
-            panel=panel, **about
-        )
+    def errors(panel: str, mechanisms: list, **columns) -> pd.DataFrame:
+        sweep = Sweep([DATA], mechanisms, metrics, SEEDS[profile])
+        return run(sweep, store).assign(panel=panel, **columns)
 
-    found = [
-        swept(
-            "ε",
-            [*full_tables(e), *filters(e, SIZE), *samples(e, SIZE), *others(e, SIZE, TOTAL)],
-        )
-        for e in EPSILONS
-    ]
-    found.append(swept("size", full_tables(EPSILON), target=SIZE))
-    for size in SIZES:
-        wanted = [
-            *filters(EPSILON, size),
-            *samples(EPSILON, size),
-            *others(EPSILON, size, size),
+    frames = []
+    for epsilon in EPSILONS:
+        sized = [
+            *filters(epsilon, SIZE),
+            *samples(epsilon, SIZE),
+            *others(epsilon, SIZE, TOTAL),
         ]
-        kept = [m for m in wanted if size == SIZE or not isinstance(m, StabilityHistogram)]
-        found.append(swept("size", kept, target=size))
-    told = with_series(pd.concat(found, ignore_index=True))
-    placed = ~told.mechanism.isin(["GeometricHistogram", "CountSketch", "ALP"])
-    return told.assign(bytes=8 * told.released * (1 + placed))
+        frames.append(errors("ε", full_tables(epsilon) + sized))
+    frames.append(errors("size", full_tables(EPSILON), target=SIZE))
+    for size in SIZES:
+        sized = [*filters(EPSILON, size), *samples(EPSILON, size), *others(EPSILON, size, size)]
+        if size != SIZE:  # a stability histogram has no size
+            sized = [m for m in sized if not isinstance(m, StabilityHistogram)]
+        frames.append(errors("size", sized, target=size))
+    frame = with_series(pd.concat(frames, ignore_index=True))
+    placed = ~frame.mechanism.isin(["GeometricHistogram", "CountSketch", "ALP"])
+    return frame.assign(bytes=8 * frame.released * (1 + placed))
 
 
 def with_series(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `series`; only trees are consistent, which need not be said twice."""
-    told = name_series(rows)
-    return told.assign(series=told.series.str.replace("dyadic, consistent", "consistent"))
+    frame = name_series(rows)
+    return frame.assign(series=frame.series.str.replace("dyadic, consistent", "consistent"))
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `family`; those of the geometric table and the filter in each."""
-    kinds = {
+    families = {
         "full tables": ["GeometricHistogram"],
         "filters": ["HighPassFilter"],
         "samples": ["ThresholdSampling", "PrioritySampling"],
         "others": ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
     }
-    beside = {"filters": ["geometric"], "samples": ["geometric"]}
-    beside["others"] = ["geometric", "filter"]
-    found = []
-    for family, mechanisms in kinds.items():
-        known = rows.series.isin(beside.get(family, ()))
-        own = rows.mechanism.isin(mechanisms)
-        found += [rows[known & ~own].assign(family=family), rows[own].assign(family=family)]
-    return pd.concat(found, ignore_index=True).assign(metric="error (counts)")
+    references = {
+        "full tables": [],
+        "filters": ["geometric"],
+        "samples": ["geometric"],
+        "others": ["geometric", "filter"],
+    }
+    frames = []
+    for family, mechanisms in families.items():
+        members = rows.mechanism.isin(mechanisms)
+        reference = rows.series.isin(references[family]) & ~members
+        frames += [rows[part].assign(family=family) for part in (reference, members)]
+    return pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
 
 
 def _nothing(n: int) -> tuple[str, Callable]:
@@ -162,29 +164,32 @@ def _nothing(n: int) -> tuple[str, Callable]:
 
 QUERIES = {1: "one cell", 100: "100 cells", 10_000: "10⁴ cells"}
 FAMILIES = ("full tables", "filters", "samples", "others")
-PANELS = tuple(
-    Panel(
-        f"{family}: {words}",
-        {"panel": panel, "family": family, "query_size": n},
-        x,
-        at=at,
-        theory=_nothing(n),
-    )
-    for panel, families, x, at in (
-        ("ε", FAMILIES, "epsilon", None),
-        ("size", FAMILIES[1:], "bytes", "target"),
-    )
-    for family in families
-    for n, words in QUERIES.items()
+
+
+def _panels(panel: str, families: tuple[str, ...], x: str, **how) -> list[Panel]:
+    """A line a family, a column a query."""
+    grid = []
+    for family in families:
+        for n, label in QUERIES.items():
+            where = {"panel": panel, "family": family, "query_size": n}
+            grid.append(Panel(f"{family}: {label}", where, x, theory=_nothing(n), **how))
+    return grid
+
+
+PANELS = (
+    *_panels("ε", FAMILIES, "epsilon"),
+    *_panels("size", FAMILIES[1:], "bytes", at="target"),
 )
 
 
 def least_errors(rows: pd.DataFrame) -> pd.DataFrame:
     """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
-    told = {}
-    for (epsilon, n), some in rows[rows.panel == "ε"].groupby(["epsilon", "query_size"]):
-        for promise, those in (("ε", some[some.delta == 0]), ("ε, δ", some[some.delta > 0])):
-            errors = those.groupby("series").value.mean()
-            words = f"{errors.idxmin()}: {format_number(errors.min())}"
-            told.setdefault((promise, epsilon), {})[QUERIES[n]] = words
-    return pd.DataFrame(told).T.rename_axis(["promise", "ε"])
+    table: dict[tuple, dict] = {}
+    groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])
+    for (epsilon, n), errors in groups:
+        pure = errors.delta == 0
+        for promise, chosen in (("ε", errors[pure]), ("ε, δ", errors[~pure])):
+            means = chosen.groupby("series").value.mean()
+            best = f"{means.idxmin()}: {format_number(means.min())}"
+            table.setdefault((promise, epsilon), {})[QUERIES[n]] = best
+    return pd.DataFrame(table).T.rename_axis(["promise", "ε"])

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from experiments.cormode2012_fig2 import ABSOLUTE
 from experiments.cormode2012_fig6a import SIZE
 from experiments.cormode2012_fig6b import DATASETS, JUDGED, SHARES, missing_datasets
 from workbench import DP, RandomRanges, Sweep, claims, run
@@ -53,7 +54,8 @@ PAGE = "Cormode et al., ICDT 2012, section 4.5"
 
 SEEDS = {"quick": 5, "paper": 20}
 QUERIES = {"quick": 200, "paper": 1000}
-EPSILON, DELTA = 1.0, 1e-4
+EPSILON = 1.0
+DELTA = 1e-4
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.6)
 AT = 0.01
 TOTALS = {
@@ -61,19 +63,24 @@ TOTALS = {
     "US counties": 140_843_659,
     "Rhode Island, tracts": 406_052,
 }
-SMALL, LARGE = "Rhode Island, tracts", "US counties"
+SMALL = "Rhode Island, tracts"
+LARGE = "US counties"
 
 PAPER = {
     "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=EPSILON),
 }
 
-GEOMETRIC, REPLACED, SYNTHESIS = "geometric", "geometric, replace one", "Dirichlet synthesis"
-LEAN, PLACES = "lean synthesis", f"{SYNTHESIS}, by work place"
+GEOMETRIC = "geometric"
+REPLACED = "geometric, replace one"
+SYNTHESIS = "Dirichlet synthesis"
+LEAN = "lean synthesis"
+PLACES = f"{SYNTHESIS}, by work place"
 
 
 def synthesis(name: str, epsilon: float, lean: bool = False) -> DirichletSynthesis:
     """As the paper has it, or as lean as can be: fewer records, and no more than (ε, δ)-DP."""
-    budget, total = DP(epsilon, DELTA), TOTALS[name]
+    budget = DP(epsilon, DELTA)
+    total = TOTALS[name]
     if not lean:
         return DirichletSynthesis(budget, records=total, total=total)
     return DirichletSynthesis(budget, records=total // 100, total=total, notion="approximate")
@@ -83,18 +90,15 @@ def mechanisms(name: str, epsilon: float, m: int, profile: str) -> list:
     """What is run on one dataset of m cells; the large ones at ε = 1 alone."""
     if epsilon != EPSILON and name != SMALL:
         return []
-    size = round(SIZE / DATASETS[JUDGED].domain.size * m)
-    found = [
-        GeometricHistogram(DP(epsilon)),
-        GeometricHistogram(DP(epsilon / 2)),
-    ]
+    summaries = [GeometricHistogram(DP(epsilon)), GeometricHistogram(DP(epsilon / 2))]
     if name != LARGE or profile == "paper":
-        found.append(synthesis(name, epsilon))
-    found.append(synthesis(name, epsilon, lean=True))
+        summaries.append(synthesis(name, epsilon))
+    summaries.append(synthesis(name, epsilon, lean=True))
     if epsilon == EPSILON:
-        found.append(HighPassFilter(DP(epsilon), size=size))
-        found.append(PrioritySampling(DP(epsilon), size=size, theta=2))
-    return found
+        size = round(SIZE / DATASETS[JUDGED].domain.size * m)
+        summaries.append(HighPassFilter(DP(epsilon), size=size))
+        summaries.append(PrioritySampling(DP(epsilon), size=size, theta=2))
+    return summaries
 
 
 def rows(profile: str, store) -> pd.DataFrame:
@@ -102,32 +106,40 @@ def rows(profile: str, store) -> pd.DataFrame:
 
     `epsilon` is for the `relation` of its row, and so twice what the trial of "replace one" spends.
     """
-    seeds, found = SEEDS[profile], []
+    frames = []
     for name, dataset in DATASETS.items():
         try:
             m = dataset.domain.size
-            sizes = {round(share * m): share for share in SHARES}
-            metrics = [MeanAbsoluteError(RandomRanges(n, QUERIES[profile])) for n in sizes]
-            some = []
-            for epsilon in EPSILONS:
-                if wanted := mechanisms(name, epsilon, m, profile):
-                    one = run(Sweep([dataset], wanted, metrics, seeds), store)
-                    some.append(_told(one, epsilon))
-            if name == SMALL:
-                some.append(_places(dataset, metrics, seeds))
+            shares = {round(share * m): share for share in SHARES}
+            frame = _errors(name, dataset, shares, profile, store)
         except FileNotFoundError:
             continue
-        one = pd.concat(some, ignore_index=True)
-        found.append(one.assign(panel=name, share=one.query_size.map(sizes)))
-    errors = pd.concat(found, ignore_index=True)
-    there = errors[(errors.panel == SMALL) & (errors.share == AT)]
-    ratios = [ratio(there, to).assign(panel=to) for to in (GEOMETRIC, REPLACED) if len(there)]
+        frames.append(frame.assign(panel=name, share=frame.query_size.map(shares)))
+    errors = pd.concat(frames, ignore_index=True)
+    small = errors[(errors.panel == SMALL) & (errors.share == AT)]
+    bases = (GEOMETRIC, REPLACED) if len(small) else ()
+    ratios = [error_ratio(small, base).assign(panel=base) for base in bases]
     return pd.concat([errors, *ratios, priors()], ignore_index=True)
 
 
-def _told(rows: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+def _errors(name: str, dataset, sizes, profile: str, store) -> pd.DataFrame:
+    """The errors of one dataset, over ranges of these sizes."""
+    metrics = [MeanAbsoluteError(RandomRanges(n, QUERIES[profile])) for n in sizes]
+    frames = []
+    for epsilon in EPSILONS:
+        made = mechanisms(name, epsilon, dataset.domain.size, profile)
+        if made:
+            frame = run(Sweep([dataset], made, metrics, SEEDS[profile]), store)
+            frames.append(_with_relation(frame, epsilon))
+    if name == SMALL:
+        frames.append(_by_work_place(dataset, metrics, SEEDS[profile]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _with_relation(rows: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     """One line a mechanism in words, and whom its ε is about."""
-    rows, synthetic = name_series(rows), rows.mechanism == "DirichletSynthesis"
+    rows = name_series(rows)
+    synthetic = rows.mechanism == "DirichletSynthesis"
     halved = rows.epsilon != epsilon
     rows["series"] = rows.series.mask(halved, REPLACED)
     rows["series"] = rows.series.mask(synthetic & (rows.records < rows.total), LEAN)
@@ -135,109 +147,111 @@ def _told(rows: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     return rows.assign(epsilon=epsilon)
 
 
-def ratio(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """Rows of a metric `ErrorRatio`: the error of each synthesis in units of that of the series `to`.
+def error_ratio(rows: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Rows of a metric `ErrorRatio`: the error of each synthesis in units of that of series `base`.
 
     Their mean over seeds is a/b for the mean errors a and b; each seed differs from it by what it
     moves it to first order, so that intervals are those of a ratio.
     """
-    at = ["epsilon", "share"]
-    other = rows[rows.series == to][[*at, "seed", "value"]].rename(columns={"value": "other"})
-    ours = rows[rows.series.isin([SYNTHESIS, PLACES, LEAN])].merge(other, on=[*at, "seed"])
-    groups = ours.groupby([*at, "series"])
-    a, b = (groups[name].transform("mean") for name in ("value", "other"))
-    ours["value"] = a / b * (1 + ours.value / a - ours.other / b)
-    return ours.drop(columns="other").assign(metric="ErrorRatio")
+    point = ["epsilon", "share"]
+    other = rows[rows.series == base][[*point, "seed", "value"]]
+    other = other.rename(columns={"value": "other"})
+    ratios = rows[rows.series.isin([SYNTHESIS, PLACES, LEAN])].merge(other, on=[*point, "seed"])
+    groups = ratios.groupby([*point, "series"])
+    a = groups["value"].transform("mean")
+    b = groups["other"].transform("mean")
+    ratios["value"] = a / b * (1 + ratios.value / a - ratios.other / b)
+    return ratios.drop(columns="other").assign(metric="ErrorRatio")
 
 
 def priors() -> pd.DataFrame:
     """What share of the records the prior is expected to draw, A/(A + n), on the judged data."""
-    k, n = DATASETS[JUDGED].domain.size, TOTALS[JUDGED]
-    told = []
+    k = DATASETS[JUDGED].domain.size
+    n = TOTALS[JUDGED]
+    shares = []
     for series, lean in ((SYNTHESIS, False), (LEAN, True)):
         for epsilon in EPSILONS:
             mechanism = synthesis(JUDGED, epsilon, lean)
             weight = k * mechanism.prior(k)
-            about = dict(series=series, epsilon=epsilon, delta=DELTA, mechanism=repr(mechanism))
-            told.append(about | {"value": weight / (weight + n)})
-    about = dict(panel="prior", metric="PriorShare", seed=0, truth_public=True)
-    return pd.DataFrame(told).assign(dataset=repr(DATASETS[JUDGED]), **about)
+            row = dict(series=series, epsilon=epsilon, delta=DELTA, mechanism=repr(mechanism))
+            shares.append(row | {"value": weight / (weight + n)})
+    columns = dict(panel="prior", metric="PriorShare", seed=0, truth_public=True)
+    return pd.DataFrame(shares).assign(dataset=repr(DATASETS[JUDGED]), **columns)
 
 
-def _places(dataset, metrics: list, seeds: int) -> pd.DataFrame:
+def _by_work_place(dataset, metrics: list, seeds: int) -> pd.DataFrame:
     """One synthesis a work place, with its number of jobs public; together they are one release.
 
     A job that moves its home stays in one table, so that together they promise what each does.
     """
     table = dataset.load()
-    parts: list[tuple[list, list]] = [([], []) for _ in range(seeds)]
-    for start, part in _rows(table):
-        mechanism = DirichletSynthesis(DP(EPSILON, DELTA), part.total, part.total)
-        for seed, (keys, counts) in enumerate(parts):
-            rng = np.random.default_rng([seed, start])
-            estimate = mechanism(part, rng).estimate
-            keys.append(start + estimate.keys)
-            counts.append(estimate.values)
-    about = dict(dataset=repr(dataset), truth_public=dataset.truth_public, series=PLACES)
-    about |= dict(epsilon=EPSILON, delta=DELTA, relation=REPLACE, mechanism=PLACES)
-    return pd.DataFrame(
-        about
-        | dict(metric=type(metric).__name__, workload=repr(metric.workload))
-        | dict(seed=seed, query_size=metric.workload.size, value=metric(table, whole))
-        for seed, (keys, counts) in enumerate(parts)
-        for whole in [Summary(table.domain, np.concatenate(keys), np.concatenate(counts), None)]
-        for metric in metrics
-    )
+    keys: dict[int, list] = {seed: [] for seed in range(seeds)}
+    counts: dict[int, list] = {seed: [] for seed in range(seeds)}
+    for start, jobs in _work_places(table):
+        mechanism = DirichletSynthesis(DP(EPSILON, DELTA), jobs.total, jobs.total)
+        for seed in range(seeds):
+            estimate = mechanism(jobs, np.random.default_rng([seed, start])).estimate
+            keys[seed].append(start + estimate.keys)
+            counts[seed].append(estimate.values)
+    errors = []
+    for seed in range(seeds):
+        whole = (np.concatenate(keys[seed]), np.concatenate(counts[seed]))
+        whole = Summary(table.domain, *whole, None)
+        for metric in metrics:
+            row = dict(metric=type(metric).__name__, workload=repr(metric.workload), seed=seed)
+            row["query_size"] = metric.workload.size
+            errors.append(row | dict(value=metric(table, whole)))
+    columns = dict(dataset=repr(dataset), truth_public=dataset.truth_public, series=PLACES)
+    columns |= dict(epsilon=EPSILON, delta=DELTA, relation=REPLACE, mechanism=PLACES)
+    return pd.DataFrame([columns | row for row in errors])
 
 
-def _rows(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
+def _work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
     """Each row of a table of two attributes that holds anything, and its first key."""
     width = table.domain.shape[1]
     homes = Domain(table.domain.attributes[1:], (width,))
     for start in range(0, table.domain.size, width):
-        own = slice(*np.searchsorted(table.keys, [start, start + width]))
-        keys, counts = table.keys[own] - start, table.counts[own]
+        place = slice(*np.searchsorted(table.keys, [start, start + width]))
+        keys = table.keys[place] - start
         if len(keys):
+            counts = table.counts[place]
             yield start, SparseTable(homes, keys, counts, Bound(1, 1), table.truth_public)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""
-    errors = {"metric": "MeanAbsoluteError", "epsilon": EPSILON}
-    found = [
-        Panel(f"({letter}) {name}", {"panel": name, **errors}, "share")
-        for letter, name in zip("abc", DATASETS, strict=True)
-        if name in set(rows.panel)
-    ]
-    titles = {GEOMETRIC: "(d) Rhode Island, at 1 %", REPLACED: "(e) both replace one"}
-    found += [
-        Panel(
-            title, {"panel": to}, "epsilon", printed=PAPER["ratio"] if to == GEOMETRIC else ()
-        )
-        for to, title in titles.items()
-        if to in set(rows.panel)
-    ]
-    return [*found, Panel("(f) prior, OnTheMap twin", {"panel": "prior"}, "epsilon", log="x")]
+    available = set(rows.panel)
+    grid = []
+    for letter, name in zip("abc", DATASETS, strict=True):
+        if name in available:
+            where = {"panel": name, "metric": ABSOLUTE, "epsilon": EPSILON}
+            grid.append(Panel(f"({letter}) {name}", where, "share"))
+    if GEOMETRIC in available:
+        title = "(d) Rhode Island, at 1 %"
+        where = {"panel": GEOMETRIC}
+        grid.append(Panel(title, where, "epsilon", printed=PAPER["ratio"]))
+        grid.append(Panel("(e) both replace one", {"panel": REPLACED}, "epsilon"))
+    return [*grid, Panel("(f) prior, OnTheMap twin", {"panel": "prior"}, "epsilon", log="x")]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times the error of geometric, under its own relation and under the same."""
     lines = []
-    at_one = rows[(rows.metric == "MeanAbsoluteError") & (rows.epsilon == EPSILON)]
-    for name, some in at_one.groupby("panel", sort=False):
-        for to in (GEOMETRIC, REPLACED):
-            ratios = ratio(some, to)
+    at_one = rows[(rows.metric == ABSOLUTE) & (rows.epsilon == EPSILON)]
+    for name, errors in at_one.groupby("panel", sort=False):
+        for base in (GEOMETRIC, REPLACED):
+            ratios = error_ratio(errors, base)
             for series in ratios.series.unique():
-                told = check_printed(PAPER["ratio"], mean_curve(ratios, "share", series=series))
-                lines.append((f"{name}: {series} / {to}", PAPER["ratio"], told))
+                finding = check_printed(
+                    PAPER["ratio"], mean_curve(ratios, "share", series=series)
+                )
+                lines.append((f"{name}: {series} / {base}", PAPER["ratio"], finding))
     return claims.compare_with_paper(*lines)
 
 
 def _three_times(rows) -> Finding:
-    table, synthetic = (
-        mean_curve(rows, "share", panel=JUDGED, series=series, epsilon=EPSILON)
-        for series in (GEOMETRIC, SYNTHESIS)
-    )
+    table = mean_curve(rows, "share", panel=JUDGED, series=GEOMETRIC, epsilon=EPSILON)
+    synthetic = mean_curve(rows, "share", panel=JUDGED, series=SYNTHESIS, epsilon=EPSILON)
     return check_lower(table, synthetic, times=3)
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.hay2010_fig6 import first_available
 from workbench import DP
 from workbench.claims import Finding
 from workbench.datasets import (
@@ -28,6 +27,7 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
 )
+from workbench.experiment import first_available
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 
 BUDGET = DP(1.0)
@@ -68,18 +68,26 @@ def cases(profile: str) -> dict[str, Case]:
         Case("Foursquare New York", Foursquare("nyc"), "", 1303),
         Case("Foursquare Tokyo", Foursquare("tky"), "", 1303),
     ]
-    found = [case for case in real if first_available(case.dataset, None)]
-    for name, own, twin, *stated in (
-        ("Gowalla", Gowalla("austin"), InteractionsTwin.gowalla(), 14_380),
-        ("Foursquare", None, InteractionsTwin.foursquare(), 1303),  # nobody publishes it
-        ("Netflix", NetflixPrize(), netflix, 17_000),
-        ("MovieLens", MovieLens(), InteractionsTwin.movielens(), 2314, 30, 20),
-    ):
-        data = first_available(own, twin) if own else twin
-        made = data is twin
-        title = name + TWIN * made + SLICED * (made and twin.users == NETFLIX)
-        found.append(Case(title, data, name, *stated))
-    return {case.name: case for case in found}
+    foursquare = InteractionsTwin.foursquare()  # nobody publishes the paper's
+    paper = [
+        _paper_case("Gowalla", Gowalla("austin"), InteractionsTwin.gowalla(), 14_380),
+        Case("Foursquare" + TWIN, foursquare, "Foursquare", 1303),
+        _paper_case("Netflix", NetflixPrize(), netflix, 17_000),
+        _paper_case("MovieLens", MovieLens(), InteractionsTwin.movielens(), 2314, 30, 20),
+    ]
+    available = [case for case in real if first_available(case.dataset, None)]
+    return {case.name: case for case in available + paper}
+
+
+def _paper_case(of: str, real, twin: InteractionsTwin, *parameters: int) -> Case:
+    """The paper's own data, or its twin."""
+    dataset = first_available(real, twin)
+    name = of
+    if dataset is twin:
+        name += TWIN
+        if twin.users == NETFLIX:
+            name += SLICED
+    return Case(name, dataset, of, *parameters)
 
 
 def sampling_mechanisms(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
@@ -106,21 +114,21 @@ def with_metric_columns(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
 
     They are `of`, `direction` and, for the k of a precision (DFT has a k too), `top`.
     """
-    known = [{f.name: getattr(metric, f.name) for f in fields(metric)} for metric in metrics]
-    names = {"of": "of", "direction": "direction", "k": "top"}
-    again = len(rows) // len(metrics)
-    columns = {
-        column: [about.get(name) for about in known] * again
-        for name, column in names.items()
-        if any(name in about for about in known)
-    }
-    return rows.assign(**columns)
+    parameters = [
+        {f.name: getattr(metric, f.name) for f in fields(metric)} for metric in metrics
+    ]
+    repeats = len(rows) // len(metrics)
+    for field, column in {"of": "of", "direction": "direction", "k": "top"}.items():
+        values = [parameter.get(field) for parameter in parameters]
+        if any(value is not None for value in values):
+            rows = rows.assign(**{column: values * repeats})
+    return rows
 
 
 def dataset_columns(case: Case) -> dict[str, Any]:
     """The columns of every row that is of this dataset."""
-    data = case.dataset
-    return {"panel": case.name, "dataset": repr(data), "truth_public": data.truth_public}
+    dataset = case.dataset
+    return {"panel": case.name, "dataset": repr(dataset), "truth_public": dataset.truth_public}
 
 
 def panel_of(rows: pd.DataFrame, of: str) -> str:

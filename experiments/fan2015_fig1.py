@@ -22,7 +22,8 @@ from workbench.plots import Panel
 
 TITLE = "Few users contribute most records"
 PAGE = "Fan & Jin, WWW 2015, section 1, Figure 1"
-FEW, MOST = 0.2, 0.5
+FEW = 0.2
+MOST = 0.5
 
 PAPER = {
     "largest": Printed.approximately("around 17 K", 17_000),
@@ -32,17 +33,17 @@ PAPER = {
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset and rank, 1 the most active; statistics of all users in rows of their own."""
-    found = []
+    entries = []
     for case in cases(profile).values():
         sizes = -np.sort(-case.dataset.load().records_per_user())
         ranks = np.unique(np.geomspace(1, len(sizes), 50).round().astype(int))
-        one = dataset_columns(case) | {"series": "original", "cut": case.l}
-        found += [
-            one | {"metric": "Records", "rank": rank, "value": sizes[rank - 1]}
-            for rank in ranks
-        ]
-        found += [one | {"metric": m, "value": v} for m, v in statistics(sizes).items()]
-    return pd.DataFrame(found).assign(seed=0)
+        columns = dataset_columns(case) | {"series": "original", "cut": case.l}
+        for rank in ranks:
+            entries.append(
+                columns | {"metric": "Records", "rank": rank, "value": sizes[rank - 1]}
+            )
+        entries += [columns | {"metric": m, "value": v} for m, v in statistics(sizes).items()]
+    return pd.DataFrame(entries).assign(seed=0)
 
 
 def statistics(sizes: np.ndarray) -> dict[str, float]:
@@ -61,48 +62,46 @@ def statistics(sizes: np.ndarray) -> dict[str, float]:
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """One a dataset, with the l at which SRA and HPA cut dashed."""
-    found = []
-    for name, some in rows.groupby("panel", sort=False):
-        law = ("l, where sampling cuts", partial(np.full_like, fill_value=some.cut.iloc[0]))
-        found.append(Panel(name, {"panel": name, "metric": "Records"}, "rank", theory=law))
-    return found
+    grid = []
+    for name, cut in rows.groupby("panel", sort=False).cut.first().items():
+        dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=cut))
+        where = {"panel": name, "metric": "Records"}
+        grid.append(Panel(name, where, "rank", theory=dashes))
+    return grid
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset: how unequal its users are."""
-    some = rows[rows.metric != "Records"]
-    told = some.pivot(index="panel", columns="metric", values="value").loc[rows.panel.unique()]
-    told = told[some.metric.unique()]
-    for name in told:
-        words = "{:.1%}" if told[name].max() <= 1 and "most" not in name else "{:,.0f}"
-        told[name] = told[name].map(words.format)
-    return told
+    unequal = rows[rows.metric != "Records"]
+    table = unequal.pivot(index="panel", columns="metric", values="value")
+    table = table.loc[rows.panel.unique(), unequal.metric.unique()]
+    for name in table:
+        share = table[name].max() <= 1 and "most" not in name
+        table[name] = table[name].map(("{:.1%}" if share else "{:,.0f}").format)
+    return table
 
 
-def _of(rows, name: str) -> pd.Series:
-    some = rows[(rows.panel == name) & (rows.metric != "Records")]
-    return some.set_index("metric").value
+def _statistics(rows, name: str) -> pd.Series:
+    return rows[(rows.panel == name) & (rows.metric != "Records")].set_index("metric").value
 
 
 def _few(rows) -> Finding:
     parts = {}
     for name in rows.panel.unique():
         if TWIN not in name:
-            share = _of(rows, name)["records of the top 20 %"]
-            words = f"a fifth of the users has {share:.0%} of the records"
-            parts[name] = Finding(bool(share > MOST), words)
+            share = _statistics(rows, name)["records of the top 20 %"]
+            measured = f"a fifth of the users has {share:.0%} of the records"
+            parts[name] = Finding(bool(share > MOST), measured)
     if not parts:
         return Finding(None, "", "No recorded data is at hand.", testable=False)
     if "Netflix" in parts:
-        one = _of(rows, "Netflix")
-        single = one["users of 13,600 or more"] == 1
-        ordinary = one["users below 2,000"] > 0.5
-        words = (
-            f"{one['users of 13,600 or more']:.0f} user, {format_number(one['most of a user'])}"
-        )
-        parts["Netflix: one user of around 17 K"] = Finding(bool(single), words)
-        words = f"{one['users below 2,000']:.1%}"
-        parts["Netflix: the majority below 2 K"] = Finding(bool(ordinary), words)
+        netflix = _statistics(rows, "Netflix")
+        largest = netflix["users of 13,600 or more"]
+        measured = f"{largest:.0f} user, {format_number(netflix['most of a user'])}"
+        parts["Netflix: one user of around 17 K"] = Finding(bool(largest == 1), measured)
+        ordinary = netflix["users below 2,000"]
+        finding = Finding(bool(ordinary > 0.5), f"{ordinary:.1%}")
+        parts["Netflix: the majority below 2 K"] = finding
     return all_of(parts)
 
 

@@ -32,24 +32,22 @@ PAPER = {"Netflix": Printed("less than 5 %", 0, 0.05)}
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Records and fractions, a row a dataset and sampling, beside l·users of Table 4's counting."""
-    found = []
+    entries = []
+    size = SampledSize()
     for case in cases(profile).values():
-        data, size = case.dataset.load(), SampledSize()
-        users, one = (
-            len(data.records_per_user()),
-            dataset_columns(case) | {"seed": 0, "l": case.l},
-        )
-        kept = {ORIGINAL: data}
+        data = case.dataset.load()
+        samples = {ORIGINAL: data}
         for mechanism in sampling_mechanisms(case):
-            some = mechanism.bounded_data(data, np.random.default_rng(0))
-            kept[type(mechanism).__name__] = some
-        for series, some in kept.items():
-            told = {"StoredRecords": len(some), "SampledSize": size(data, some)}
-            told["bound"] = 1.0 if series == ORIGINAL else min(1.0, case.l * users / len(data))
-            found += [
-                one | {"series": series, "metric": m, "value": v} for m, v in told.items()
-            ]
-    return pd.DataFrame(found)
+            sample = mechanism.bounded_data(data, np.random.default_rng(0))
+            samples[type(mechanism).__name__] = sample
+        most = min(1.0, case.l * len(data.records_per_user()) / len(data))
+        for series, sample in samples.items():
+            columns = dataset_columns(case) | {"seed": 0, "l": case.l, "series": series}
+            bound = 1.0 if series == ORIGINAL else most
+            entries.append(columns | {"metric": "StoredRecords", "value": len(sample)})
+            entries.append(columns | {"metric": "SampledSize", "value": size(data, sample)})
+            entries.append(columns | {"metric": "bound", "value": bound})
+    return pd.DataFrame(entries)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -62,33 +60,32 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset: what is kept, and at most."""
-    told = []
+    lines = []
     for name in rows.panel.unique():
-        line = {
-            "dataset": name,
-            "records": f"{_of(rows, name, ORIGINAL, 'StoredRecords'):,.0f}",
-        }
+        line = {"dataset": name}
+        line["records"] = f"{_value(rows, name, ORIGINAL, 'StoredRecords'):,.0f}"
         for series in ("SRA", "HPA"):
-            line[series] = f"{_of(rows, name, series):.2%}"
-        line["l · users"] = f"{_of(rows, name, 'SRA', 'bound'):.2%}"
-        printed = PAPER["Netflix"].says * (name == panel_of(rows, "Netflix"))
-        told.append(line | {"the paper prints": printed})
-    return pd.DataFrame(told).set_index("dataset")
+            line[series] = f"{_value(rows, name, series):.2%}"
+        line["l · users"] = f"{_value(rows, name, 'SRA', 'bound'):.2%}"
+        netflix = name == panel_of(rows, "Netflix")
+        line["the paper prints"] = PAPER["Netflix"].says if netflix else ""
+        lines.append(line)
+    return pd.DataFrame(lines).set_index("dataset")
 
 
-def _of(rows, name: str, series: str, metric: str = "SampledSize") -> float:
-    some = rows[(rows.panel == name) & (rows.series == series) & (rows.metric == metric)]
-    return float(some.value.iloc[0])
+def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:
+    chosen = (rows.panel == name) & (rows.series == series) & (rows.metric == metric)
+    return float(rows[chosen].value.iloc[0])
 
 
 def _smaller(rows) -> Finding:
     parts = {}
     for name in rows.panel.unique():
-        kept = [_of(rows, name, series) for series in ("SRA", "HPA")]
-        words = f"{max(kept):.1%} of the records"
-        parts[name] = undecided_on_slice(name, Finding(bool(max(kept) <= 1 / MUCH), words))
+        share = max(_value(rows, name, series) for series in ("SRA", "HPA"))
+        smaller = Finding(bool(share <= 1 / MUCH), f"{share:.1%} of the records")
+        parts[name] = undecided_on_slice(name, smaller)
         if name == panel_of(rows, "Netflix"):
-            below = Finding(bool(max(kept) < PAPER["Netflix"].high), f"{max(kept):.2%}")
+            below = Finding(bool(share < PAPER["Netflix"].high), f"{share:.2%}")
             parts["Netflix below 5 %"] = undecided_on_slice(name, below)
     return all_of(parts)
 

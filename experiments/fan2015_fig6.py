@@ -39,7 +39,17 @@ from experiments.fan2015_data import (
     with_metric_columns,
 )
 from workbench import DP, Sweep, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, all_of, format_number, mean_curve
+from workbench.claims import (
+    ALIKE,
+    Claim,
+    Finding,
+    Printed,
+    all_of,
+    decide,
+    format_number,
+    interpolate_log_log,
+    mean_curve,
+)
 from workbench.mechanisms import SRA
 from workbench.metrics import MeanSquaredCountError, sampling_error
 from workbench.noise import variance
@@ -54,10 +64,13 @@ KEPT = {
         *(200, 300, 500, 1000, 2000, 3000, 5000, 10_000),
     ),
 }
-PRINTED_UP_TO, SHOWN = 100, 300
+PRINTED_UP_TO = 100
+SHOWN = 300
 EPSILONS = (0.1, 1.0, 10.0)
 OF = ("items", "edges")
-EXACT, PRINTED, CORRECTED = "exact", "Equation 22", "corrected"
+EXACT = "exact"
+PRINTED = "Equation 22"
+CORRECTED = "corrected"
 ZEROS = "all zeros"
 
 PAPER = {
@@ -68,56 +81,56 @@ PAPER = {
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A row a dataset, method, ε, l, seed and table; what is known exactly in rows `theory`."""
-    found = []
+    metrics = [MeanSquaredCountError(of) for of in OF]
+    frames = []
     for case in cases(profile).values():
-        kept, seeds = sample_sizes(case, profile), SEEDS[profile]
-        if case.of == "Netflix" and profile == "paper":
-            seeds = 3
-        mechanisms = [m for l in kept for m in sampling_mechanisms(case, l=l)]  # noqa: E741
-        mechanisms += [SRA(DP(e), l) for e in EPSILONS if e != BUDGET.epsilon for l in kept]  # noqa: E741
-        metrics = [MeanSquaredCountError(of) for of in OF]
-        one = with_metric_columns(
-            run(Sweep([case.dataset], mechanisms, metrics, seeds), store), metrics
-        )
-        found.append(name_series(one).assign(panel=case.name))
-        found.append(theory_rows(case, kept))
-    return pd.concat(found, ignore_index=True)
+        sizes = sample_sizes(case, profile)
+        fewer = case.of == "Netflix" and profile == "paper"
+        mechanisms = []
+        for size in sizes:
+            mechanisms += sampling_mechanisms(case, l=size)
+        for epsilon in EPSILONS:
+            if epsilon != BUDGET.epsilon:
+                mechanisms += [SRA(DP(epsilon), size) for size in sizes]
+        sweep = Sweep([case.dataset], mechanisms, metrics, 3 if fewer else SEEDS[profile])
+        frame = with_metric_columns(run(sweep, store), metrics)
+        frames.append(name_series(frame).assign(panel=case.name))
+        frames.append(theory_rows(case, sizes))
+    return pd.concat(frames, ignore_index=True)
 
 
 def sample_sizes(case: Case, profile: str) -> list[int]:
     """The l that are tried: fewer of the largest dataset, and M at the end."""
     thin = profile == "paper" and case.of == "Netflix"
-    return [l for l in KEPT["quick" if thin else profile] if l < case.most] + [case.most]  # noqa: E741
+    below = [size for size in KEPT["quick" if thin else profile] if size < case.most]
+    return [*below, case.most]
 
 
-def theory_rows(case: Case, kept: list[int]) -> pd.DataFrame:
+def theory_rows(case: Case, sizes: list[int]) -> pd.DataFrame:
     """SRA's squared error for this data at each l, and the best l by it and by two formulas."""
-    data, rows = case.dataset.load(), []
-    one = dataset_columns(case) | {"seed": 0}
+    data = case.dataset.load()
+    entries = []
     for of in OF:
+        columns = dataset_columns(case) | {"seed": 0, "of": of}
         counts = data.edge_counts() if of == "edges" else data.item_counts()
-        zeros = {"of": of, "epsilon": BUDGET.epsilon, "series": ZEROS, "metric": "Zeros"}
-        rows.append(one | zeros | {"value": float((counts**2).mean())})
-        sampled = sampling_error(data, kept, of)
+        zeros = {"epsilon": BUDGET.epsilon, "series": ZEROS, "metric": "Zeros"}
+        entries.append(columns | zeros | {"value": float((counts**2).mean())})
+        sampled = sampling_error(data, sizes, of)
         for epsilon in EPSILONS:
+            columns["epsilon"] = epsilon
             share = SRA(DP(epsilon), 1).budgets()[OF.index(of)]
-            errors = [
-                before + variance(l, share, "geometric")
-                for before, l in zip(sampled, kept, strict=True)  # noqa: E741
-            ]
-            here = one | {"of": of, "epsilon": epsilon}
-            rows += [
-                here | {"series": "SRA", "metric": "theory", "l": l, "value": error}
-                for l, error in zip(kept, errors, strict=True)  # noqa: E741
-            ]
-            best = {EXACT: kept[int(np.argmin(errors))]}
+            errors = {}
+            for size, error in zip(sizes, sampled, strict=True):
+                errors[size] = error + variance(size, share, "geometric")
+                theory = {"series": "SRA", "metric": "theory", "l": size}
+                entries.append(columns | theory | {"value": errors[size]})
+            best = {EXACT: min(errors, key=errors.get)}
             if of == "items":
                 best |= formulas(data, share)
-            rows += [
-                here | {"series": s, "metric": "BestFactor", "value": x}
-                for s, x in best.items()
-            ]
-    return pd.DataFrame(rows)
+            for series, size in best.items():
+                factor = {"series": series, "metric": "BestFactor", "value": size}
+                entries.append(columns | factor)
+    return pd.DataFrame(entries)
 
 
 def formulas(data, epsilon: float) -> dict[str, float]:
@@ -125,15 +138,17 @@ def formulas(data, epsilon: float) -> dict[str, float]:
 
     n users, each of M = records / n.
     """
-    counts, n = data.item_counts(), len(data.records_per_user())
-    p, most = counts / len(data), len(data) / n
-    squares, noise = float((p**2).sum()), 4 * len(counts) / epsilon**2
-    printed = (2 * n**2 * most * squares - n) / (
-        noise + 2 * n**2 * squares - 2 * n * squares / most
-    )
-    corrected = (2 * n**2 * most * squares + n * (1 - squares)) / (noise + 2 * n**2 * squares)
-    found = {PRINTED: printed, CORRECTED: corrected}
-    return {name: float(np.clip(x, 1, most)) for name, x in found.items()}
+    counts = data.item_counts()
+    n = len(data.records_per_user())
+    p = counts / len(data)
+    most = len(data) / n
+    squares = float((p**2).sum())
+    noise = 4 * len(counts) / epsilon**2
+    signal = 2 * n**2 * most * squares
+    printed = (signal - n) / (noise + 2 * n**2 * squares - 2 * n * squares / most)
+    corrected = (signal + n * (1 - squares)) / (noise + 2 * n**2 * squares)
+    best = {PRINTED: printed, CORRECTED: corrected}
+    return {name: float(np.clip(x, 1, most)) for name, x in best.items()}
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -141,27 +156,23 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 
     Only l up to 300 of the `drawn` rows: from there on the error is the noise's.
     """
-    found = []
+    grid = []
     for name in rows.panel.unique():
         for of in OF:
             where = {"panel": name, "of": of, "epsilon": 1.0, "metric": "MeanSquaredCountError"}
-            law = ("SRA, expected", _between(_error(rows, "SRA", name, of, 1.0, "theory")))
-            printed = [PAPER[of]] * (name == panel_of(rows, "Foursquare"))
-            found.append(Panel(f"{name}: {of}", where, "l", theory=law, printed=printed))
+            theory = _error(rows, "SRA", name, of, metric="theory")["mean"]
+            law = ("SRA, expected", interpolate_log_log(theory.index, theory))
+            printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
+            grid.append(Panel(f"{name}: {of}", where, "l", theory=law, printed=printed))
         where = {"panel": name, "of": "items", "metric": "BestFactor"}
-        found.append(Panel(f"{name}: best l", where, "epsilon"))
-    return found
+        grid.append(Panel(f"{name}: best l", where, "epsilon"))
+    return grid
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that are drawn; the corrected formula's l lie on those of Equation 22."""
-    known = rows[rows.metric == "BestFactor"]
-    return pd.concat([rows[rows.l <= SHOWN], known[known.series != CORRECTED]])
-
-
-def _between(line: pd.DataFrame):
-    x, y = np.log(line.index.to_numpy(float)), np.log(line["mean"].to_numpy())
-    return lambda at: np.exp(np.interp(np.log(at), x, y, np.nan, np.nan))
+    best = rows[(rows.metric == "BestFactor") & (rows.series != CORRECTED)]
+    return pd.concat([rows[rows.l <= SHOWN], best])
 
 
 def _error(rows, series: str, panel: str, of: str, epsilon=1.0, metric="MeanSquaredCountError"):
@@ -174,115 +185,107 @@ def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for name in rows.panel.unique():
         for of in OF:
+            foursquare = name == panel_of(rows, "Foursquare")
             line = {"dataset": name, "counts": of}
-            printed = PAPER[of].says * (name == panel_of(rows, "Foursquare"))
-            line["the paper prints"] = printed
-            for series in ("SRA", "HPA"):
-                ours = _error(rows, series, name, of)["mean"]
-                line[f"best l, {series}"] = f"{ours.idxmin():,.0f}"
-                line[f"error there, {series}"] = format_number(ours.min())
-            nothing = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"].iloc[0]
-            line["error of all zeros"] = format_number(nothing)
-            law = _error(rows, "SRA", name, of, metric="theory")["mean"]
-            measured = _error(rows, "SRA", name, of)["mean"]
-            off = measured / law
-            line["SRA, measured over expected"] = f"{off.min():.3f} … {off.max():.3f}"
+            line["the paper prints"] = PAPER[of].says if foursquare else ""
+            errors = {s: _error(rows, s, name, of)["mean"] for s in ("SRA", "HPA")}
+            for series, error in errors.items():
+                line[f"best l, {series}"] = f"{error.idxmin():,.0f}"
+                line[f"error there, {series}"] = format_number(error.min())
+            zeros = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"].iloc[0]
+            line["error of all zeros"] = format_number(zeros)
+            ratio = errors["SRA"] / _error(rows, "SRA", name, of, metric="theory")["mean"]
+            line["SRA, measured over expected"] = f"{ratio.min():.3f} … {ratio.max():.3f}"
             lines.append(line)
     return pd.DataFrame(lines).set_index(["dataset", "counts"])
 
 
 def best_sample_sizes(rows: pd.DataFrame) -> pd.DataFrame:
     """The best l for items over ε: by the exact error, measured, and by the two formulas."""
-    some = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
+    factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
     lines = []
-    for (name, epsilon), there in some.groupby(["panel", "epsilon"], sort=False):
-        known = there.set_index("series").value.map(format_number)
+    for (name, epsilon), best in factors.groupby(["panel", "epsilon"], sort=False):
+        by_series = best.set_index("series").value.map(format_number)
         ours = _error(rows, "SRA", name, "items", epsilon)["mean"]
-        line = {"dataset": name, "ε": epsilon, "exact": known[EXACT]}
-        line |= {"measured": f"{ours.idxmin():,.0f}"}
-        lines.append(line | {s: known[s] for s in (PRINTED, CORRECTED)})
+        line = {"dataset": name, "ε": epsilon, "exact": by_series[EXACT]}
+        line["measured"] = f"{ours.idxmin():,.0f}"
+        lines.append(line | {series: by_series[series] for series in (PRINTED, CORRECTED)})
     return pd.DataFrame(lines).set_index(["dataset", "ε"])
 
 
 def _valley(error: pd.DataFrame) -> Finding:
     """Whether it falls to a least value inside, and rises from there."""
     best = error["mean"].idxmin()
-    least, ends = error.loc[best], error.iloc[[0, -1]]
-    before, after = error.loc[:best], error.loc[best:]
-    wrong = sum(
-        (b["mean"] > ALIKE * a["mean"]) & (b.low > a.high)
-        for part in (before, after[::-1])
-        for (_, a), (_, b) in zip(
-            part.iloc[:-1].iterrows(), part.iloc[1:].iterrows(), strict=True
-        )
+    least = error.loc[best]
+    ends = error.iloc[[0, -1]]
+    wrong = _clearly_up(error.loc[:best]) or _clearly_up(error.loc[best:][::-1])
+    ratios = ends["mean"] / least["mean"]
+    measured = f"least at {best:,.0f}, "
+    measured += " and ".join(
+        f"{format_number(ratio)}× at {at:,.0f}" for at, ratio in ratios.items()
     )
-    inside = best not in ends.index
-    apart = bool((ends.low > least.high).all())
-    measured = f"least at {best:,.0f}, " + " and ".join(
-        f"{format_number(x / least['mean'])}× at {at:,.0f}" for at, x in ends["mean"].items()
-    )
-    holds = False if wrong or not inside else True if apart else None
-    return Finding(holds, measured, if_unsettled=True)
+    if wrong or best in ends.index:
+        return Finding(False, measured, if_unsettled=True)
+    return Finding(decide((ends.low > least.high).all(), False), measured, if_unsettled=True)
+
+
+def _clearly_up(error: pd.DataFrame) -> bool:
+    """Whether any point is more than 1.25× the one before, intervals apart."""
+    before = error.iloc[:-1]
+    after = error.iloc[1:].set_axis(before.index)
+    up = (after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)
+    return bool(up.any())
 
 
 def _shaped(rows) -> Finding:
-    found = {}
+    valleys = {}
     for name in rows.panel.unique():
         for of in OF:
             for series in ("SRA", "HPA"):
-                told = _valley(_error(rows, series, name, of))
-                found[f"{name}, {of}, {series}"] = undecided_on_slice(name, told)
-    return _short(found)
-
-
-def _short(parts: dict[str, Finding]) -> Finding:
-    """As `every`, telling those that hold by their number of curves."""
-    whole = all_of(parts)
-    good = [name for name, part in parts.items() if part.holds]
-    rest = {name: part for name, part in parts.items() if not part.holds}
-    words = f"{len(good)} of {len(parts)} curves are U-shaped"
-    told = f"{words}; {all_of(rest).measured}" if rest else words
-    return Finding(whole.holds, told, if_unsettled=whole.if_unsettled)
+                valley = _valley(_error(rows, series, name, of))
+                valleys[f"{name}, {of}, {series}"] = undecided_on_slice(name, valley)
+    whole = all_of(valleys)
+    rest = {name: valley for name, valley in valleys.items() if not valley.holds}
+    measured = f"{len(valleys) - len(rest)} of {len(valleys)} curves are U-shaped"
+    if rest:
+        measured += f"; {all_of(rest).measured}"
+    return Finding(whole.holds, measured, if_unsettled=whole.if_unsettled)
 
 
 def _best(rows) -> Finding:
-    name, found = panel_of(rows, "Foursquare"), {}
+    name = panel_of(rows, "Foursquare")
+    findings = {}
     for of in OF:
         for series in ("SRA", "HPA"):
             error = _error(rows, series, name, of).loc[:PRINTED_UP_TO]
-            at, least = error.loc[PAPER[of].value], error.loc[error["mean"].idxmin()]
+            at = error.loc[PAPER[of].value]
+            least = error.loc[error["mean"].idxmin()]
             ratio = at["mean"] / least["mean"]
-            maybe = at.low <= ALIKE * least.high
-            holds = True if ratio <= ALIKE else None if maybe else False
-            words = f"{format_number(ratio)}× the least, which is at l = {least.name:.0f}"
-            found[f"{of}, {series}, {PAPER[of].says}"] = Finding(holds, words)
-    return all_of(found)
+            holds = decide(ratio <= ALIKE, at.low > ALIKE * least.high)
+            measured = f"{format_number(ratio)}× the least, which is at l = {least.name:.0f}"
+            findings[f"{of}, {series}, {PAPER[of].says}"] = Finding(holds, measured)
+    return all_of(findings)
 
 
 def _u_shaped(rows) -> Finding:
-    return all_of(
-        {"U-shaped": _shaped(rows), f"best on {panel_of(rows, 'Foursquare')}": _best(rows)}
-    )
+    best = f"best on {panel_of(rows, 'Foursquare')}"
+    return all_of({"U-shaped": _shaped(rows), best: _best(rows)})
 
 
 def _increases(rows) -> Finding:
-    found = {}
+    findings = {}
     for name in rows.panel.unique():
         curves = [_error(rows, "SRA", name, "items", epsilon) for epsilon in EPSILONS]
-        at = [error["mean"].idxmin() for error in curves]
+        best = [error["mean"].idxmin() for error in curves]
         top = curves[0].index[-1]
-        ranges = [_candidates(error) for error in curves]
-        pairs = list(zip(at[:-1], at[1:], strict=True))
-        holds = all(a < b or a == b == top for a, b in pairs)
-        against = any(
-            a.min() >= b.max() and b.max() < top
-            for a, b in zip(ranges[:-1], ranges[1:], strict=True)
-        )
-        words = " → ".join(f"{x:,.0f}" for x in at)
-        found[name] = undecided_on_slice(
-            name, Finding(True if holds else False if against else None, words)
-        )
-    return all_of(found)
+        steps = zip(best, best[1:], strict=False)
+        holds = all(a < b or a == b == top for a, b in steps)
+        possible = [_candidates(error) for error in curves]
+        steps = zip(possible, possible[1:], strict=False)
+        against = any(a.min() >= b.max() and b.max() < top for a, b in steps)
+        finding = Finding(decide(holds, against), " → ".join(f"{x:,.0f}" for x in best))
+        findings[name] = undecided_on_slice(name, finding)
+    return all_of(findings)
 
 
 def _candidates(error: pd.DataFrame) -> pd.Index:

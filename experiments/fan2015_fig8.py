@@ -42,8 +42,8 @@ compare_with_paper = partial(fan2015_fig7.compare_with_paper, of=OF)
 def rows(profile: str, store) -> pd.DataFrame:
     """The errors of all edge counts."""
     both = [fan2015_fig7.compare(profile, store), fan2015_fig7.mean_table_rows(profile)]
-    told = pd.concat(both, ignore_index=True)
-    return told[told.of == OF].reset_index(drop=True)
+    errors = pd.concat(both, ignore_index=True)
+    return errors[errors.of == OF].reset_index(drop=True)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:

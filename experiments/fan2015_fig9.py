@@ -29,6 +29,8 @@ from workbench.claims import (
     check_decreasing,
     check_lower,
     confidence_intervals,
+    decide,
+    decide_printed,
     mean_curve,
 )
 from workbench.plots import Panel
@@ -37,7 +39,8 @@ __all__ = ["cases", "compare_with_paper", "drawn_rows", "panels", "rows"]
 
 TITLE = "Finding the K most popular items"
 PAGE = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
-AHEAD, LAST = 100, TOPS[-1]
+AHEAD = 100
+LAST = TOPS[-1]
 PAPER = {
     "first": Printed("HPA is 100 % when K = 1", 0.95, 1.0, at=1),
     "none": Printed("LPA, DFT, and GS show 0 % when K = 1", 0.0, 0.05, at=1),
@@ -47,62 +50,84 @@ PAPER = {
 
 def rows(profile: str, store) -> pd.DataFrame:
     """The precision of the K highest item counts, for every K."""
-    told = fan2015_fig7.compare(profile, store)
-    chosen = (told.metric == PRECISION) & (told.of == "items")
-    return told[chosen].astype({"top": int}).reset_index(drop=True)
+    errors = fan2015_fig7.compare(profile, store)
+    chosen = (errors.metric == PRECISION) & (errors.of == "items")
+    return errors[chosen].astype({"top": int}).reset_index(drop=True)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """A panel a dataset."""
-    names = rows.panel.unique()
-    return [Panel(name, {"panel": name}, "top", log="x") for name in names]
+    return [Panel(name, {"panel": name}, "top", log="x") for name in rows.panel.unique()]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Means at four K: a row a dataset and method, those that are not the paper's included."""
-    some = rows[rows.top.isin((1, 10, AHEAD, LAST))]
-    told = some.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
-    told = told[sorted(told)].map("{:.0%}".format)
-    return told.rename_axis(["dataset", "method"]).rename_axis("K", axis=1)
+    chosen = rows[rows.top.isin((1, 10, AHEAD, LAST))]
+    means = chosen.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
+    table = means[sorted(means)].map("{:.0%}".format)
+    return table.rename_axis(["dataset", "method"]).rename_axis("K", axis=1)
 
 
 def _precision(rows, series: str, name: str) -> pd.DataFrame:
     return mean_curve(rows, "top", panel=name, series=series)
 
 
-def _each(rows, of, check: Callable[[str, str], Finding]) -> Finding:
-    """A check of each method and dataset, told a dataset at a time."""
-    return all_of(
-        {
-            name: undecided_on_slice(
-                name, _together({series: check(series, name) for series in of})
-            )
-            for name in rows.panel.unique()
-        }
-    )
+def _each(rows, methods, check: Callable[[pd.DataFrame], Finding]) -> Finding:
+    """A check of each method's precision on each dataset, told a dataset at a time."""
+    parts = {}
+    for name in rows.panel.unique():
+        findings = {series: check(_precision(rows, series, name)) for series in methods}
+        parts[name] = undecided_on_slice(name, _together(findings))
+    return all_of(parts)
 
 
-def _together(found: dict[str, Finding]) -> Finding:
-    whole = all_of(found)
-    words = ", ".join(f"{series} {one.measured}" for series, one in found.items())
-    return Finding(whole.holds, words, if_unsettled=whole.if_unsettled)
+def _each_dataset(rows, check: Callable[[pd.DataFrame, str], Finding]) -> Finding:
+    names = rows.panel.unique()
+    return all_of({name: undecided_on_slice(name, check(rows, name)) for name in names})
 
 
-def _within(error: pd.DataFrame, printed: Printed) -> Finding:
+def _together(findings: dict[str, Finding]) -> Finding:
+    whole = all_of(findings)
+    measured = ", ".join(f"{series} {one.measured}" for series, one in findings.items())
+    return Finding(whole.holds, measured, if_unsettled=whole.if_unsettled)
+
+
+def _first_found(precision: pd.DataFrame) -> Finding:
+    return _as_printed(precision, PAPER["first"])
+
+
+def _none_found(precision: pd.DataFrame) -> Finding:
+    return _as_printed(precision, PAPER["none"])
+
+
+def _as_printed(precision: pd.DataFrame, printed: Printed) -> Finding:
     """Whether a mean lies where the paper's number says."""
-    at = error.loc[printed.at]
-    reach = at.low <= printed.high and at.high >= printed.low
-    holds = True if printed.covers(at["mean"]) else None if reach else False
-    return Finding(holds, f"{at['mean']:.0%}")
+    at = precision.loc[printed.at]
+    return Finding(decide_printed(printed, at), f"{at['mean']:.0%}")
 
 
-def _falls(error: pd.DataFrame) -> Finding:
-    found = check_decreasing(error)
-    first, last = error["mean"].iloc[[0, -1]]
-    ups = found.measured.rpartition(", ")[2]
+def _falling(precision: pd.DataFrame) -> Finding:
+    finding = check_decreasing(precision)
+    steps_up = finding.measured.rpartition(", ")[2]
     return Finding(
-        found.holds, f"{first:.0%} → {last:.0%}, {ups}", if_unsettled=found.if_unsettled
+        finding.holds, f"{_ends(precision)}, {steps_up}", if_unsettled=finding.if_unsettled
     )
+
+
+def _rising(precision: pd.DataFrame) -> Finding:
+    finding = check_decreasing(precision.iloc[::-1])
+    return Finding(finding.holds, _ends(precision), if_unsettled=finding.if_unsettled)
+
+
+def _ends(precision: pd.DataFrame) -> str:
+    return f"{precision['mean'].iloc[0]:.0%} → {precision['mean'].iloc[-1]:.0%}"
+
+
+def _good(precision: pd.DataFrame) -> Finding:
+    at = precision.loc[LAST]
+    least = PAPER["good"].low
+    holds = decide(at.low >= least, at.high < least)
+    return Finding(holds, f"{at['mean']:.0%}", if_unsettled=bool(at["mean"] >= least))
 
 
 def _slower(rows, name: str) -> Finding:
@@ -110,61 +135,40 @@ def _slower(rows, name: str) -> Finding:
     lost = {}
     for series in OURS:
         chosen = rows[(rows.panel == name) & (rows.series == series)]
-        wide = chosen.pivot(index="seed", columns="top", values="value")
-        own = (wide[TOPS[0]] - wide[LAST]).rename("value").reset_index()
-        lost[series] = confidence_intervals(own.assign(point=0), "point")
-    found = check_lower(lost["SRA"], lost["HPA"])
-    words = ", ".join(f"{s} {100 * x['mean'].iloc[0]:.0f}" for s, x in lost.items())
-    return Finding(found.holds, words + " points lost")
+        by_top = chosen.pivot(index="seed", columns="top", values="value")
+        points = (by_top[TOPS[0]] - by_top[LAST]).rename("value").reset_index()
+        lost[series] = confidence_intervals(points.assign(point=0), "point")
+    finding = check_lower(lost["SRA"], lost["HPA"])
+    means = (f"{s} {100 * loss['mean'].iloc[0]:.0f}" for s, loss in lost.items())
+    return Finding(finding.holds, ", ".join(means) + " points lost")
 
 
 def _ahead(rows, name: str) -> Finding:
+    """Whether SRA and HPA are each above all others at three quarters of the K up to 100."""
     shares = {}
     for series in OURS:
         ours = _precision(rows, series, name).loc[:AHEAD]
-        apart, against = np.ones(len(ours), bool), np.zeros(len(ours), bool)
+        apart = np.ones(len(ours), bool)
+        against = np.zeros(len(ours), bool)
         for other in OTHERS:
             theirs = _precision(rows, other, name).loc[:AHEAD]
             apart &= (theirs.high < ours.low).to_numpy()
             against |= (theirs.low > ours.high).to_numpy()
-        holds = True if apart.mean() >= 0.75 else False if against.mean() > 0.25 else None
+        holds = decide(apart.mean() >= 0.75, against.mean() > 0.25)
         shares[series] = Finding(holds, f"at {apart.sum()} of {len(ours)} K")
     return _together(shares)
 
 
 def _discovery(rows) -> Finding:
-    def first(series, name):
-        return _within(_precision(rows, series, name), PAPER["first"])
-
-    def none(series, name):
-        return _within(_precision(rows, series, name), PAPER["none"])
-
-    def falling(series, name):
-        return _falls(_precision(rows, series, name))
-
-    def rising(series, name):
-        found = _falls(_precision(rows, series, name).iloc[::-1])
-        words = " → ".join(found.measured.partition(",")[0].split(" → ")[::-1])
-        return Finding(found.holds, words, if_unsettled=found.if_unsettled)
-
-    def good(series, name):
-        at = _precision(rows, series, name).loc[LAST]
-        low = PAPER["good"].low
-        holds = bool(at.low >= low) or (None if at.high >= low else False)
-        return Finding(holds, f"{at['mean']:.0%}", if_unsettled=bool(at["mean"] >= low))
-
-    def datasets(check):
-        return all_of({n: undecided_on_slice(n, check(rows, n)) for n in rows.panel.unique()})
-
     return all_of(
         {
-            "HPA 100 % at K = 1": _each(rows, ("HPA",), first),
-            "falling": _each(rows, OURS, falling),
-            "SRA falls slower": datasets(_slower),
-            "the others 0 % at K = 1": _each(rows, OTHERS, none),
-            "rising": _each(rows, OTHERS, rising),
-            "SRA and HPA ahead up to K = 100": datasets(_ahead),
-            "the others good at K = 1000": _each(rows, OTHERS, good),
+            "HPA 100 % at K = 1": _each(rows, ("HPA",), _first_found),
+            "falling": _each(rows, OURS, _falling),
+            "SRA falls slower": _each_dataset(rows, _slower),
+            "the others 0 % at K = 1": _each(rows, OTHERS, _none_found),
+            "rising": _each(rows, OTHERS, _rising),
+            "SRA and HPA ahead up to K = 100": _each_dataset(rows, _ahead),
+            "the others good at K = 1000": _each(rows, OTHERS, _good),
         }
     )
 

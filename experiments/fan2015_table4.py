@@ -21,6 +21,7 @@ from workbench.claims import Claim, Finding, Printed, all_of
 TITLE = "Statistics of the datasets"
 PAGE = "Fan & Jin, WWW 2015, section 6, Table 4"
 COUNTS = ("users", "items", "records", "max", "min")
+STATISTICS = (*COUNTS, "mean")
 TABLE = {  # users, items, records, max, min; mean
     "Gowalla": (12_579, 15_200, 739_600, 14_380, 1, 58.8),
     "Foursquare": (45_289, 17_967, 1_276_988, 1_303, 1, 60.2),
@@ -35,59 +36,62 @@ PAPER = {
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One row a dataset and statistic; nothing is random."""
-    found = []
+    entries = []
     for case in cases(profile).values():
         data = case.dataset.load()
         sizes = data.records_per_user()
-        values = (
-            len(sizes),
-            (data.item_counts() > 0).sum(),
-            len(data),
-            sizes.max(),
-            sizes.min(),
-        )
-        told = dict(zip(COUNTS, map(int, values), strict=True)) | {"mean": sizes.mean()}
-        one = dataset_columns(case) | {"of": case.of, "twin": case.twin, "seed": 0}
-        found += [one | {"metric": m, "value": float(v)} for m, v in told.items()]
-    return pd.DataFrame(found)
+        values = {
+            "users": len(sizes),
+            "items": (data.item_counts() > 0).sum(),
+            "records": len(data),
+            "max": sizes.max(),
+            "min": sizes.min(),
+            "mean": sizes.mean(),
+        }
+        columns = dataset_columns(case) | {"of": case.of, "twin": case.twin, "seed": 0}
+        entries += [columns | {"metric": m, "value": float(v)} for m, v in values.items()]
+    return pd.DataFrame(entries)
 
 
 def printed(rows: pd.DataFrame, metric: str) -> list[Printed]:
     """What the paper prints of a statistic, at the panel of its dataset."""
-    place, own = (*COUNTS, "mean").index(metric), rows[rows.of != ""].drop_duplicates("panel")
-    known = ((name, TABLE[of][place]) for name, of in zip(own.panel, own.of, strict=True))
-    return [Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=name, value=x) for name, x in known]
+    place = STATISTICS.index(metric)
+    points = []
+    for row in rows[rows.of != ""].drop_duplicates("panel").itertuples():
+        x = TABLE[row.of][place]
+        points.append(Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=row.panel, value=x))
+    return points
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a dataset and, below the paper's four, what is printed."""
-    told = []
-    for name, some in rows.groupby("panel", sort=False):
-        ours, of = some.set_index("metric").value, some.of.iloc[0]
-        told.append({"dataset": name} | {m: _number(x) for m, x in ours.items()})
+    lines = []
+    for (name, of), statistics in rows.groupby(["panel", "of"], sort=False):
+        lines.append({"dataset": name} | _texts(statistics.metric, statistics.value))
         if of:
-            known = dict(zip((*COUNTS, "mean"), TABLE[of], strict=True))
-            words = {"dataset": f"{of}, printed"}
-            told.append(words | {m: _number(x) for m, x in known.items()})
-    return pd.DataFrame(told).set_index("dataset")
+            lines.append({"dataset": f"{of}, printed"} | _texts(STATISTICS, TABLE[of]))
+    return pd.DataFrame(lines).set_index("dataset")
 
 
-def _number(x: float) -> str:
-    return f"{x:,.1f}".removesuffix(".0")
+def _texts(names, values) -> dict[str, str]:
+    pairs = zip(names, values, strict=True)
+    return {name: f"{value:,.1f}".removesuffix(".0") for name, value in pairs}
 
 
 def _statistics(rows) -> Finding:
     parts = {}
     for of, (*counts, _) in TABLE.items():
-        some = rows[(rows.of == of) & ~rows.twin].set_index("metric").value
-        if len(some):
-            off = max(abs(some[m] / x - 1) for m, x in zip(COUNTS, counts, strict=True))
-            parts[f"{of}: the file has these counts"] = Finding(
-                off <= 0.01, f"off by {off:.2%}"
-            )
-        mean = counts[2] / counts[0]
-        words = f"{counts[2]:,} / {counts[0]:,} = {mean:.1f}, printed {PAPER[of].value}"
-        parts[f"{of}: the mean is records over users"] = Finding(PAPER[of].covers(mean), words)
+        ours = rows[(rows.of == of) & ~rows.twin].set_index("metric").value
+        if len(ours):
+            pairs = zip(COUNTS, counts, strict=True)
+            error = max(abs(ours[metric] / count - 1) for metric, count in pairs)
+            part = f"{of}: the file has these counts"
+            parts[part] = Finding(error <= 0.01, f"off by {error:.2%}")
+        users, _, records, *_ = counts
+        mean = records / users
+        measured = f"{records:,} / {users:,} = {mean:.1f}, printed {PAPER[of].value}"
+        part = f"{of}: the mean is records over users"
+        parts[part] = Finding(PAPER[of].covers(mean), measured)
     return all_of(parts)
 
 

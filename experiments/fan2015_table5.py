@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.fan2015_data import BUDGET, SEEDS, Case, cases, dataset_columns, five_methods
-from experiments.fan2015_fig7 import METHODS, OURS, extra_methods
+from experiments.fan2015_data import BUDGET, SEEDS, Case, cases, dataset_columns
+from experiments.fan2015_fig7 import METHODS, OURS, all_methods
 from workbench import Trial
 from workbench.claims import (
     MUCH,
@@ -29,6 +29,7 @@ from workbench.claims import (
     all_of,
     check_lower,
     confidence_intervals,
+    decide_printed,
     mean_curve,
 )
 from workbench.datasets.movielens import GROUPS
@@ -48,51 +49,55 @@ PAPER = {"hpa": Printed("8 of the true 10", 0.75, 1.0, at=TEN, value=0.8)}
 
 def movielens_case(profile: str) -> Case:
     """MovieLens, or its twin."""
-    (found,) = (case for case in cases(profile).values() if case.of == "MovieLens")
-    return found
+    (case,) = [case for case in cases(profile).values() if case.of == "MovieLens"]
+    return case
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Precision in the group for every K; then counts of the true ten; then the lists of one run."""
-    chosen, found = movielens_case(profile), []
-    data = chosen.dataset.load()
-    group, titles = context_records(data, GROUPS.index(GROUP)), film_names(chosen.dataset)
-    exact = group.item_counts()
-    best = (-exact).argsort(kind="stable")[:TEN]
-    for series, mechanism in (
-        dict(zip(METHODS, five_methods(chosen), strict=True)) | extra_methods(chosen)
-    ).items():
+    case = movielens_case(profile)
+    data = case.dataset.load()
+    group = GROUPS.index(GROUP)
+    names = film_names(case.dataset)
+    truth = context_records(data, group)
+    true_counts = truth.item_counts()
+    true_ten = _ten_highest(true_counts)
+    entries = []
+    for series, mechanism in all_methods(case).items():
         for seed in range(SEEDS[profile]):
-            trial = Trial(chosen.dataset, mechanism, seed)
-            ours = context_tables(trial.release(data).estimate, GROUPS.index(GROUP))
-            counts, one = (
-                ours.items.values,
-                {"series": series, "seed": seed, "trial": repr(trial)},
-            )
+            trial = Trial(case.dataset, mechanism, seed)
+            estimate = context_tables(trial.release(data).estimate, group)
+            counts = estimate.items.values
+            columns = {"series": series, "seed": seed, "trial": repr(trial)}
             for k in TOPS:
-                value = TopPrecision(k)(group, ours)
-                found.append(one | {"metric": "TopPrecision", "top": k, "value": value})
-            found += _listed("Count", best, counts, titles, one)
-            if not seed:  # the lists of one run, as printed
-                picked = (-counts).argsort(kind="stable")[:TEN]
-                found += _listed("list", picked, counts, titles, one)
-    for kind in ("Count", "list"):
-        found += _listed(kind, best, exact, titles, {"series": TRUTH, "seed": 0})
-    return pd.DataFrame(found).assign(epsilon=BUDGET.epsilon, **dataset_columns(chosen))
+                precision = {"metric": "TopPrecision", "top": k}
+                precision["value"] = TopPrecision(k)(truth, estimate)
+                entries.append(columns | precision)
+            entries += _film_rows("Count", true_ten, counts, names, columns)
+            if seed == 0:  # the lists of one run, as printed
+                entries += _film_rows("list", _ten_highest(counts), counts, names, columns)
+    for metric in ("Count", "list"):
+        columns = {"series": TRUTH, "seed": 0}
+        entries += _film_rows(metric, true_ten, true_counts, names, columns)
+    return pd.DataFrame(entries).assign(epsilon=BUDGET.epsilon, **dataset_columns(case))
 
 
-def _listed(kind: str, films, counts, titles, one: dict) -> list[dict]:
-    return [
-        one
-        | {"metric": kind, "place": i + 1, "film": titles[film], "value": float(counts[film])}
-        for i, film in enumerate(films)
-    ]
+def _ten_highest(counts):
+    return (-counts).argsort(kind="stable")[:TEN]
+
+
+def _film_rows(metric: str, films, counts, names, columns: dict) -> list[dict]:
+    entries = []
+    for place, film in enumerate(films, start=1):
+        row = {"metric": metric, "place": place, "film": names[film]}
+        entries.append(columns | row | {"value": float(counts[film])})
+    return entries
 
 
 def context_records(data: Interactions, context: int) -> Interactions:
     """The records in one context."""
-    there = data.contexts == context
-    columns = (data.users[there], data.items[there], data.contexts[there])
+    chosen = data.contexts == context
+    columns = (data.users[chosen], data.items[chosen], data.contexts[chosen])
     return Interactions(data.domain, *columns, data.bound, data.truth_public)
 
 
@@ -112,7 +117,8 @@ def film_names(dataset) -> list[str]:
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """What is in the figure: the five methods, and the counts of SRA and HPA beside the true ones."""
     counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
-    return rows[counts | (rows.metric == "TopPrecision") & rows.series.isin(METHODS)]
+    precision = (rows.metric == "TopPrecision") & rows.series.isin(METHODS)
+    return rows[counts | precision]
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
@@ -126,39 +132,34 @@ def panels(rows: pd.DataFrame) -> list[Panel]:
 def table(rows: pd.DataFrame) -> pd.DataFrame:
     """The ten films, true and of one run of SRA and HPA; a star marks those of the true ten."""
     lists = rows[rows.metric == "list"].astype({"place": int})
-    best = set(lists[lists.series == TRUTH].film)
-    told = {}
-    for series in (TRUTH, *OURS):
-        films = lists[lists.series == series].set_index("place").film
-        stars = "" if series == TRUTH else [" *" * (film in best) for film in films]
-        told[series] = films + stars
-    return pd.DataFrame(told)
+    columns = {s: lists[lists.series == s].set_index("place").film for s in (TRUTH, *OURS)}
+    for series in OURS:
+        stars = columns[series].isin(columns[TRUTH]).map({True: " *", False: ""})
+        columns[series] = columns[series] + stars
+    return pd.DataFrame(columns)
+
+
+def _ten(rows) -> pd.DataFrame:
+    return rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many of the true ten each method has on average, with the 95 % interval of that mean."""
-    ten = rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
-    told = confidence_intervals(ten.assign(value=10 * ten.value), "series").loc[
+    ten = _ten(rows)
+    films = confidence_intervals(ten.assign(value=10 * ten.value), "series").loc[
         ten.series.unique()
     ]
-    words = [f"{a.low:.1f} … {a.high:.1f}" for a in told.itertuples()]
-    return pd.DataFrame({"of the true ten": told["mean"].round(2), "95 %": words})
+    interval = [f"{film.low:.1f} … {film.high:.1f}" for film in films.itertuples()]
+    return pd.DataFrame({"of the true ten": films["mean"].round(2), "95 %": interval})
 
 
 def _shared(rows) -> Finding:
-    ten = rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
-    simple, picked = (mean_curve(ten, "top", series=series) for series in OURS)
-    at = picked.loc[TEN]
-    reach = at.high >= PAPER["hpa"].low
-    holds = True if PAPER["hpa"].covers(at["mean"]) else None if reach else False
-    far = check_lower(simple, picked, times=MUCH)
-    shown = f"SRA {10 * simple.loc[TEN, 'mean']:.1f}"
-    return all_of(
-        {
-            "HPA shares 8": Finding(holds, f"{10 * at['mean']:.1f}"),
-            "SRA far fewer": Finding(far.holds, shown),
-        }
-    )
+    simple, picked = (mean_curve(_ten(rows), "top", series=series) for series in OURS)
+    hpa = picked.loc[TEN]
+    eight = Finding(decide_printed(PAPER["hpa"], hpa), f"{10 * hpa['mean']:.1f}")
+    fewer = check_lower(simple, picked, times=MUCH)
+    sra = f"SRA {10 * simple.loc[TEN, 'mean']:.1f}"
+    return all_of({"HPA shares 8": eight, "SRA far fewer": Finding(fewer.holds, sra)})
 
 
 CLAIMS = (

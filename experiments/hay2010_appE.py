@@ -46,12 +46,17 @@ TITLE = "A noisy tree against an equi-depth histogram, over the size of the data
 PAGE = "Hay et al., PVLDB 2010, section 6 and Appendix E"
 COLUMNS = 2
 SEEDS = {"quick": 5, "paper": 40}
-CELLS, BUDGET, DELTA = 1024, DP(1.0), 0.1
+CELLS = 1024
+BUDGET = DP(1.0)
+DELTA = 0.1
 RECORDS = tuple(10**i for i in range(4, 9))
 BUCKETS = (4, 8, 16, 32, 64, 128)
 ACCURACIES = (0.03, 0.01, 0.003, 0.001)
-TREE, NEAREST = "H̃", "H̄ not zeroed"
-OTHERS = ("equi-depth", "equi-depth, quantiles")
+TREE = "H̃"
+NEAREST = "H̄ not zeroed"
+EQUI_DEPTH = "equi-depth"
+QUANTILES = "equi-depth, quantiles"
+OTHERS = (EQUI_DEPTH, QUANTILES)
 
 PAPER = {
     "flat": Printed("the error does not grow with N", 1 / ALIKE, ALIKE),
@@ -64,28 +69,32 @@ def wave_table(records: int) -> SparseTable:
     x = np.arange(CELLS) / CELLS
     shape = 2.2 + np.sin(2 * np.pi * 2 * x) + np.sin(2 * np.pi * 13 * x)
     ends = np.rint(records * np.cumsum(shape) / shape.sum()).astype(np.int64)
-    domain = Domain(("x",), (CELLS,))
     counts = np.diff(ends, prepend=0)
-    return SparseTable.from_dense(domain, counts, Bound(1), truth_public=True)
+    return SparseTable.from_dense(Domain(("x",), (CELLS,)), counts, Bound(1), truth_public=True)
 
 
 def equi_depth(
     table: SparseTable, buckets: int, rng: np.random.Generator, quantiles: bool = False
 ) -> np.ndarray:
     """The estimated counts of all cells: each bucket's depth, spread over its cells."""
-    n, depth = table.domain.size, table.total / buckets
-    steps = ceil(log2(n))
+    n = table.domain.size
+    depth = table.total / buckets
+    epsilon = BUDGET.epsilon / (buckets * ceil(log2(n)))
     below = np.concatenate([[0], np.cumsum(table.dense())])
-    share = BUDGET.epsilon / (buckets * steps)
     ends = [0]
     while ends[-1] < n and len(ends) <= buckets:
-        low, high = ends[-1] + 1, n
-        start, wanted = (0, len(ends) * depth) if quantiles else (ends[-1], depth)
+        start = 0 if quantiles else ends[-1]
+        least = len(ends) * depth if quantiles else depth
+        low = ends[-1] + 1
+        high = n
         while low < high:
             middle = (low + high) // 2
-            held = below[middle : middle + 1] - below[start]
-            noisy, _, _ = noise.add_noise(held, l1=1, epsilon=share, law="laplace", rng=rng)
-            low, high = (low, middle) if noisy[0] >= wanted else (middle + 1, high)
+            count = below[middle : middle + 1] - below[start]
+            noisy, _, _ = noise.add_noise(count, l1=1, epsilon=epsilon, law="laplace", rng=rng)
+            if noisy[0] >= least:
+                high = middle
+            else:
+                low = middle + 1
         ends.append(low)
     if ends[-1] < n:
         ends.append(n)
@@ -95,37 +104,33 @@ def equi_depth(
 
 def rows(profile: str, store) -> pd.DataFrame:
     """The worst error of all ranges, a row a sample, N and method; equi-depth also at every b."""
-    lo, hi = np.triu_indices(CELLS + 1, 1)
-    every_range, found = Ranges(lo, hi), []
+    every_range = Ranges(*np.triu_indices(CELLS + 1, 1))
+    errors = []
     for records in RECORDS:
         table = wave_table(records)
         exact = table.answer(every_range)
         for seed in range(SEEDS[profile]):
             rng = np.random.default_rng([5, records, seed])
+            columns = dict(records=records, seed=seed, dataset="made-up counts in two waves")
             plain = HierarchicalHistogram(BUDGET, consistent=False)(table, rng).estimate
-            leaves = tree_least_squares(plain.values)[-CELLS:]
-            errors = {
-                (TREE, 0): np.abs(plain.answer(every_range) - exact).max(),
-                (NEAREST, 0): _worst(leaves - table.dense()),
-            }
+            worst = np.abs(plain.answer(every_range) - exact).max()
+            errors.append(columns | dict(series=TREE, buckets=0, value=worst))
+            worst = _worst(tree_least_squares(plain.values)[-CELLS:] - table.dense())
+            errors.append(columns | dict(series=NEAREST, buckets=0, value=worst))
             for b in BUCKETS:
                 for series in OTHERS:
-                    ours = equi_depth(table, b, rng, quantiles=series != OTHERS[0])
-                    errors[series, b] = _worst(ours - table.dense())
-            about = dict(records=records, seed=seed, dataset="made-up counts in two waves")
-            found += [
-                about | dict(series=s, buckets=b, value=v) for (s, b), v in errors.items()
-            ]
-    told = pd.DataFrame(found).assign(
-        metric="WorstError", epsilon=BUDGET.epsilon, truth_public=True
-    )
-    means = told.groupby(["records", "series", "buckets"]).value.transform("mean")
-    least = means.groupby([told.records, told.series]).transform("min")
+                    cells = equi_depth(table, b, rng, quantiles=series == QUANTILES)
+                    worst = _worst(cells - table.dense())
+                    errors.append(columns | dict(series=series, buckets=b, value=worst))
+    columns = dict(metric="WorstError", epsilon=BUDGET.epsilon, truth_public=True)
+    frame = pd.DataFrame(errors).assign(**columns)
+    means = frame.groupby(["records", "series", "buckets"]).value.transform("mean")
+    least = means.groupby([frame.records, frame.series]).transform("min")
     panel = (means == least).map({True: "worst", False: "other b"})
-    scaled = told.assign(panel=panel, mechanism=told.series)
-    shares = scaled[panel == "worst"].assign(metric="Usefulness", panel="useful")
+    frame = frame.assign(panel=panel, mechanism=frame.series)
+    shares = frame[panel == "worst"].assign(metric="Usefulness", panel="useful")
     shares["value"] /= shares.records
-    return pd.concat([scaled, shares], ignore_index=True)
+    return pd.concat([frame, shares], ignore_index=True)
 
 
 def _worst(errors: np.ndarray) -> float:
@@ -140,41 +145,45 @@ def bound(records):
     2ℓ Laplace(ℓ/α) each (ν²= max(terms, log)·b², exceeded by ν·√(8·log) with the log below).
     """
     levels = ceil(log2(CELLS)) + 1
-    wanted = log(2 / (DELTA / (CELLS * (CELLS + 1) / 2)))
-    spread = levels / BUDGET.epsilon * sqrt(max(2 * levels, wanted))
-    return spread * sqrt(8 * wanted) + 0 * records
+    terms = log(2 / (DELTA / (CELLS * (CELLS + 1) / 2)))
+    spread = levels / BUDGET.epsilon * sqrt(max(2 * levels, terms))
+    return spread * sqrt(8 * terms) + 0 * records
 
 
+THEORY = ("H̃, bound (δ = 0.1)", bound)
 PANELS = (
-    Panel(
-        "n = 1024, α = 1", {"panel": "worst"}, "records", theory=("H̃, bound (δ = 0.1)", bound)
-    ),
+    Panel("n = 1024, α = 1", {"panel": "worst"}, "records", theory=THEORY),
     Panel("as a part of N", {"panel": "useful"}, "records"),
 )
 
 
 def least_records(rows: pd.DataFrame, series: str, accuracy: float) -> float:
     """The least N at which `accuracy` is met with probability 1 − δ; NaN if at none."""
-    some = rows[(rows.panel == "useful") & (rows.series == series)]
-    at = some.groupby("records").value.quantile(1 - DELTA)
-    x, y = np.log(at.index.to_numpy(float)), np.log(at.to_numpy())
+    useful = rows[(rows.panel == "useful") & (rows.series == series)]
+    shares = useful.groupby("records").value.quantile(1 - DELTA)
+    x = np.log(shares.index.to_numpy(float))
+    y = np.log(shares.to_numpy())
     over = np.flatnonzero(y > log(accuracy))
-    if not len(over) or over[-1] == len(y) - 1:
-        return float(np.exp(x[0])) if not len(over) else float("nan")
-    i = over[-1]
-    return float(np.exp(np.interp(-log(accuracy), [-y[i], -y[i + 1]], [x[i], x[i + 1]])))
+    if not len(over):
+        return float(np.exp(x[0]))
+    if over[-1] == len(y) - 1:
+        return float("nan")
+    pair = slice(over[-1], over[-1] + 2)
+    return float(np.exp(np.interp(-log(accuracy), -y[pair], x[pair])))
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The N that each accuracy needs, a column a method; and equi-depth's b at each N."""
-    told = []
+    lines = []
     for accuracy in ACCURACIES:
-        found = {s: least_records(rows, s, accuracy) for s in (TREE, NEAREST, *OTHERS)}
-        told.append({"accuracy": accuracy} | {s: _said(x) for s, x in found.items()})
-    return pd.DataFrame(told).set_index("accuracy")
+        line = {"accuracy": accuracy}
+        for series in (TREE, NEAREST, *OTHERS):
+            line[series] = _records_text(least_records(rows, series, accuracy))
+        lines.append(line)
+    return pd.DataFrame(lines).set_index("accuracy")
 
 
-def _said(records: float) -> str:
+def _records_text(records: float) -> str:
     if records != records:
         return f"more than {format_number(RECORDS[-1])}"
     return (
@@ -186,27 +195,38 @@ def _said(records: float) -> str:
 
 def best_buckets(rows: pd.DataFrame) -> pd.DataFrame:
     """How many buckets equi-depth had at each N."""
-    some = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
-    return some.groupby(["series", "records"]).buckets.first().unstack()
+    best = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
+    return best.groupby(["series", "records"]).buckets.first().unstack()
+
+
+def _growth(rows, series: str) -> float:
+    """The mean worst error at the largest N, over that at the least."""
+    error = mean_curve(rows, "records", panel="worst", series=series)["mean"]
+    return error.iloc[-1] / error.iloc[0]
 
 
 def _smaller(rows) -> Finding:
-    parts, ends = {}, {}
-    for series in (TREE, *OTHERS):
-        error = mean_curve(rows, "records", panel="worst", series=series)["mean"]
-        ends[series] = error.iloc[-1] / error.iloc[0]
+    parts = {}
     for series in OTHERS:
         for accuracy in ACCURACIES:
-            ours, other = (least_records(rows, name, accuracy) for name in (TREE, series))
-            holds = bool(ours < other) if other == other else ours == ours
-            far = f", {format_number(other / ours)}×" if other == other else ""
-            found = Finding(holds, f"{_said(ours)} against {_said(other)}{far}")
-            parts[f"{series}, accuracy {accuracy:g}"] = found
-        slope = log(ends[series]) / log(RECORDS[-1] / RECORDS[0])
-        words = f"{format_number(ends[series])}×, as N to the {slope:.2g}"
-        parts[f"{series} grows with N"] = Finding(bool(ends[series] >= MUCH), words)
-    flat = Finding(PAPER["flat"].covers(ends[TREE]), f"{ends[TREE]:.3g}×")
+            parts[f"{series}, accuracy {accuracy:g}"] = _needs_fewer(rows, series, accuracy)
+        growth = _growth(rows, series)
+        slope = log(growth) / log(RECORDS[-1] / RECORDS[0])
+        measured = f"{format_number(growth)}×, as N to the {slope:.2g}"
+        parts[f"{series} grows with N"] = Finding(bool(growth >= MUCH), measured)
+    growth = _growth(rows, TREE)
+    flat = Finding(PAPER["flat"].covers(growth), f"{growth:.3g}×")
     return all_of(parts | {"H̃ does not grow with N": flat})
+
+
+def _needs_fewer(rows, series: str, accuracy: float) -> Finding:
+    """Whether H̃ needs fewer records than a series does, if any number is enough for that."""
+    ours = least_records(rows, TREE, accuracy)
+    other = least_records(rows, series, accuracy)
+    measured = f"{_records_text(ours)} against {_records_text(other)}"
+    if np.isnan(other):
+        return Finding(not np.isnan(ours), measured)
+    return Finding(bool(ours < other), f"{measured}, {format_number(other / ours)}×")
 
 
 CLAIMS = (

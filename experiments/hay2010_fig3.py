@@ -30,8 +30,10 @@ SAMPLES = {"quick": 200, "paper": 5000}
 BATCHES = {"quick": 5, "paper": 20}
 EPSILON = 1.0
 COUNTS = (10,) * 20 + (15,) + (20,) * 4
-RUN, UNIQUE = 20, 20  # length of the run, and the place after it, from 0
-NOISY, INFERRED = "S̃", "S̄"
+RUN = 20  # its length
+UNIQUE = 21  # the position after it
+NOISY = "S̃"
+INFERRED = "S̄"
 
 PAPER = {  # input, output, and what turns one into the other
     "Example 3, S": ((2, 0, 10, 2), (0, 2, 2, 10), sorted),
@@ -42,15 +44,10 @@ PAPER = {  # input, output, and what turns one into the other
     "Example 6, H": ((2, 0, 10, 2), (14, 2, 12, 2, 0, 10, 2), tree_sums),
     "Figure 2, H̄": ((13, 3, 11, 4, 1, 12, 1), (14, 3, 11, 3, 0, 11, 0), tree_least_squares),
 }
+THEORY = ("S̃, expected", lambda x: 2 / EPSILON**2 + 0 * x)
 PANELS = (
     Panel("one sample, ε = 1", {"panel": "sample"}, "position", log=""),
-    Panel(
-        "error of each position",
-        {"panel": "error"},
-        "position",
-        log="y",
-        theory=("S̃, expected", lambda x: 2 / EPSILON**2 + 0 * x),
-    ),
+    Panel("error of each position", {"panel": "error"}, "position", log="y", theory=THEORY),
 )
 
 
@@ -68,79 +65,74 @@ def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One sample; the squared error of every position by batches; the share of equal ones; examples."""
-    position, truth = np.arange(1, len(COUNTS) + 1), np.array(COUNTS, float)
-    lines = dict(
-        zip(("truth", NOISY, INFERRED), (truth, *draw(np.random.default_rng(0))), strict=True)
-    )
-    found = [
-        pd.DataFrame({"position": position, "value": values}).assign(
-            panel="sample", series=series, metric="Count", seed=0
-        )
-        for series, values in lines.items()
-    ]
-    each = SAMPLES[profile] // BATCHES[profile]
+    truth = np.array(COUNTS, float)
+    noisy, inferred = draw(np.random.default_rng(0))
+    frames = []
+    for series, values in (("truth", truth), (NOISY, noisy), (INFERRED, inferred)):
+        frame = _by_position(values)
+        frames.append(frame.assign(panel="sample", series=series, metric="Count", seed=0))
+    size = SAMPLES[profile] // BATCHES[profile]
     for batch in range(BATCHES[profile]):
         rng = np.random.default_rng([1, batch])
-        drawn = np.array([draw(rng) for _ in range(each)])
+        drawn = np.array([draw(rng) for _ in range(size)])
         errors = ((drawn - truth) ** 2).mean(axis=0)
         same = np.isclose(drawn[:, 0], drawn[:, 1], atol=1e-9).mean(axis=0)
-        for panel, metric, series, values in (
-            ("error", "SquaredError", NOISY, errors[0]),
-            ("error", "SquaredError", INFERRED, errors[1]),
-            ("same", "unchanged", INFERRED, same),
-        ):
-            one = pd.DataFrame({"position": position, "value": values})
-            found.append(one.assign(panel=panel, metric=metric, series=series, seed=batch))
-    told = pd.concat([*found, examples()], ignore_index=True)
-    about = dict(dataset="10 × 20, 15, 20 × 4", truth_public=True, epsilon=EPSILON)
-    return told.assign(mechanism="UnattributedHistogram", **about)
+        for series, error in zip((NOISY, INFERRED), errors, strict=True):
+            columns = dict(panel="error", metric="SquaredError", series=series, seed=batch)
+            frames.append(_by_position(error).assign(**columns))
+        columns = dict(panel="same", metric="unchanged", series=INFERRED, seed=batch)
+        frames.append(_by_position(same).assign(**columns))
+    frame = pd.concat([*frames, examples()], ignore_index=True)
+    columns = dict(dataset="10 × 20, 15, 20 × 4", truth_public=True, epsilon=EPSILON)
+    return frame.assign(mechanism="UnattributedHistogram", **columns)
+
+
+def _by_position(values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"position": np.arange(1, len(values) + 1), "value": values})
 
 
 def examples() -> pd.DataFrame:
     """How far each printed example is from what we make of its input: 0, or rounding."""
-    far = {
-        name: np.abs(np.asarray(make(np.array(given)), float) - wanted).max()
-        for name, (given, wanted, make) in PAPER.items()
-    }
-    return pd.DataFrame({"series": far.keys(), "value": far.values()}).assign(
-        panel="examples", metric="difference", seed=0
-    )
+    differences = []
+    for given, printed, make in PAPER.values():
+        ours = np.asarray(make(np.array(given)), float)
+        differences.append(np.abs(ours - printed).max())
+    frame = pd.DataFrame({"series": PAPER.keys(), "value": differences})
+    return frame.assign(panel="examples", metric="difference", seed=0)
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The printed examples, and what we make of their inputs."""
-    told = [
-        {
-            "example": name,
-            "input": given,
-            "the paper prints": wanted,
-            "we find": _shown(make(np.array(given))),
-        }
-        for name, (given, wanted, make) in PAPER.items()
-    ]
-    return pd.DataFrame(told).set_index("example")
-
-
-def _shown(values) -> tuple:
-    return tuple(int(x) if x == int(x) else float(x) for x in np.round(values, 9))
+    lines = []
+    for name, (given, printed, make) in PAPER.items():
+        values = np.round(make(np.array(given)), 9)
+        ours = tuple(int(x) if x == int(x) else float(x) for x in values)
+        line = {"example": name, "input": given, "the paper prints": printed}
+        lines.append(line | {"we find": ours})
+    return pd.DataFrame(lines).set_index("example")
 
 
 def _examples(rows) -> Finding:
-    far = rows[rows.panel == "examples"].value
-    return Finding(bool((far < 1e-9).all()), f"{(far < 1e-9).sum()} of {len(far)} as printed")
+    same = rows[rows.panel == "examples"].value < 1e-9
+    return Finding(bool(same.all()), f"{same.sum()} of {len(same)} as printed")
 
 
 def _averages(rows) -> Finding:
     error = rows[rows.panel == "error"].groupby(["series", "position"]).value.mean()
-    ratio = (error[NOISY] / error[INFERRED]).loc[: RUN - 1]
-    inside = error[NOISY].loc[: RUN - 1].mean() / error[INFERRED].loc[: RUN - 1].mean()
-    same = rows[(rows.panel == "same") & (rows.position == UNIQUE + 1)].value.mean()
-    last = error[NOISY][RUN] / error[INFERRED][RUN]
-    words = f"S̃'s is {format_number(inside)}× as large ({ratio.min():.3g}–{ratio.max():.3g}× by position"
-    words += f", {format_number(last)}× at the run's last)"
+    noisy = error[NOISY].loc[:RUN]
+    inferred = error[INFERRED].loc[:RUN]
+    ratio = noisy / inferred
+    inside = noisy.iloc[:-1].mean() / inferred.iloc[:-1].mean()
+    same = rows[(rows.panel == "same") & (rows.position == UNIQUE)].value.mean()
+    least = ratio.iloc[:-1].min()
+    largest = ratio.iloc[:-1].max()
+    measured = (
+        f"S̃'s is {format_number(inside)}× as large ({least:.3g}–{largest:.3g}× by position"
+    )
+    measured += f", {format_number(ratio[RUN])}× at the run's last)"
     return all_of(
         {
-            "the run's noise is averaged out": Finding(bool(inside >= ORDERS), words),
+            "the run's noise is averaged out": Finding(bool(inside >= ORDERS), measured),
             "the 21st is unchanged": Finding(bool(same >= 0.95), f"in {same:.1%} of samples"),
         }
     )

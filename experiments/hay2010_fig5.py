@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import EPSILONS, first_available
+from experiments.hay2010_fig6 import EPSILONS
 from workbench import DP, Bound, Domain, SparseTable, Sweep, run
 from workbench.claims import (
     ALIKE,
@@ -36,6 +36,7 @@ from workbench.claims import (
     all_of,
     check_lower,
     check_similar,
+    decide,
     format_number,
     mean_curve,
 )
@@ -50,6 +51,7 @@ from workbench.datasets import (
     SocialNetworkTwin,
     Surnames,
 )
+from workbench.experiment import first_available
 from workbench.mechanisms import UnattributedHistogram
 from workbench.metrics import SquaredError
 from workbench.plots import Panel
@@ -60,59 +62,62 @@ COLUMNS = 3
 SEEDS = {"quick": 5, "paper": 50}
 ESTIMATORS = {"noisy": "S̃", "sorted": "S̃ᵣ", "isotonic": "S̄"}
 NOISY, SORTED, INFERRED = ESTIMATORS.values()
-SOCIAL, PRINTED = "Social Network", ", as printed"
+SOCIAL = "Social Network"
+PRINTED = ", as printed"
 
 PAPER = {
     "factor": Printed("at least an order of magnitude", ORDERS, np.inf),
     "n": Printed("d·log³n: 8 times for n from 2⁸ to 2¹⁶", 0, 8),
 }
-LENGTHS, DISTINCT = [2**i for i in range(8, 17)], 16
-VALUES, LENGTH = [2**i for i in range(13)], 2**14
+LENGTHS = [2**i for i in range(8, 17)]
+DISTINCT = 16
+VALUES = [2**i for i in range(13)]
+LENGTH = 2**14
 
 
 def datasets() -> dict[str, object]:
     """The paper's three and two real ones, by the names of their panels."""
-    pairs = {
-        SOCIAL: (SocialNetwork(), SocialNetworkTwin()),
-        "coauthors": (SnapDegrees(), None),
-        "NetTrace": (NetTrace(), NetTraceTwin()),
-        "keywords": (KeywordFrequencies(), KeywordFrequenciesTwin()),
-        "surnames": (Surnames(), None),
-    }
-    found = {name: first_available(*pair) for name, pair in pairs.items()}
-    twins = {name: " twin" * (data is pairs[name][1]) for name, data in found.items()}
-    return {name + twins[name]: data for name, data in found.items() if data}
+    available = {}
+    for name, real, twin in (
+        (SOCIAL, SocialNetwork(), SocialNetworkTwin()),
+        ("coauthors", SnapDegrees(), None),
+        ("NetTrace", NetTrace(), NetTraceTwin()),
+        ("keywords", KeywordFrequencies(), KeywordFrequenciesTwin()),
+        ("surnames", Surnames(), None),
+    ):
+        dataset = first_available(real, twin)
+        if dataset is real:
+            available[name] = real
+        elif dataset is not None:
+            available[name + " twin"] = twin
+    return available
 
 
 def rows(profile: str, store) -> pd.DataFrame:
     """A panel a dataset, and one as printed; then errors over n and over d, scaled by ε²."""
-    found, seeds = [], SEEDS[profile]
-    for name, data in datasets().items():
-        found.append(_errors(data, 1, seeds, store).assign(panel=name))
+    frames = []
+    seeds = SEEDS[profile]
+    for name, dataset in datasets().items():
+        frames.append(_errors(dataset, 1, seeds, store).assign(panel=name))
         if name.startswith(SOCIAL):
-            doubled = _errors(data, 2, seeds, store).assign(panel=name + PRINTED)
-            found.append(doubled.assign(promised=doubled.epsilon, epsilon=doubled.epsilon / 2))
-    growth = [
-        sequence_errors(n, DISTINCT, s).assign(panel="over n")
-        for n in LENGTHS
-        for s in range(seeds)
-    ]
-    growth += [
-        sequence_errors(LENGTH, d, s).assign(panel="over d")
-        for d in VALUES
-        for s in range(seeds)
-    ]
-    return pd.concat([*found, *growth], ignore_index=True)
+            doubled = _errors(dataset, 2, seeds, store).assign(panel=name + PRINTED)
+            halved = doubled.epsilon / 2
+            frames.append(doubled.assign(promised=doubled.epsilon, epsilon=halved))
+    for n in LENGTHS:
+        frames += [sequence_errors(n, DISTINCT, s).assign(panel="over n") for s in range(seeds)]
+    for d in VALUES:
+        frames += [sequence_errors(LENGTH, d, s).assign(panel="over d") for s in range(seeds)]
+    return pd.concat(frames, ignore_index=True)
 
 
-def _errors(data, times: int, seeds: int, store) -> pd.DataFrame:
+def _errors(dataset, times: int, seeds: int, store) -> pd.DataFrame:
     mechanisms = [
         UnattributedHistogram(DP(times * epsilon), estimator)
         for epsilon in EPSILONS
         for estimator in ESTIMATORS
     ]
-    found = run(Sweep([Ranked(data)], mechanisms, [SquaredError()], seeds), store)
-    return found.assign(series=found.estimator.map(ESTIMATORS), promised=found.epsilon)
+    frame = run(Sweep([Ranked(dataset)], mechanisms, [SquaredError()], seeds), store)
+    return frame.assign(series=frame.estimator.map(ESTIMATORS), promised=frame.epsilon)
 
 
 def sequence_errors(n: int, d: int, seed: int) -> pd.DataFrame:
@@ -120,53 +125,43 @@ def sequence_errors(n: int, d: int, seed: int) -> pd.DataFrame:
     counts = np.repeat(1000 * np.arange(1, d + 1), n // d)
     table = SparseTable.from_dense(Domain(("rank",), (n,)), counts, Bound(1), truth_public=True)
     rng = np.random.default_rng([n, d, seed])
-    about = dict(dataset="made-up sequences", truth_public=True, seed=seed)
-    return pd.DataFrame(
-        about
-        | dict(series=ESTIMATORS[estimator], cells=n, distinct=d, epsilon=1.0)
-        | dict(metric="SquaredError", mechanism="UnattributedHistogram")
-        | dict(
-            value=SquaredError()(
-                table, UnattributedHistogram(DP(1.0), estimator)(table, rng).estimate
-            )
-        )
-        for estimator in ("noisy", "isotonic")
-    )
+    errors = []
+    for estimator in ("noisy", "isotonic"):
+        estimate = UnattributedHistogram(DP(1.0), estimator)(table, rng).estimate
+        columns = dict(dataset="made-up sequences", truth_public=True, seed=seed)
+        columns |= dict(series=ESTIMATORS[estimator], cells=n, distinct=d, epsilon=1.0)
+        columns |= dict(metric="SquaredError", mechanism="UnattributedHistogram")
+        errors.append(columns | dict(value=SquaredError()(table, estimate)))
+    return pd.DataFrame(errors)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """A panel a dataset; then Theorem 2."""
-    names = [name for name in rows.panel.unique() if not name.startswith("over")]
-    found = [Panel(name, {"panel": name}, "epsilon", bars=True) for name in names]
-    titles = {
-        "over n": ("Theorem 2: d = 16", "cells"),
-        "over d": ("Theorem 2: n = 2¹⁴", "distinct"),
-    }
-    return [*found, *(Panel(title, {"panel": p}, x) for p, (title, x) in titles.items())]
+    names = _names(rows, printed=True)
+    return [
+        *(Panel(name, {"panel": name}, "epsilon", bars=True) for name in names),
+        Panel("Theorem 2: d = 16", {"panel": "over n"}, "cells"),
+        Panel("Theorem 2: n = 2¹⁴", {"panel": "over d"}, "distinct"),
+    ]
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times the error of S̄ the others have: a row a dataset and ε."""
-    told = []
+    lines = []
     for name in _names(rows, printed=True):
+        errors = {s: _error(rows, s, name)["mean"] for s in (NOISY, SORTED, INFERRED)}
         for epsilon in EPSILONS:
-            noisy, rounded, ours = (
-                _error(rows, s, name)["mean"][epsilon] for s in (NOISY, SORTED, INFERRED)
-            )
-            about = {"dataset": name, "ε": epsilon, "error(S̄)": format_number(ours)}
-            told.append(
-                about
-                | {"S̃/S̄": format_number(noisy / ours), "S̃ᵣ/S̄": format_number(rounded / ours)}
-            )
-    return pd.DataFrame(told).set_index(["dataset", "ε"])
+            ours = errors[INFERRED][epsilon]
+            line = {"dataset": name, "ε": epsilon, "error(S̄)": format_number(ours)}
+            line["S̃/S̄"] = format_number(errors[NOISY][epsilon] / ours)
+            line["S̃ᵣ/S̄"] = format_number(errors[SORTED][epsilon] / ours)
+            lines.append(line)
+    return pd.DataFrame(lines).set_index(["dataset", "ε"])
 
 
 def _names(rows, printed: bool = False) -> list[str]:
-    return [
-        name
-        for name in rows.panel.unique()
-        if not name.startswith("over") and (printed or not name.endswith(PRINTED))
-    ]
+    names = [name for name in rows.panel.unique() if not name.startswith("over")]
+    return [name for name in names if printed or not name.endswith(PRINTED)]
 
 
 def _error(rows, series: str, panel: str, x: str = "epsilon") -> pd.DataFrame:
@@ -174,24 +169,21 @@ def _error(rows, series: str, panel: str, x: str = "epsilon") -> pd.DataFrame:
 
 
 def _ten_times(rows) -> Finding:
-    return all_of(
-        {
-            name: check_lower(
-                _error(rows, INFERRED, name), _error(rows, NOISY, name), 1, ORDERS
-            )
-            for name in _names(rows)
-        }
-    )
+    parts = {}
+    for name in _names(rows):
+        ours = _error(rows, INFERRED, name)
+        parts[name] = check_lower(ours, _error(rows, NOISY, name), 1, ORDERS)
+    return all_of(parts)
 
 
 def _not_enough(rows) -> Finding:
     parts = {}
     for name in _names(rows):
-        ours, rounded = (_error(rows, s, name) for s in (INFERRED, SORTED))
+        ours = _error(rows, INFERRED, name)
+        rounded = _error(rows, SORTED, name)
         if name.startswith(SOCIAL):
-            at_one = check_similar(ours.loc[1.0:], rounded.loc[1.0:])
-            parts[f"{name}, ε = 1: alike"] = at_one
-            ours, rounded = (error.loc[:0.5] for error in (ours, rounded))
+            parts[f"{name}, ε = 1: alike"] = check_similar(ours.loc[1.0:], rounded.loc[1.0:])
+            ours = ours.loc[:0.5]
         parts[f"{name}: S̄ below S̃ᵣ"] = check_lower(ours, rounded, 1)
     return all_of(parts)
 
@@ -199,34 +191,39 @@ def _not_enough(rows) -> Finding:
 def _advantage(rows) -> Finding:
     parts = {}
     for name in _names(rows):
-        noisy, ours = (_error(rows, s, name).loc[::-1] for s in (NOISY, INFERRED))
+        noisy = _error(rows, NOISY, name).loc[::-1]
+        ours = _error(rows, INFERRED, name).loc[::-1]
         gain = noisy["mean"] / ours["mean"]
-        low, high = noisy.low / ours.high, noisy.high / ours.low
-        up = [a < b for a, b in zip(high[:-1], low[1:], strict=True)]
-        down = [a > b for a, b in zip(low[:-1], high[1:], strict=True)]
-        words = " → ".join(f"{format_number(x)}×" for x in gain)
-        holds = True if all(up) else False if any(down) else None
-        parts[name] = Finding(holds, words, if_unsettled=bool(gain.is_monotonic_increasing))
+        low = (noisy.low / ours.high).to_numpy()
+        high = (noisy.high / ours.low).to_numpy()
+        holds = decide((high[:-1] < low[1:]).all(), (low[:-1] > high[1:]).any())
+        measured = " → ".join(f"{format_number(x)}×" for x in gain)
+        parts[name] = Finding(holds, measured, if_unsettled=bool(gain.is_monotonic_increasing))
     return all_of(parts)
 
 
 def _theorem_2(rows) -> Finding:
-    ours, noisy = (_error(rows, s, "over n", "cells") for s in (INFERRED, NOISY))
-    grown, before = ours["mean"].iloc[-1] / ours["mean"].iloc[0], noisy["mean"]
+    return all_of({"not with n": _not_with_n(rows), "with d": _with_d(rows)})
+
+
+def _not_with_n(rows) -> Finding:
+    ours = _error(rows, INFERRED, "over n", "cells")
+    noisy = _error(rows, NOISY, "over n", "cells")["mean"]
+    growth = ours["mean"].iloc[-1] / ours["mean"].iloc[0]
     least = ours.low.iloc[-1] / ours.high.iloc[0]
-    bound = PAPER["n"].covers(grown)
-    holds = True if bound else None if PAPER["n"].covers(least) else False
-    words = f"S̄ {format_number(grown)}×, S̃ {format_number(before.iloc[-1] / before.iloc[0])}×"
-    by_d = _error(rows, INFERRED, "over d", "distinct")
-    first, last = by_d.iloc[0], by_d.iloc[-1]
-    rises = by_d["mean"].is_monotonic_increasing
-    told = f"{format_number(first['mean'])} → {format_number(last['mean'])}, S̃ {format_number(2 * LENGTH)}"
-    apart = all(a < b for a, b in zip(by_d.high[:-1], by_d.low[1:], strict=True))
-    falling = (by_d["mean"].shift(-1) < by_d["mean"] / ALIKE).any()
-    with_d = Finding(
-        True if rises or apart else False if falling else None, told, if_unsettled=False
-    )
-    return all_of({"not with n": Finding(holds, words, if_unsettled=False), "with d": with_d})
+    holds = decide(PAPER["n"].covers(growth), not PAPER["n"].covers(least))
+    measured = f"S̄ {format_number(growth)}×, S̃ {format_number(noisy.iloc[-1] / noisy.iloc[0])}×"
+    return Finding(holds, measured)
+
+
+def _with_d(rows) -> Finding:
+    error = _error(rows, INFERRED, "over d", "distinct")
+    mean = error["mean"]
+    rises = mean.is_monotonic_increasing
+    apart = (error.high.to_numpy()[:-1] < error.low.to_numpy()[1:]).all()
+    falls = (mean.shift(-1) < mean / ALIKE).any()
+    measured = f"{format_number(mean.iloc[0])} → {format_number(mean.iloc[-1])}, S̃ {format_number(2 * LENGTH)}"
+    return Finding(decide(rises or apart, falls), measured)
 
 
 CLAIMS = (

@@ -30,7 +30,6 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 
-from experiments.cormode2012_fig3 import crossing
 from workbench import DP, RandomRanges, Sweep, claims, run
 from workbench.claims import (
     Claim,
@@ -39,10 +38,14 @@ from workbench.claims import (
     all_of,
     check_lower,
     check_similar,
+    crossing,
+    decide_printed,
     format_number,
+    interpolate_log_log,
     mean_curve,
 )
 from workbench.datasets import NetTrace, NetTraceTwin, RetailHours, SearchLogs, SearchLogsTwin
+from workbench.experiment import first_available
 from workbench.inference import NonnegativeLeastSquares, Zeroed
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
 from workbench.metrics import MeanSquaredError
@@ -55,7 +58,8 @@ PAGE = "Hay et al., PVLDB 2010, section 5.2, Figure 6; Theorem 4"
 SEEDS = {"quick": 5, "paper": 50}
 QUERIES = {"quick": 200, "paper": 1000}
 EPSILONS = (1.0, 0.1, 0.01)
-SMALL, LARGER = 16, 2048
+SMALL = 16
+LARGER = 2048
 
 PAPER = {
     "crossing": Printed.approximately("larger than about 2000 units", 2000, 500, axis="x"),
@@ -63,8 +67,13 @@ PAPER = {
     "cut": Printed("by 45–98 %", 0.445, 0.985),
 }
 
-LEAVES, TREE, BEST = "L̃", "H̃", "H̄"
-NODES, PLAIN, WIDE, WAVELET = "H̄ by nodes", "H̄ not zeroed", "HB", "Privelet"
+LEAVES = "L̃"
+TREE = "H̃"
+BEST = "H̄"
+NODES = "H̄ by nodes"
+PLAIN = "H̄ not zeroed"
+WIDE = "HB"
+WAVELET = "Privelet"
 EXACT = "non-negative H̄"
 MADE = {
     LEAVES: LaplaceHistogram,
@@ -75,38 +84,28 @@ MADE = {
 }
 MADE_OF_TREES = {repr(Zeroed()): NODES, repr(NonnegativeLeastSquares()): EXACT}
 ORDER = [LEAVES, TREE, BEST, NODES, PLAIN, EXACT, WIDE, WAVELET]
-
-
-def first_available(real, twin):
-    """The paper's own data, or what stands in for it."""
-    try:
-        return [file.find() for file in real.files()] and real
-    except FileNotFoundError:
-        return twin
+ERROR = "MeanSquaredError"
 
 
 def datasets() -> dict[str, object]:
     """The paper's two, and a real one of the kind, by the names of their panels."""
-    found = [
+    candidates = [
         first_available(NetTrace(), NetTraceTwin()),
         first_available(SearchLogs(), SearchLogsTwin()),
+        first_available(RetailHours(), None),
     ]
-    return {
-        panel_name(data): data
-        for data in [*found, first_available(RetailHours(), None)]
-        if data
-    }
+    return {panel_name(dataset): dataset for dataset in candidates if dataset is not None}
 
 
 def panel_name(dataset) -> str:
     """What a dataset is called in panels.
 
-    >>> title(NetTraceTwin()), title(RetailHours())
+    >>> panel_name(NetTraceTwin()), panel_name(RetailHours())
     ('NetTrace twin', 'shop hours')
     """
-    words = {"NetTrace": "NetTrace", "SearchLogs": "Search Logs", "RetailHours": "shop hours"}
-    name = type(dataset).__name__
-    return words[name.removesuffix("Twin")] + " twin" * name.endswith("Twin")
+    names = {"NetTrace": "NetTrace", "SearchLogs": "Search Logs", "RetailHours": "shop hours"}
+    names |= {f"{kind}Twin": f"{name} twin" for kind, name in names.items()}
+    return names[type(dataset).__name__]
 
 
 def range_sizes(m: int) -> list[int]:
@@ -116,86 +115,86 @@ def range_sizes(m: int) -> list[int]:
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One panel a dataset and ε, named in `panel`; the laws stand in rows of their own, `theory`."""
-    found, seeds = [], SEEDS[profile]
-    for name, data in datasets().items():
-        asked = _asked(data, profile)
-        metrics = [MeanSquaredError(ranges) for ranges in asked]
-        alone = [make(DP(epsilon)) for epsilon in EPSILONS for make in MADE.values()]
-        trees = [HierarchicalHistogram(DP(e), consistent=False) for e in EPSILONS]
-        some = [run(Sweep([data], alone, metrics, seeds), store)]
-        better = Zeroed(), NonnegativeLeastSquares()
-        some.append(run(Sweep([data], trees, metrics, seeds, better), store))
-        some = [one.assign(series=_series(one)) for one in some]
-        some += [expected_errors(data, asked, epsilon) for epsilon in EPSILONS]
-        found += [one.assign(panel=name) for one in some]
-    told = pd.concat(found, ignore_index=True)
-    return told.sort_values("series", key=lambda s: s.map(ORDER.index), kind="stable")
+    seeds = SEEDS[profile]
+    estimators = (Zeroed(), NonnegativeLeastSquares())
+    alone = [make(DP(epsilon)) for epsilon in EPSILONS for make in MADE.values()]
+    trees = [HierarchicalHistogram(DP(epsilon), consistent=False) for epsilon in EPSILONS]
+    frames = []
+    for name, dataset in datasets().items():
+        sizes = range_sizes(dataset.domain.size)
+        workloads = [RandomRanges(size, QUERIES[profile]) for size in sizes]
+        metrics = [MeanSquaredError(ranges) for ranges in workloads]
+        errors = run(Sweep([dataset], alone, metrics, seeds), store)
+        tree_errors = run(Sweep([dataset], trees, metrics, seeds, estimators), store)
+        laws = [expected_errors(dataset, workloads, epsilon) for epsilon in EPSILONS]
+        parts = [_with_series(errors), _with_series(tree_errors), *laws]
+        frames += [part.assign(panel=name) for part in parts]
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.sort_values("series", key=lambda s: s.map(ORDER.index), kind="stable")
 
 
-def _series(rows: pd.DataFrame) -> list[str]:
-    told = {"LaplaceHistogram": LEAVES, "Privelet": WAVELET}
-    trees = {(2, True): BEST, (2, False): PLAIN, ("optimal", False): WIDE}
+def _with_series(rows: pd.DataFrame) -> pd.DataFrame:
     if "estimator" in rows:
-        return [MADE_OF_TREES.get(name, TREE) for name in rows.estimator]
+        return rows.assign(series=[MADE_OF_TREES.get(name, TREE) for name in rows.estimator])
+    tree = {(2, True): BEST, (2, False): PLAIN, ("optimal", False): WIDE}
+    other = {"LaplaceHistogram": LEAVES, "Privelet": WAVELET}
     kinds = zip(rows.mechanism, rows.branching, rows.nonnegative, strict=True)
-    return [told.get(name) or trees[k, zeroed] for name, k, zeroed in kinds]
+    return rows.assign(series=[other.get(name) or tree[k, zeroed] for name, k, zeroed in kinds])
 
 
-def _asked(data, profile: str) -> list[RandomRanges]:
-    return [RandomRanges(size, QUERIES[profile]) for size in range_sizes(data.domain.size)]
-
-
-def expected_errors(data, asked, epsilon: float) -> pd.DataFrame:
+def expected_errors(dataset, workloads, epsilon: float) -> pd.DataFrame:
     """What the errors should be on average over the ranges that are asked, a row each.
 
     L̃: a cell's variance times the size. H̃: a node's times the fewest nodes. H̄ before zeroing: the
     closed form, where the tree is complete.
     """
-    table, told = _empty(data), []
-    l1, flat, tree = table.bound.l1, LaplaceHistogram(DP(epsilon)), TREE
-    whole = HierarchicalHistogram(DP(epsilon), nonnegative=False)
-    drawn = HierarchicalHistogram(DP(epsilon), consistent=False)(
-        table, np.random.default_rng(0)
-    )
-    for ranges in asked:
-        known = {LEAVES: ranges.size * variance(l1, epsilon, flat.noise)}
-        error = drawn.estimate.answer(ranges.on(table.domain), error=True)[1]
-        known[tree] = float((error**2).mean())
-        if table.domain.size & (table.domain.size - 1) == 0:
-            known[PLAIN] = float(whole.variance(table.domain, ranges, l1).mean())
-        told += [dict(series=s, query_size=ranges.size, value=v) for s, v in known.items()]
-    about = dict(metric="theory", epsilon=epsilon, dataset=repr(data), truth_public=True)
-    return pd.DataFrame(told).assign(seed=0, **about)
-
-
-def _empty(data) -> SparseTable:
-    return SparseTable.from_keys(data.domain, [], [], _bound(data))
+    domain = dataset.domain
+    bound = _bound(dataset)
+    empty = SparseTable.from_keys(domain, [], [], bound)
+    flat = LaplaceHistogram(DP(epsilon))
+    plain = HierarchicalHistogram(DP(epsilon), nonnegative=False)
+    mechanism = HierarchicalHistogram(DP(epsilon), consistent=False)
+    tree = mechanism(empty, np.random.default_rng(0)).estimate
+    laws = []
+    for ranges in workloads:
+        _, errors = tree.answer(ranges.on(domain), error=True)
+        expected = {
+            LEAVES: ranges.size * variance(bound.l1, epsilon, flat.noise),
+            TREE: float((errors**2).mean()),
+        }
+        if domain.size & (domain.size - 1) == 0:
+            expected[PLAIN] = float(plain.variance(domain, ranges, bound.l1).mean())
+        for series, value in expected.items():
+            laws.append(dict(series=series, query_size=ranges.size, value=value))
+    columns = dict(metric="theory", epsilon=epsilon, dataset=repr(dataset), truth_public=True)
+    return pd.DataFrame(laws).assign(seed=0, **columns)
 
 
 @cache
-def _bound(data):
-    return data.load().bound
+def _bound(dataset):
+    return dataset.load().bound
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """A line a dataset, a column an ε, with the three laws dashed below."""
-    found = []
-    for name in rows.panel.unique():
-        for epsilon in EPSILONS:
-            where = {"panel": name, "epsilon": epsilon, "metric": "MeanSquaredError"}
-            some = rows[(rows.panel == name) & (rows.epsilon == epsilon)]
-            some = some[some.metric == "theory"].sort_values("query_size")
-            lines = [("theory", _between(line)) for _, line in some.groupby("series")]
-            found.append(Panel(f"{name}, ε = {epsilon:g}", where, "query_size", theory=lines))
-    return found
+    grid = []
+    for name, epsilon in _panels(rows):
+        laws = []
+        for series in (TREE, PLAIN, LEAVES):
+            if _has_theory(rows, series, name):
+                law = _error(rows, series, name, epsilon, "theory")["mean"]
+                laws.append(("theory", interpolate_log_log(law.index, law)))
+        where = {"panel": name, "epsilon": epsilon, "metric": ERROR}
+        grid.append(Panel(f"{name}, ε = {epsilon:g}", where, "query_size", theory=laws))
+    return grid
 
 
-def _between(line: pd.DataFrame):
-    x, y = np.log(line.query_size.to_numpy(float)), np.log(line.value.to_numpy())
-    return lambda at: np.exp(np.interp(np.log(at), x, y, np.nan, np.nan))
+def _has_theory(rows, series: str, panel: str) -> bool:
+    theory = (rows.panel == panel) & (rows.metric == "theory")
+    return bool((theory & (rows.series == series)).any())
 
 
-def _error(rows, series: str, panel: str, epsilon: float, metric="MeanSquaredError"):
+def _error(rows, series: str, panel: str, epsilon: float, metric: str = ERROR) -> pd.DataFrame:
     where = dict(series=series, panel=panel, epsilon=epsilon, metric=metric)
     return mean_curve(rows, "query_size", **where)
 
@@ -206,60 +205,64 @@ def _panels(rows) -> list[tuple[str, float]]:
 
 def against_theory(rows: pd.DataFrame) -> pd.DataFrame:
     """Measured over expected: a line a panel and law, and at how many sizes the 95 % band misses it."""
-    told = []
+    lines = []
     for name, epsilon in _panels(rows):
         for series in (LEAVES, TREE, PLAIN):
-            there = (rows.panel == name) & (rows.metric == "theory") & (rows.series == series)
-            if not there.any():
-                continue
-            law = _error(rows, series, name, epsilon, "theory")["mean"]
-            ours = _error(rows, series, name, epsilon)
-            ratio, missed = ours["mean"] / law, (ours.low > law) | (ours.high < law)
-            about = {"panel": name, "ε": epsilon, "series": series}
-            spread = {"lowest": f"{ratio.min():.3f}", "highest": f"{ratio.max():.3f}"}
-            sized = ", ".join(f"{size:,}" for size in missed.index[missed])
-            told.append(about | spread | {"outside at": sized or "none"})
-    return pd.DataFrame(told).set_index(["panel", "ε"])
+            if _has_theory(rows, series, name):
+                law = _error(rows, series, name, epsilon, "theory")["mean"]
+                ours = _error(rows, series, name, epsilon)
+                ratio = ours["mean"] / law
+                outside = law.index[(ours.low > law) | (ours.high < law)]
+                line = {"panel": name, "ε": epsilon, "series": series}
+                line |= {"lowest": f"{ratio.min():.3f}", "highest": f"{ratio.max():.3f}"}
+                line["outside at"] = ", ".join(f"{size:,}" for size in outside) or "none"
+                lines.append(line)
+    return pd.DataFrame(lines).set_index(["panel", "ε"])
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers that the paper prints, beside ours."""
     lines = []
     for name, epsilon in _panels(rows):
-        where = f"{name}, ε = {epsilon:g}"
-        lines.append(
-            (f"{where}: H̃ beats L̃", PAPER["crossing"], _overtaken(rows, name, epsilon))
-        )
-        lines.append((f"{where}: L̃ over H̃", PAPER["largest"], _largest(rows, name, epsilon)))
+        place = (rows, name, epsilon)
+        panel = f"{name}, ε = {epsilon:g}"
+        lines.append((f"{panel}: H̃ beats L̃", PAPER["crossing"], _overtaken(*place)))
+        lines.append((f"{panel}: L̃ over H̃", PAPER["largest"], _largest(*place)))
         for series in (BEST, NODES, PLAIN):
-            told = _cut(rows, name, epsilon, series)
-            lines.append((f"{where}: {series} under H̃", PAPER["cut"], told))
+            lines.append((f"{panel}: {series} under H̃", PAPER["cut"], _cut(*place, series)))
     return claims.compare_with_paper(*lines)
 
 
 def _overtaken(rows, name: str, epsilon: float) -> Finding:
-    where = crossing(_error(rows, TREE, name, epsilon), _error(rows, LEAVES, name, epsilon))
-    return Finding(PAPER["crossing"].covers(where), f"from {format_number(where)} cells")
+    size = crossing(_error(rows, TREE, name, epsilon), _error(rows, LEAVES, name, epsilon))
+    return Finding(PAPER["crossing"].covers(size), f"from {format_number(size)} cells")
 
 
 def _largest(rows, name: str, epsilon: float) -> Finding:
-    flat, tree = (_error(rows, s, name, epsilon).iloc[-1] for s in (LEAVES, TREE))
-    ratio = flat["mean"] / tree["mean"]
-    low, high = flat.low / tree.high, flat.high / tree.low
-    reach = low <= PAPER["largest"].high and high >= PAPER["largest"].low
-    holds = PAPER["largest"].covers(ratio)
-    return Finding(True if holds else None if reach else False, f"{format_number(ratio)}×")
+    flat = _error(rows, LEAVES, name, epsilon).iloc[-1]
+    tree = _error(rows, TREE, name, epsilon).iloc[-1]
+    ratio = {
+        "mean": flat["mean"] / tree["mean"],
+        "low": flat.low / tree.high,
+        "high": flat.high / tree.low,
+    }
+    holds = decide_printed(PAPER["largest"], pd.Series(ratio))
+    return Finding(holds, f"{format_number(ratio['mean'])}×")
 
 
-def _cut(rows, name: str, epsilon: float, series: str) -> Finding:
-    ours, tree = (_error(rows, s, name, epsilon).loc[LARGER:] for s in (series, TREE))
-    cut = 1 - ours["mean"] / tree["mean"]
-    low, high = (format_number(100 * x) for x in (cut.min(), cut.max()))
-    return Finding(bool(cut.map(PAPER["cut"].covers).all()), f"{low} … {high} %")
+def _cut(rows, name: str, epsilon: float, series: str = BEST) -> Finding:
+    ours = _error(rows, series, name, epsilon)["mean"].loc[LARGER:]
+    cut = 1 - ours / _error(rows, TREE, name, epsilon)["mean"].loc[LARGER:]
+    measured = f"{format_number(100 * cut.min())} … {format_number(100 * cut.max())} %"
+    return Finding(bool(cut.map(PAPER["cut"].covers).all()), measured)
 
 
-def _each(rows, check) -> Finding:
-    return all_of({f"{n}, ε = {e:g}": check(n, e) for n, e in _panels(rows)})
+def _each(rows, check, *args) -> Finding:
+    """A check of the rows in every panel, by its dataset and ε."""
+    parts = {}
+    for name, epsilon in _panels(rows):
+        parts[f"{name}, ε = {epsilon:g}"] = check(rows, name, epsilon, *args)
+    return all_of(parts)
 
 
 def _judged(rows) -> pd.DataFrame:
@@ -269,84 +272,81 @@ def _judged(rows) -> pd.DataFrame:
 
 def _crossover(rows) -> Finding:
     rows = _judged(rows)
-
-    def unit(name, epsilon):
-        flat, tree = (_error(rows, s, name, epsilon).iloc[:1] for s in (LEAVES, TREE))
-        return check_lower(flat, tree)
-
     return all_of(
         {
-            "L̃ wins at unit ranges": _each(rows, unit),
-            "H̃ from about 2000": _each(rows, lambda n, e: _overtaken(rows, n, e)),
-            "4–8× at the largest": _each(rows, lambda n, e: _largest(rows, n, e)),
+            "L̃ wins at unit ranges": _each(rows, _best_at_unit_ranges),
+            "H̃ from about 2000": _each(rows, _overtaken),
+            "4–8× at the largest": _each(rows, _largest),
         }
     )
 
 
+def _best_at_unit_ranges(rows, name: str, epsilon: float) -> Finding:
+    flat = _error(rows, LEAVES, name, epsilon)
+    return check_lower(flat.iloc[:1], _error(rows, TREE, name, epsilon))
+
+
+def _below_tree(rows, name: str, epsilon: float, series: str) -> Finding:
+    tree = _error(rows, TREE, name, epsilon)
+    return check_lower(_error(rows, series, name, epsilon), tree, share=1)
+
+
+def _below_leaves(rows, name: str, epsilon: float, series: str) -> Finding:
+    ours = _error(rows, series, name, epsilon).loc[:SMALL]
+    return check_lower(ours, _error(rows, LEAVES, name, epsilon), share=1)
+
+
 def _uniformly(rows) -> Finding:
     rows = _judged(rows)
-
-    def below(series):
-        def check(name, epsilon):
-            ours, tree = (_error(rows, s, name, epsilon) for s in (series, TREE))
-            return check_lower(ours, tree, share=1)
-
-        return check
-
-    found = _each(rows, below(BEST))
-    beside = {s: _each(rows, below(s)).holds for s in (NODES, PLAIN)}
+    finding = _each(rows, _below_tree, BEST)
     marks = {True: "at every size of every panel", False: "not everywhere", None: "not settled"}
-    words = "; ".join(f"{s}: {marks[holds]}" for s, holds in beside.items())
-    return Finding(found.holds, f"{found.measured}; {words}", if_unsettled=found.if_unsettled)
+    measured = finding.measured
+    for series in (NODES, PLAIN):
+        measured += f"; {series}: {marks[_each(rows, _below_tree, series).holds]}"
+    return Finding(finding.holds, measured, if_unsettled=finding.if_unsettled)
 
 
 def _sparse(rows) -> Finding:
     rows = rows[rows.panel.str.startswith("NetTrace")]
-
-    def check(series, name, epsilon):
-        ours, flat = (_error(rows, s, name, epsilon).loc[:SMALL] for s in (series, LEAVES))
-        return check_lower(ours, flat, share=1)
-
-    found = _each(rows, partial(check, BEST))
-    beside = _each(rows, partial(check, NODES)).measured
-    return Finding(
-        found.holds, f"{found.measured}; {NODES}: {beside}", if_unsettled=found.if_unsettled
-    )
+    finding = _each(rows, _below_leaves, BEST)
+    by_nodes = _each(rows, _below_leaves, NODES).measured
+    measured = f"{finding.measured}; {NODES}: {by_nodes}"
+    return Finding(finding.holds, measured, if_unsettled=finding.if_unsettled)
 
 
 def _reduced(rows) -> Finding:
     rows = _judged(rows)
-    found = _each(rows, lambda n, e: _cut(rows, n, e, BEST))
-    others = (
-        f"{s}: {_each(rows, lambda n, e, s=s: _cut(rows, n, e, s)).measured}"
-        for s in (NODES, PLAIN)
-    )
-    return Finding(found.holds, "; ".join([found.measured, *others]))
+    finding = _each(rows, _cut)
+    measured = finding.measured
+    for series in (NODES, PLAIN):
+        measured += f"; {series}: {_each(rows, _cut, series).measured}"
+    return Finding(finding.holds, measured)
 
 
 def _rates(rows) -> Finding:
-    rows, parts = _judged(rows), {}
+    rows = _judged(rows)
+    parts = {}
     for name in rows.panel.unique():
-        law = _error(rows, LEAVES, name, 1.0, "theory")
-        levels = len(law) + 1
-        whole = {e: _scaled(_error(rows, PLAIN, name, e), e) for e in EPSILONS}
+        levels = len(_error(rows, LEAVES, name, 1.0, "theory")) + 1
         for epsilon in EPSILONS:
-            ours, exact = (
-                _scaled(_error(rows, LEAVES, name, epsilon, metric), epsilon)
-                for metric in ("MeanSquaredError", "theory")
-            )
-            exact = exact.assign(low=exact["mean"], high=exact["mean"])
-            parts[f"{name}, ε = {epsilon:g}: L̃ is 2·size/ε²"] = check_similar(ours, exact)
-        bound = max(error["mean"].max() for error in whole.values()) / levels**3
-        parts[f"{name}: H̄ at most 4ℓ³/ε²"] = Finding(bool(bound <= 4), f"{bound:.3g}·ℓ³/ε²")
+            ours = _scaled(rows, LEAVES, name, epsilon)
+            law = _scaled(rows, LEAVES, name, epsilon, "theory")
+            law = law.assign(low=law["mean"], high=law["mean"])
+            parts[f"{name}, ε = {epsilon:g}: L̃ is 2·size/ε²"] = check_similar(ours, law)
+        trees = {epsilon: _scaled(rows, PLAIN, name, epsilon) for epsilon in EPSILONS}
+        rate = max(tree["mean"].max() for tree in trees.values()) / levels**3
+        parts[f"{name}: H̄ at most 4ℓ³/ε²"] = Finding(bool(rate <= 4), f"{rate:.3g}·ℓ³/ε²")
         for epsilon in EPSILONS[1:]:
-            found = check_similar(whole[epsilon], whole[1.0])
-            parts[f"{name}: H̄·ε² at {epsilon:g} as at 1"] = found
+            parts[f"{name}: H̄·ε² at {epsilon:g} as at 1"] = check_similar(
+                trees[epsilon], trees[1.0]
+            )
     return all_of(parts)
 
 
-def _scaled(error: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    return error.assign(**{c: error[c] * epsilon**2 for c in ("mean", "low", "high")})
+def _scaled(rows, series: str, name: str, epsilon: float, metric: str = ERROR) -> pd.DataFrame:
+    """The error curve times ε²."""
+    error = _error(rows, series, name, epsilon, metric)
+    return error[["mean", "low", "high"]] * epsilon**2
 
 
 CLAIMS = (

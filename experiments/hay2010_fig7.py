@@ -19,10 +19,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.hay2010_fig6 import first_available
 from workbench import DP
 from workbench.claims import MUCH, ORDERS, Claim, Finding, Printed, all_of, format_number
 from workbench.datasets import NetTrace, NetTraceTwin, Ranked
+from workbench.experiment import first_available
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
 from workbench.plots import Panel
@@ -33,51 +33,14 @@ COLUMNS = 2
 SAMPLES = {"quick": 50, "paper": 200}
 BATCHES = 5
 EPSILON = 1.0
-MIDDLE, START = (20, 1000), (20, 60)
+MIDDLE = (20, 1000)
+START = (20, 60)
 AROUND = 60  # positions on either side of a change
-LONG, FEW = 64, 3
-COUNT, ERROR = "Count", "SquaredError"
+LONG = 64
+FEW = 3
+COUNT = "Count"
+ERROR = "SquaredError"
 PAPER = {"vanishes": Printed("reduced to zero in the middle of uniform runs", 0, 0.01)}
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """The counts in descending order, and the squared error of each position by batches of samples."""
-    data = Ranked(first_available(NetTrace(), NetTraceTwin()))
-    table, mechanism = data.load(), UnattributedHistogram(DP(EPSILON))
-    truth = table.dense()[::-1]
-    some = int((truth > 0).sum())
-    position = np.arange(1, some + 1)
-    found = [pd.DataFrame({"position": position, "value": truth[:some]})]
-    found[0] = found[0].assign(metric=COUNT, series="truth", seed=0)
-    for batch in range(BATCHES):
-        rng, total = np.random.default_rng([7, batch]), np.zeros(len(truth))
-        for _ in range(SAMPLES[profile] // BATCHES):
-            total += (mechanism(table, rng).estimate.values[::-1] - truth) ** 2
-        one = pd.DataFrame({"position": position, "value": total[:some]})
-        one["value"] /= SAMPLES[profile] // BATCHES
-        found.append(one.assign(metric=ERROR, series="S̄", seed=batch))
-    told = pd.concat(found, ignore_index=True)
-    about = dict(dataset=repr(data), truth_public=data.truth_public, epsilon=EPSILON)
-    about |= dict(bound=repr(table.bound), mechanism=repr(mechanism))
-    return pd.concat([_shown(told), told.assign(panel="all")], ignore_index=True).assign(
-        **about
-    )
-
-
-def _shown(rows: pd.DataFrame) -> pd.DataFrame:
-    """The stretches that are drawn, in a column `panel`."""
-    truth = rows[rows.metric == COUNT].set_index("position").value
-    change = [int(truth.index[truth >= least].max()) for least in (3, 2)]
-    stretches = {"middle": MIDDLE, "start": START}
-    stretches |= {
-        f"to {n}": (at - AROUND, at + AROUND) for n, at in zip((2, 1), change, strict=True)
-    }
-    found = [
-        rows[rows.position.between(*ends)].assign(panel=p) for p, ends in stretches.items()
-    ]
-    return pd.concat(found, ignore_index=True)
-
-
 TITLES = {
     "middle": "the middle",
     "start": "its beginning",
@@ -86,18 +49,63 @@ TITLES = {
 }
 
 
+def rows(profile: str, store) -> pd.DataFrame:
+    """The counts in descending order, and the squared error of each position by batches of samples."""
+    dataset = Ranked(first_available(NetTrace(), NetTraceTwin()))
+    table = dataset.load()
+    mechanism = UnattributedHistogram(DP(EPSILON))
+    truth = table.dense()[::-1]
+    positive = int((truth > 0).sum())
+    samples = SAMPLES[profile] // BATCHES
+    counts = _by_position(truth[:positive])
+    frames = [counts.assign(metric=COUNT, series="truth", seed=0)]
+    for batch in range(BATCHES):
+        rng = np.random.default_rng([7, batch])
+        squares = np.zeros(len(truth))
+        for _ in range(samples):
+            squares += (mechanism(table, rng).estimate.values[::-1] - truth) ** 2
+        error = _by_position(squares[:positive] / samples)
+        frames.append(error.assign(metric=ERROR, series="S̄", seed=batch))
+    frame = pd.concat(frames, ignore_index=True)
+    stretches = [_stretches(frame), frame.assign(panel="all")]
+    return pd.concat(stretches, ignore_index=True).assign(
+        dataset=repr(dataset),
+        truth_public=dataset.truth_public,
+        epsilon=EPSILON,
+        bound=repr(table.bound),
+        mechanism=repr(mechanism),
+    )
+
+
+def _by_position(values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"position": np.arange(1, len(values) + 1), "value": values})
+
+
+def _stretches(rows: pd.DataFrame) -> pd.DataFrame:
+    """The stretches that are drawn, in a column `panel`."""
+    truth = rows[rows.metric == COUNT].set_index("position").value
+    ends = {"middle": MIDDLE, "start": START}
+    for count in (2, 1):
+        change = int(truth.index[truth > count].max())
+        ends[f"to {count}"] = (change - AROUND, change + AROUND)
+    frames = [rows[rows.position.between(*pair)].assign(panel=p) for p, pair in ends.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Each stretch twice: the counts, and the errors below them with what S̃ has everywhere."""
     flat = ("S̃, expected", lambda x: variance(1, EPSILON, "laplace") + 0 * x)
-    found = []
+    grid = []
     for pair in (("middle", "start"), ("to 2", "to 1")):
-        for metric, how in ((COUNT, {}), (ERROR, {"theory": flat})):
-            for panel in pair:
-                where = {"panel": panel, "metric": metric}
-                title = TITLES[panel] + (": counts" if metric == COUNT else ": error")
-                log = "y" if metric == ERROR or panel in ("middle", "start") else ""
-                found.append(Panel(title, where, "position", log=log, **how))
-    return found
+        log = "y" if pair[0] == "middle" else ""
+        for panel in pair:
+            where = {"panel": panel, "metric": COUNT}
+            grid.append(Panel(f"{TITLES[panel]}: counts", where, "position", log=log))
+        for panel in pair:
+            where = {"panel": panel, "metric": ERROR}
+            title = f"{TITLES[panel]}: error"
+            grid.append(Panel(title, where, "position", log="y", theory=flat))
+    return grid
 
 
 def runs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -106,47 +114,39 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
     truth = rows[rows.metric == COUNT].set_index("position").value
     error = rows[rows.metric == ERROR].groupby("position").value.mean()
     error /= variance(1, EPSILON, "laplace")
-    told = []
-    for count, some in error.groupby(truth, sort=False):
-        n, values = len(some), some.to_numpy()
-        quarter = n // 4
-        inside = values[quarter : n - quarter].mean()
-        ends = np.concatenate([values[:2], values[-2:]]).mean() if n >= LONG else values.mean()
-        told.append(
-            {
-                "count": int(count),
-                "length": n,
-                "inside": inside,
-                "ends": ends,
-                "mean": values.mean(),
-            }
-        )
-    return pd.DataFrame(told)
+    lines = []
+    for count, run in error.groupby(truth, sort=False):
+        values = run.to_numpy()
+        quarter = len(run) // 4
+        ends = np.concatenate([values[:2], values[-2:]]) if len(run) >= LONG else values
+        line = {"count": int(count), "length": len(run)}
+        line["inside"] = values[quarter : len(run) - quarter].mean()
+        lines.append(line | {"ends": ends.mean(), "mean": values.mean()})
+    return pd.DataFrame(lines)
 
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """The long runs: error over S̃'s, inside and at the ends."""
-    found = runs(rows)
-    found = found[found.length >= LONG].set_index("count")
-    return found.assign(**{c: found[c].map(format_number) for c in ("inside", "ends", "mean")})
+    table = runs(rows)
+    table = table[table.length >= LONG].set_index("count")
+    errors = ["inside", "ends", "mean"]
+    return table.assign(**{column: table[column].map(format_number) for column in errors})
 
 
 def _where(rows) -> Finding:
-    found = runs(rows)
-    long, few = found[found.length >= LONG], found[found.length <= FEW]
-    times = long.ends / long.inside
+    by_run = runs(rows)
+    long = by_run[by_run.length >= LONG]
+    few = by_run[by_run.length <= FEW]
+    ratio = long.ends / long.inside
     alone = (few["mean"] * few.length).sum() / few.length.sum()
     inside = f"{format_number(long.inside.min())}–{format_number(long.inside.max())} of S̃'s"
     inside += f" in {len(long)} runs of {long.length.min()} and more"
+    ends = f"{format_number(ratio.min())}–{format_number(ratio.max())}× inside"
+    vanishes = bool(long.inside.map(PAPER["vanishes"].covers).all())
     return all_of(
         {
-            "vanishes inside runs": Finding(
-                bool(long.inside.map(PAPER["vanishes"].covers).all()), inside
-            ),
-            "concentrates at their ends": Finding(
-                bool((times >= ORDERS).all()),
-                f"{format_number(times.min())}–{format_number(times.max())}× inside",
-            ),
+            "vanishes inside runs": Finding(vanishes, inside),
+            "concentrates at their ends": Finding(bool((ratio >= ORDERS).all()), ends),
             "stays where counts are few": Finding(
                 bool(alone >= 1 / MUCH), f"{alone:.0%} of S̃'s"
             ),

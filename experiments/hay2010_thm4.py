@@ -34,7 +34,8 @@ SAMPLES = {"quick": 300, "paper": 2000}
 BATCHES = {"quick": 10, "paper": 20}
 TREES = {2: (3, 4, 6, 8, 11, 14, 16), 4: (3, 4, 5, 6, 7, 8), 8: (3, 4, 5)}  # k: levels
 SMALL = ((2, 4), (2, 5), (3, 3), (4, 3))
-RANDOM, STEP = 200, 0.3
+RANDOM = 200
+STEP = 0.3
 BUDGET = DP(1.0)
 
 
@@ -47,18 +48,15 @@ def factor(k: int, levels: int) -> float:
     return (2 * (levels - 1) * (k - 1) - k) / 3
 
 
-PAPER = {
-    "16": Printed(
-        "9.33 for a binary tree of height 16", 9.333, 9.334, at=16, value=factor(2, 16)
-    ),
-}
+HEIGHT_16 = "9.33 for a binary tree of height 16"
+PAPER = {"16": Printed(HEIGHT_16, 9.333, 9.334, at=16, value=factor(2, 16))}
 PANELS = tuple(
     Panel(
         f"k = {k}",
         {"panel": k, "metric": "VarianceRatio"},
         "levels",
         log="",
-        theory=("bound of Theorem 4", lambda x, k=k: factor(k, x)),
+        theory=("bound of Theorem 4", lambda levels, k=k: factor(k, levels)),
         printed=PAPER["16"] if k == 2 else (),
     )
     for k in TREES
@@ -67,38 +65,45 @@ PANELS = tuple(
 
 def rows(profile: str, store) -> pd.DataFrame:
     """Ratios and mean errors by batches of samples, a panel a k; and exact variances of rivals."""
-    found = []
+    frames = []
     for k, heights in TREES.items():
-        found += [_measured(k, levels, profile) for levels in heights]
-    about = dict(truth_public=True, epsilon=BUDGET.epsilon, mechanism="HierarchicalHistogram")
-    return pd.concat([*found, rivals()], ignore_index=True).assign(**about)
+        frames += [_measured(k, levels, profile) for levels in heights]
+    columns = dict(truth_public=True, epsilon=BUDGET.epsilon, mechanism="HierarchicalHistogram")
+    return pd.concat([*frames, rivals()], ignore_index=True).assign(**columns)
 
 
 def _measured(k: int, levels: int, profile: str) -> pd.DataFrame:
     table = poisson_table(k ** (levels - 1))
-    asked = Ranges([1], [table.domain.size - 1])
-    exact, told = table.answer(asked)[0], []
+    middle = Ranges([1], [table.domain.size - 1])
+    exact = table.answer(middle)[0]
     plain = HierarchicalHistogram(BUDGET, k, consistent=False)
-    each = SAMPLES[profile] // BATCHES[profile]
-    errors = np.empty((2, BATCHES[profile], each))
-    for batch in range(BATCHES[profile]):
+    batches = BATCHES[profile]
+    noisy_errors = np.empty((batches, SAMPLES[profile] // batches))
+    errors = np.empty_like(noisy_errors)
+    for batch in range(batches):
         rng = np.random.default_rng([4, k, levels, batch])
-        for i in range(each):
+        for i in range(errors.shape[1]):
             noisy = plain(table, rng).estimate
             leaves = tree_least_squares(noisy.values, k)[-table.domain.size :]
-            errors[:, batch, i] = noisy.answer(asked)[0] - exact, leaves[1:-1].sum() - exact
-    a, b = (errors**2).mean(axis=2)  # their ratio, and what each batch moves it to first order
+            noisy_errors[batch, i] = noisy.answer(middle)[0] - exact
+            errors[batch, i] = leaves[1:-1].sum() - exact
+    # the ratio of mean squares, and what each batch moves it to first order
+    a = (noisy_errors**2).mean(axis=1)
+    b = (errors**2).mean(axis=1)
     ratio = a.mean() / b.mean() * (1 + a / a.mean() - b / b.mean())
-    whole = HierarchicalHistogram(BUDGET, k, nonnegative=False)
-    known = whole.variance(table.domain, asked, 1)[0]
-    cover = noisy.answer(asked, error=True)[1][0] ** 2
-    for batch in range(BATCHES[profile]):
-        told.append(
-            dict(series="measured", metric="VarianceRatio", seed=batch, value=ratio[batch])
-        )
-        told.append(dict(series="H̄", metric="bias", seed=batch, value=errors[1, batch].mean()))
-    told.append(dict(series="exact", metric="VarianceRatio", seed=0, value=cover / known))
-    return pd.DataFrame(told).assign(panel=k, k=k, levels=levels, dataset="made-up counts")
+    variance = HierarchicalHistogram(BUDGET, k, nonnegative=False).variance(
+        table.domain, middle, 1
+    )
+    noisy_variance = noisy.answer(middle, error=True)[1] ** 2
+    ratios = dict(series="measured", metric="VarianceRatio")
+    bias = dict(series="H̄", metric="bias")
+    entries = []
+    for batch in range(batches):
+        entries.append(ratios | dict(seed=batch, value=ratio[batch]))
+        entries.append(bias | dict(seed=batch, value=errors[batch].mean()))
+    exact_ratio = noisy_variance[0] / variance[0]
+    entries.append(ratios | dict(series="exact", seed=0, value=exact_ratio))
+    return pd.DataFrame(entries).assign(panel=k, k=k, levels=levels, dataset="made-up counts")
 
 
 def poisson_table(m: int) -> SparseTable:
@@ -109,7 +114,8 @@ def poisson_table(m: int) -> SparseTable:
 
 def rivals() -> pd.DataFrame:
     """The least variance of each rival over H̄'s, among all ranges of small trees: exact algebra."""
-    told, rng = [], np.random.default_rng(4)
+    entries = []
+    rng = np.random.default_rng(4)
     for k, levels in SMALL:
         m = k ** (levels - 1)
         spans = np.array([tree_sums(cell, k) for cell in np.eye(m)]).T  # nodes × cells
@@ -117,37 +123,38 @@ def rivals() -> pd.DataFrame:
         best = np.array(
             [tree_least_squares(unit, k)[-m:] for unit in np.eye(nodes)]
         ).T  # cells × nodes
-        lo, hi = np.array([(a, b) for a in range(m) for b in range(a + 1, m + 1)]).T
-        asked = ((np.arange(m) >= lo[:, None]) & (np.arange(m) < hi[:, None])).astype(float)
-        ours = asked @ best
+        lo, hi = np.triu_indices(m + 1, 1)
+        cells = np.arange(m)
+        ranges = ((cells >= lo[:, None]) & (cells < hi[:, None])).astype(float)
+        ours = ranges @ best
         leaves = np.zeros_like(ours)
-        leaves[:, nodes - m :] = asked
+        leaves[:, nodes - m :] = ranges
         cover = np.array([_cover(k, m, a, b) for a, b in zip(lo, hi, strict=True)])
         null = np.eye(nodes) - spans @ best
-        ways = {"H̃": cover, "noisy leaves": leaves, "a mix of both": _mixed(cover, leaves)}
-        for i in range(RANDOM):
-            ways[f"random {i}"] = ours + STEP * rng.normal(size=ours.shape) @ null.T
-        for name, weights in ways.items():
-            assert np.allclose(weights @ spans, asked), "a rival is unbiased"
-            ratio = (weights**2).sum(axis=1) / (ours**2).sum(axis=1)
-            series = name.split(" ")[0] if name.startswith("random") else name
-            about = dict(k=k, levels=levels, dataset="made-up counts")
-            told.append(about | dict(series=series, seed=0, value=ratio.min()))
-    return pd.DataFrame(told).assign(panel="rivals", metric="least variance over H̄'s")
+        weights = [("H̃", cover), ("noisy leaves", leaves)]
+        weights.append(("a mix of both", _mixed(cover, leaves)))
+        for _ in range(RANDOM):
+            weights.append(("random", ours + STEP * rng.normal(size=ours.shape) @ null.T))
+        for series, rival in weights:
+            assert np.allclose(rival @ spans, ranges), "a rival is unbiased"
+            ratio = (rival**2).sum(axis=1) / (ours**2).sum(axis=1)
+            columns = dict(k=k, levels=levels, dataset="made-up counts", series=series, seed=0)
+            entries.append(columns | dict(value=ratio.min()))
+    return pd.DataFrame(entries).assign(panel="rivals", metric="least variance over H̄'s")
 
 
 def _cover(k: int, m: int, lo: int, hi: int) -> np.ndarray:
     """Which nodes H̃ sums: those inside the range whose parents are not."""
     sizes = level_sizes(m, k)
-    weights, start, inside = np.zeros(sum(sizes)), 0, np.zeros(1, bool)
+    levels = []
+    inside = np.zeros(1, bool)
     for depth, size in enumerate(sizes):
         width = k ** (len(sizes) - 1 - depth)
         first = np.arange(size) * width
-        above = np.repeat(inside, k)[:size] if depth else np.zeros(1, bool)
+        above = np.repeat(inside, k)[:size] if depth else inside
         inside = (first >= lo) & (first + width <= hi)
-        weights[start : start + size] = inside & ~above
-        start += size
-    return weights
+        levels.append(inside & ~above)
+    return np.concatenate(levels).astype(float)
 
 
 def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -160,47 +167,52 @@ def _mixed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Bound, exact and measured ratio: a line a tree."""
-    told = []
-    for (k, levels), some in rows[rows.metric == "VarianceRatio"].groupby(["k", "levels"]):
-        ours = mean_curve(some, "levels", series="measured").iloc[0]
-        (exact,) = some[some.series == "exact"].value
-        about = {
+    lines = []
+    ratios = rows[rows.metric == "VarianceRatio"]
+    for (k, levels), values in ratios.groupby(["k", "levels"]):
+        ours = mean_curve(values, "levels", series="measured").iloc[0]
+        (exact,) = values[values.series == "exact"].value
+        line = {
             "k": k,
             "ℓ": levels,
             "bound": format_number(factor(k, levels)),
             "exact": format_number(exact),
         }
-        told.append(
-            about | {"measured": f"{ours['mean']:.3g} ({ours.low:.3g} … {ours.high:.3g})"}
-        )
-    return pd.DataFrame(told).set_index(["k", "ℓ"])
+        line["measured"] = f"{ours['mean']:.3g} ({ours.low:.3g} … {ours.high:.3g})"
+        lines.append(line)
+    return pd.DataFrame(lines).set_index(["k", "ℓ"])
 
 
 def _theorem(rows) -> Finding:
-    ratios, bias = rows[rows.metric == "VarianceRatio"], rows[rows.metric == "bias"]
-    groups = bias.groupby(["k", "levels"]).value
-    off = (groups.mean() / (groups.std() / np.sqrt(groups.count()))).abs()
     others = rows[rows.panel == "rivals"].value
-    exact = ratios[ratios.series == "exact"].set_index(["k", "levels"]).value
-    bound = pd.Series({key: factor(*key) for key in exact.index})
-    ours = claims.confidence_intervals(ratios[ratios.series == "measured"], ["k", "levels"])
-    reach = (ours.high >= bound).all()
-    words = f"exact {(exact / bound).min():.3g}–{(exact / bound).max():.3g}× the bound"
-    words += (
-        f", measured {(ours['mean'] / bound).min():.3g}–{(ours['mean'] / bound).max():.3g}×"
-    )
+    least = f"{len(others)} of them, at least {others.min():.6g}×"
     return all_of(
         {
-            "unbiased": Finding(
-                bool((off < 4).all()), f"at most {off.max():.2g} standard errors"
-            ),
-            "no rival has less variance": Finding(
-                bool((others >= 0.999999).all()),
-                f"{len(others)} of them, at least {others.min():.6g}×",
-            ),
-            "the factor": Finding(bool((exact >= bound).all() and reach), words),
+            "unbiased": _unbiased(rows),
+            "no rival has less variance": Finding(bool((others >= 0.999999).all()), least),
+            "the factor": _factor(rows),
         }
     )
+
+
+def _unbiased(rows) -> Finding:
+    groups = rows[rows.metric == "bias"].groupby(["k", "levels"]).value
+    errors = (groups.mean() / (groups.std() / np.sqrt(groups.count()))).abs()
+    return Finding(bool((errors < 4).all()), f"at most {errors.max():.2g} standard errors")
+
+
+def _factor(rows) -> Finding:
+    ratios = rows[rows.metric == "VarianceRatio"]
+    exact = ratios[ratios.series == "exact"].set_index(["k", "levels"]).value
+    bound = pd.Series({tree: factor(*tree) for tree in exact.index})
+    ours = claims.confidence_intervals(ratios[ratios.series == "measured"], ["k", "levels"])
+    measured = f"exact {_span(exact / bound)} the bound, measured {_span(ours['mean'] / bound)}"
+    holds = (exact >= bound).all() and (ours.high >= bound).all()
+    return Finding(bool(holds), measured)
+
+
+def _span(ratio: pd.Series) -> str:
+    return f"{ratio.min():.3g}–{ratio.max():.3g}×"
 
 
 CLAIMS = (

@@ -21,17 +21,21 @@ PAGE = "no paper"
 DATA = GaussianSparse(m=200_000, density=0.05)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SIZE = 10_000
+
+
+def mechanisms() -> list:
+    """Three ways at every ε."""
+    summaries = []
+    for budget in map(DP, EPSILONS):
+        summaries.append(GeometricHistogram(budget))
+        summaries.append(HighPassFilter(budget, size=SIZE))
+        summaries.append(PrioritySampling(budget, size=SIZE))
+    return summaries
+
+
 SWEEP = Sweep(
     datasets=[DATA],
-    mechanisms=[
-        mechanism
-        for epsilon in EPSILONS
-        for mechanism in (
-            GeometricHistogram(DP(epsilon)),
-            HighPassFilter(DP(epsilon), size=SIZE),
-            PrioritySampling(DP(epsilon), size=SIZE),
-        )
-    ],
+    mechanisms=mechanisms(),
     metrics=[MeanAbsoluteError(RandomRanges(1000, count=200))],
     seeds=20,
 )

@@ -14,7 +14,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from workbench.claims import (
     check_lower,
     confidence_intervals,
     format_number,
+    interpolate_log_log,
 )
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import PrioritySampling
@@ -45,10 +45,12 @@ PAGE = "no paper"
 PAPER: tuple = ()
 
 # Yours to replace: each of these is public, and none is read off the data.
-ZONES, HOURS = [f"zone {k:03}" for k in range(1, 121)], {"from": 0, "to": 23}
+ZONES = [f"zone {k:03}" for k in range(1, 121)]
+HOURS = {"from": 0, "to": 23}
 DOMAIN = {"home": {"file": "zones.txt"}, "work": {"file": "zones.txt"}, "hour": HOURS}
 BOUND = Bound(l0=2, linf=1)
-EPSILON, SIZE = 1.0, 7000
+EPSILON = 1.0
+SIZE = 7000
 BELIEFS = {"density": 0.02, "mean": 20, "spread": 20}  # the last census: 140,000 jobs
 QUERIES = (1, 24, 240, 2_880, 28_800)  # an hour, a day of a pair, of ten; out of a zone, of ten
 ASKED = {  # by codes, from 0
@@ -58,7 +60,8 @@ ASKED = {  # by codes, from 0
 }
 
 BEST = 3
-BELIEVED, CROWDED = "As believed", "The same counts, crowded together"
+BELIEVED = "As believed"
+CROWDED = "The same counts, crowded together"
 COUNT = 100_000  # ranges of one cell; of more cells fewer will do
 PLACED = 1  # their seed: that of the data would place them on its cells
 WITHIN = 0.1
@@ -66,8 +69,10 @@ WITHIN = 0.1
 
 def example_files() -> Path:
     """A new folder with commutes.csv, a made-up table, and domain.json, the cells there can be."""
-    folder, rng = Path(tempfile.mkdtemp(prefix="your-data-")), np.random.default_rng(0)
-    places, hours = np.arange(len(ZONES)), np.arange(24)
+    folder = Path(tempfile.mkdtemp(prefix="your-data-"))
+    rng = np.random.default_rng(0)
+    places = np.arange(len(ZONES))
+    hours = np.arange(24)
     homes, works = rng.lognormal(0, 1.5, (2, len(ZONES), 1, 1))
     near = np.exp(-abs(np.subtract.outer(places, places)) / 3)[..., None]
     jobs = homes * works[:, 0] * near * (np.exp(-((hours - 7.5) ** 2) / 4.5) + 0.02)
@@ -76,8 +81,8 @@ def example_files() -> Path:
     (folder / "zones.txt").write_text("\n".join(ZONES))
     (folder / "domain.json").write_text(json.dumps(DOMAIN, indent=1))
     domain = Domain.read(folder / "domain.json")
-    told = domain.frame(np.flatnonzero(jobs)).assign(people=jobs[jobs > 0])
-    told.to_csv(folder / "commutes.csv", index=False)
+    commutes = domain.frame(np.flatnonzero(jobs)).assign(people=jobs[jobs > 0])
+    commutes.to_csv(folder / "commutes.csv", index=False)
     return folder
 
 
@@ -88,9 +93,8 @@ def read(path: Path) -> pd.DataFrame:
 
 def example_advice() -> Advice:
     """What to expect, from public numbers alone."""
-    zones = {"home": ZONES, "work": ZONES, "hour": HOURS}
-    told = BELIEFS | {"bound": BOUND, "queries": QUERIES}
-    return advise(Domain.from_dict(zones), EPSILON, SIZE, **told)
+    domain = Domain.from_dict({"home": ZONES, "work": ZONES, "hour": HOURS})
+    return advise(domain, EPSILON, SIZE, bound=BOUND, queries=QUERIES, **BELIEFS)
 
 
 def sweep(advice: Advice) -> Sweep:
@@ -100,14 +104,12 @@ def sweep(advice: Advice) -> Sweep:
     """
     budget = DP(advice.budget.epsilon / advice.bound.l1)
     model = advice.model
-    told = dict(m=advice.domain.size, density=model.density, mean=model.mean, std=model.spread)
+    table = dict(m=advice.domain.size, density=model.density, mean=model.mean, std=model.spread)
+    ranges = [RandomRanges(q, max(COUNT // q, 5000), PLACED) for q in advice.queries]
     return Sweep(
-        datasets=[GaussianSparse(**told), GaussianSparse(**told, placement="skewed")],
+        datasets=[GaussianSparse(**table), GaussianSparse(**table, placement="skewed")],
         mechanisms=[replace(o.mechanism, budget=budget) for o in advice.ranked[:BEST]],
-        metrics=[
-            MeanAbsoluteError(RandomRanges(q, max(COUNT // q, 5000), PLACED))
-            for q in advice.queries
-        ],
+        metrics=[MeanAbsoluteError(workload) for workload in ranges],
         seeds=20,
     )
 
@@ -115,55 +117,53 @@ def sweep(advice: Advice) -> Sweep:
 def rows(profile: str, store, advice: Advice | None = None) -> pd.DataFrame:
     """One row a trial and query size, with the error that `advice` expects."""
     advice = advice or example_advice()
-    wanted = sweep(advice) if profile == "paper" else sweep(advice).with_max_seeds(5)
-    options = dict(zip(wanted.mechanisms, advice.ranked, strict=False))
-    laws = [
-        off.error for trial in wanted.trials() for off in options[trial.mechanism].query_errors
-    ]
-    found = name_series(run(wanted, store)).assign(expected=laws)
-    panel = [CROWDED if "skewed" in text else BELIEVED for text in found.dataset]
-    return found.assign(panel=panel)
+    rehearsal = sweep(advice) if profile == "paper" else sweep(advice).with_max_seeds(5)
+    options = dict(zip(rehearsal.mechanisms, advice.ranked, strict=False))
+    laws = []
+    for trial in rehearsal.trials():
+        laws += [query.error for query in options[trial.mechanism].query_errors]
+    frame = name_series(run(rehearsal, store)).assign(expected=laws)
+    return frame.assign(
+        panel=[CROWDED if "skewed" in text else BELIEVED for text in frame.dataset]
+    )
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:
     """Error over query size, with what is expected, table by table."""
-    laws = [("expected by advise", _law(some)) for _, some in rows.groupby("series")]
+    laws = []
+    for _, errors in rows.groupby("series"):
+        law = errors.groupby("query_size").expected.first()
+        laws.append(("expected by advise", interpolate_log_log(law.index, law)))
     return [Panel(p, {"panel": p}, "query_size", theory=laws) for p in (BELIEVED, CROWDED)]
-
-
-def _law(rows: pd.DataFrame) -> Callable:
-    """Expected errors, and straight lines between them on logarithmic axes."""
-    errors = np.log(rows.groupby("query_size").expected.first())
-    told = errors.index.to_numpy(float), errors.to_numpy()
-    return lambda x: np.exp(np.interp(np.log(x), np.log(told[0]), told[1], np.nan, np.nan))
 
 
 def answer_table(release: Release, advice: Advice | None = None) -> pd.DataFrame:
     """What the release answers, its standard errors, and what `advice` expects of as many cells."""
     domain = release.estimate.domain
-    asked = Products.of(domain, [*ASKED.values()])
-    cells = asked.cells(domain).astype(int)
-    answers, errors = release.answer(asked, error=True)
-    found = {"cells": cells, "answer": answers.round(), "±": errors.round()}
+    queries = Products.of(domain, [*ASKED.values()])
+    cells = queries.cells(domain).astype(int)
+    answers, errors = release.answer(queries, error=True)
+    columns = {"cells": cells, "answer": answers.round(), "±": errors.round()}
     if advice is not None:
         law = predict_errors(
             advice.mechanism, domain, advice.bound, advice.model, cells.tolist()
         )
-        found |= {"off, on average": [round(off.error, 1) for off in law.query_errors]}
-        found |= {"at worst": [round(off.worst) for off in law.query_errors]}
-    return pd.DataFrame(found, index=[*ASKED])
+        columns["off, on average"] = [round(query.error, 1) for query in law.query_errors]
+        columns["at worst"] = [round(query.worst) for query in law.query_errors]
+    return pd.DataFrame(columns, index=[*ASKED])
 
 
 def command_lines(advice: Advice) -> tuple[str, str]:
     """The same advice, and an unbiased release, as they are typed in the folder of the files."""
-    model, bound = advice.model, f"{advice.bound.l0},{advice.bound.linf},{advice.bound.l1}"
-    asked = f"--epsilon {advice.budget.epsilon} --size {advice.size} --bound {bound}"
-    asked += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
-    asked += f" --queries {','.join(map(str, advice.queries))}"
+    model = advice.model
+    bound = f"{advice.bound.l0},{advice.bound.linf},{advice.bound.l1}"
+    numbers = f"--epsilon {advice.budget.epsilon} --size {advice.size} --bound {bound}"
+    numbers += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
+    numbers += f" --queries {','.join(map(str, advice.queries))}"
     table = f"commutes.csv --domain domain.json --count people --bound {bound}"
     sample = release_options(PrioritySampling(advice.budget, advice.size))
     return (
-        f"workbench advise --domain domain.json {asked}",
+        f"workbench advise --domain domain.json {numbers}",
         f"workbench release {table} {sample} --out unbiased.parquet",
     )
 
@@ -171,40 +171,37 @@ def command_lines(advice: Advice) -> tuple[str, str]:
 def run_command(line: str, folder: Path) -> str:
     """A line, and what a terminal in the folder then shows."""
     main = [sys.executable, "-c", "from workbench.cli import main; main()"]
-    done = subprocess.run(
-        main + shlex.split(line)[1:],
-        cwd=folder,
-        env={k: v for k, v in os.environ.items() if "COLOR" not in k},
-        capture_output=True,
-        text=True,
-    )
+    plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
+    command = main + shlex.split(line)[1:]
+    done = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True)
     return f"$ {line}\n{done.stdout}{done.stderr}"
 
 
 def _as_expected(rows) -> Finding:
     parts = {}
-    for name, some in rows[rows.panel == BELIEVED].groupby("series", sort=False):
-        means = some.groupby("query_size")[["value", "expected"]].mean()
+    for name, errors in rows[rows.panel == BELIEVED].groupby("series", sort=False):
+        means = errors.groupby("query_size")[["value", "expected"]].mean()
         ratio = means.value / means.expected
-        words = f"{format_number(ratio.min())}–{format_number(ratio.max())}×"
-        parts[name] = Finding(bool((abs(ratio - 1) <= WITHIN).all()), words)
+        measured = f"{format_number(ratio.min())}–{format_number(ratio.max())}×"
+        parts[name] = Finding(bool((abs(ratio - 1) <= WITHIN).all()), measured)
     return all_of(parts)
 
 
 def _errs_least(rows) -> Finding:
     parts = {}
-    for panel, some in rows.groupby("panel", sort=False):
-        by = some.groupby(["series", "seed"], sort=False).value
-        means = by.agg(lambda errors: np.exp(mean_log_error([*errors]))).reset_index()
-        best, *others = (
-            (name, s.assign(all=0)) for name, s in means.groupby("series", sort=False)
-        )
-        for name, other in others:
-            found = check_lower(
-                confidence_intervals(best[1], "all"), confidence_intervals(other, "all")
-            )
-            parts[f"{panel.lower()}, {best[0]} below {name}"] = found
+    for panel, errors in rows.groupby("panel", sort=False):
+        by_seed = errors.groupby(["series", "seed"], sort=False).value
+        scores = by_seed.agg(lambda values: np.exp(mean_log_error([*values]))).reset_index()
+        best, *others = scores.series.unique()
+        means = {name: _mean(scores[scores.series == name]) for name in (best, *others)}
+        for name in others:
+            part = f"{panel.lower()}, {best} below {name}"
+            parts[part] = check_lower(means[best], means[name])
     return all_of(parts)
+
+
+def _mean(scores: pd.DataFrame) -> pd.DataFrame:
+    return confidence_intervals(scores.assign(all=0), "all")
 
 
 CLAIMS = (

@@ -143,7 +143,7 @@ def test_every_claim_is_tried_or_says_why_not():
 
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    assert len(spec.beside(WORLDS[spec]()))
+    assert len(spec.compare_with_paper(WORLDS[spec]()))
 
 
 # --- what the specs compute themselves
@@ -189,7 +189,7 @@ def test_resampling_costs_what_is_expected(small):
 
 
 def test_a_second_release_has_twice_the_variance(small):
-    sums = [adaptive2009_fig5._others(small, 4, seed) for seed in range(12)]
+    sums = [adaptive2009_fig5._resamples(small, 4, seed) for seed in range(12)]
     told = pd.concat(sums).groupby(["series", "down_to"]).value.mean()
     ratio = told[adaptive2009_fig5.SECOND][4] / told[adaptive2009_fig5.RESAMPLE][4]
     assert 1.2 < ratio < 1.6, "√2, less where cells hold one or two"
@@ -247,7 +247,7 @@ def test_shares_of_squares_are_of_people():
     )
     shares = ground.shares(told)
     assert sorted(shares) == [0.25, 0.75]
-    same = adaptive2009_table1._told(shares, shares, "x", 0).set_index("metric").value
+    same = adaptive2009_table1._statistics(shares, shares, "x", 0).set_index("metric").value
     assert same["TotalVariation"] == 0
     assert same["EffectiveSquares"] == pytest.approx(4 / 3**0.75)
 

@@ -112,7 +112,7 @@ def test_curves_are_crossed_from_their_upper_end():
     assert crossed(0.5, 0.5, 1, 1, 1) == 0
     assert crossed(1, 1, 1, 1, 0.4) == np.inf
     assert fig8_9._crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
-    told = [fig8_9._told(x) for x in (0.0, np.inf, 30.4)]
+    told = [fig8_9._frequency_text(x) for x in (0.0, np.inf, 30.4)]
     assert told == ["below the rarest", "above the most frequent", "30.4"]
 
 

@@ -161,8 +161,8 @@ def test_a_world_is_drawn_and_told(spec):
     fig = plots.grid(world, spec.panels(world), columns=2)
     assert len(fig.axes) == len(spec.panels(world))
     plt.close(fig)
-    if hasattr(spec, "beside"):
-        assert len(spec.beside(world))
+    if hasattr(spec, "compare_with_paper"):
+        assert len(spec.compare_with_paper(world))
 
 
 # --- what the specs compute themselves

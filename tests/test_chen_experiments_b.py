@@ -100,8 +100,8 @@ def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_and_draws_all_its_panels(spec):
     rows = WORLDS[spec]()
-    assert len(spec.beside(rows))
-    drawn = spec.drawn(rows) if hasattr(spec, "drawn") else rows
+    assert len(spec.compare_with_paper(rows))
+    drawn = spec.drawn_rows(rows) if hasattr(spec, "drawn_rows") else rows
     fig = plots.grid(drawn, spec.panels(drawn), columns=2)
     assert all(ax.lines or ax.patches for ax in fig.axes)
 

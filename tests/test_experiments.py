@@ -400,7 +400,7 @@ def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
 def test_the_plain_way_sums_the_same_tree():
     table = cormode2012_fig5.GaussianSparse(m=1000).load()
     nodes, sums = cormode2012_fig5.DYADIC.on(table.domain).forward(table.keys, table.counts)
-    dense = cormode2012_fig5._dense(table)
+    dense = cormode2012_fig5._dense_sums(table)
     assert len(dense) == 2 * 1024 - 1
     assert sorted(dense[dense > 0]) == sorted(sums)
 
@@ -481,7 +481,7 @@ def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
         for x in range(2000)
         for seed in rng.permutation(40)
     ]
-    found = cormode2012_sec45.ratio(pd.DataFrame(made), "geometric")
+    found = cormode2012_sec45.error_ratio(pd.DataFrame(made), "geometric")
     assert set(found.metric) == {"ErrorRatio"} and len(found) == a.size
     told = claims.confidence_intervals(found, "share")
     np.testing.assert_allclose(told["mean"], a.mean(axis=1) / b.mean(axis=1))
@@ -496,12 +496,12 @@ def test_synthesis_by_work_place_keeps_every_place_in_its_total():
         Bound(1, 1),
         truth_public=True,
     )
-    parts = dict(cormode2012_sec45._rows(table))
+    parts = dict(cormode2012_sec45._work_places(table))
     assert [(start, part.total) for start, part in parts.items()] == [(0, 6), (8, 9)]
     assert list(parts[8].keys) == [1, 2] and parts[8].domain.shape == (4,)
     data = SimpleNamespace(load=lambda: table, truth_public=True)
     metrics = [MeanAbsoluteError(RandomRanges(12, 1)), MeanAbsoluteError(RandomRanges(1, 50))]
-    found = cormode2012_sec45._places(data, metrics, seeds=5)
+    found = cormode2012_sec45._by_work_place(data, metrics, seeds=5)
     assert (found[found.query_size == 12].value == 0).all(), "all jobs are there"
     assert (found[found.query_size == 1].value > 0).any()
 

@@ -198,7 +198,7 @@ def test_every_claim_is_broken_somewhere():
 
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    assert len(spec.beside(WORLDS[spec]()))
+    assert len(spec.compare_with_paper(WORLDS[spec]()))
 
 
 def test_a_slice_settles_nothing():

@@ -212,8 +212,10 @@ def test_figures_7_to_9_share_their_runs(small):
         "MovieLens twin",
     }
     for spec, rows in ((fan2015_fig7, items), (fan2015_fig8, edges), (fan2015_fig9, tops)):
-        assert len(spec.beside(rows)) == 2 * (len(METHODS) + 6 + (spec is not fan2015_fig9))
-        drawn = spec.drawn(rows)
+        assert len(spec.compare_with_paper(rows)) == 2 * (
+            len(METHODS) + 6 + (spec is not fan2015_fig9)
+        )
+        drawn = spec.drawn_rows(rows)
         assert list(drawn.series.unique()) == list(METHODS)
         plt.close(plots.grid(drawn, spec.panels(rows), columns=1, width=plots.PAGE_WIDTH))
         assert claims.judge(spec.CLAIMS, rows, "quick")

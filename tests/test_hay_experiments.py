@@ -201,9 +201,9 @@ def test_a_biased_tree_differs():
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
     if spec is hay2010_fig3:
-        assert len(spec.beside(fig3())) == len(spec.PAPER)
+        assert len(spec.compare_with_paper(fig3())) == len(spec.PAPER)
     else:
-        assert len(spec.beside(WORLDS[spec]()))
+        assert len(spec.compare_with_paper(WORLDS[spec]()))
 
 
 # --- what the specs compute themselves

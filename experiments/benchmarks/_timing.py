@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Collection
 from statistics import median
 from time import process_time_ns
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,27 +17,41 @@ from workbench.domain import Domain
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 
 
-def seconds_in_turns(*ways: Callable, repeat: int, cold: Collection = ()) -> list[list[float]]:
-    """Processor seconds of each way, `repeat` times; they take turns.
+def seconds_in_turns(
+    *calls: Callable, repeat: int, cold: Collection[Callable] = ()
+) -> list[list[float]]:
+    """Processor seconds of each call, `repeat` times; they take turns.
 
-    Right before each timed run the way runs once without being timed, so that nothing is compiled
-    and no table made, and caches hold what it left there and not what another way did. Ways in
+    Right before each timed run the call runs once without being timed, so that nothing is compiled
+    and no table made, and caches hold what it left there and not what another call did. Those in
     `cold` are too slow for that.
     """
-    spent: list[list[float]] = [[] for _ in ways]
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeat):
-        for way, own in zip(ways, spent, strict=True):
-            if way not in cold:
-                way()
+        for call, seconds in zip(calls, times, strict=True):
+            if call not in cold:
+                call()
             start = process_time_ns()
-            way()
-            own.append((process_time_ns() - start) / 1e9)
-    return spent
+            call()
+            seconds.append((process_time_ns() - start) / 1e9)
+    return times
 
 
-def median_seconds(*ways: Callable, repeat: int, cold: Collection = ()) -> list[float]:
-    """Median processor seconds of each way, out of `turns`."""
-    return [median(own) for own in seconds_in_turns(*ways, repeat=repeat, cold=cold)]
+def median_seconds(
+    *calls: Callable, repeat: int, cold: Collection[Callable] = ()
+) -> list[float]:
+    """Median processor seconds of each call, out of `seconds_in_turns`."""
+    return [median(times) for times in seconds_in_turns(*calls, repeat=repeat, cold=cold)]
+
+
+def peak_bytes(call: Callable) -> tuple[int, Any]:
+    """The most bytes that a call holds at once, and what it returns."""
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    result = call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak - before, result
 
 
 def sparse_table(n: int, m: int, mean: int = 100) -> SparseTable:
@@ -47,21 +63,38 @@ def sparse_table(n: int, m: int, mean: int = 100) -> SparseTable:
     return SparseTable(Domain(("cell",), (m,)), keys, counts, Bound(), truth_public=True)
 
 
-def format_seconds(x: float) -> str:
-    """A time in words."""
+def format_seconds(seconds: float, per: float = 1) -> str:
+    """A time in words; `per` how many things, if each of them has its part of it."""
+    seconds = seconds / per
     for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
-        if x >= size:
-            return f"{x / size:.3g} {unit}"
-    return f"{x * 1e9:.3g} ns"
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
 
 
 def power_of_ten(x: float) -> str:
     """10⁷ for 1e7: powers of ten in words."""
-    return "10" + str(round(np.log10(x))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "10" + str(round(np.log10(x))).translate(digits)
+
+
+def row(what: str, ours=None, peer=None, ratio=None, limit=None, met=None) -> dict[str, Any]:
+    """A line of `workbench bench`; what is not said is empty."""
+    return dict(what=what, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met)
+
+
+def at_most(value: float, limit: float, unit: str = "") -> dict[str, Any]:
+    """The part of a row that says what limit is set, and whether it is met."""
+    return dict(limit=f"≤ {limit:g}{unit}", met=value <= limit)
+
+
+def at_least(ratio: float, limit: float) -> dict[str, Any]:
+    """The same of a ratio that should be large, with the ratio."""
+    return dict(ratio=ratio, limit=f"≥ {limit:.3g}×", met=ratio >= limit)
 
 
 def to_frame(rows: list[dict]) -> pd.DataFrame:
-    """The rows as `workbench bench` shows them; what is not said is empty."""
+    """The rows as `workbench bench` shows them."""
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -8,53 +8,81 @@ numpy's sort of the strings as bytes, or of two-word keys.
 
 from __future__ import annotations
 
-import tracemalloc
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_most, format_seconds, row
 from workbench import DP, Bound
 from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
 from workbench.mechanisms import ImprovedAdaptiveHistogram
 from workbench.records import Records
 
-N, NANOSECONDS, COPIES, TIMES = 10**7, 30, 3, 3
+N = 10**7
+NANOSECONDS = 30
+COPIES = 3
+TIMES = 3
 HISTOGRAM = ImprovedAdaptiveHistogram(DP(1.0), 100)
 
 
 def main():
     """Processor time and memory."""
-    rows, four, twelve, twenty = [], Quadtree(4, 12), Prefixes(depth=12), Prefixes(depth=20)
+    return timing.to_frame([*of_points(), *of_short_strings(), *of_long_strings()])
+
+
+def of_points() -> list[dict]:
+    """Points in four dimensions."""
+    tree = Quadtree(4, 12)
     places = points(N)
-    each, peer = timing.median_seconds(
-        partial(released, four, places), partial(by_level, four, places), repeat=3
+    ours, pandas = timing.median_seconds(
+        partial(released, tree, places), partial(by_level, tree, places), repeat=3
     )
-    slow = literal(four, places[:: N // 10**4])
-    rows += [time("4-D points, depth 12", each, f"≤ {NANOSECONDS} ns", each <= NANOSECONDS * N / 1e9,
-                  f"pandas by level {peer / N * 1e9:.3g} ns", peer / each),
-             time("4-D points, depth 12", each, "", None,
-                  f"literal recursion {slow * 1e9:.3g} ns", slow * N / each),
-             memory("4-D points, depth 12", four, places)]  # fmt: skip
-    del places
-    short = strings(N, 12)
-    each, peer = timing.median_seconds(
-        partial(released, twelve, short), partial(np.sort, short), repeat=3
+    recursion = literal(tree, places[:: N // 10**4])
+    what = "4-D points, depth 12"
+    each = f"{what}: time a record"
+    by_pandas = f"pandas by level {format_seconds(pandas, N)}"
+    by_recursion = f"literal recursion {format_seconds(recursion)}"
+    limit = at_most(ours / N * 1e9, NANOSECONDS, " ns")
+    return [
+        row(each, format_seconds(ours, N), by_pandas, pandas / ours, **limit),
+        row(each, format_seconds(ours, N), by_recursion, recursion * N / ours),
+        memory(what, tree, places),
+    ]
+
+
+def of_short_strings() -> list[dict]:
+    """Strings whose keys are one word."""
+    tree = Prefixes(depth=12)
+    values = strings(N, 12)
+    ours, sort = timing.median_seconds(
+        partial(released, tree, values), partial(np.sort, values), repeat=3
     )
-    rows += [time("strings of up to 12", each, f"≤ {NANOSECONDS} ns", each <= NANOSECONDS * N / 1e9,
-                  f"np.sort of bytes {peer / N * 1e9:.3g} ns", peer / each),
-             memory("strings of up to 12", twelve, short)]  # fmt: skip
-    del short
-    long = strings(N, 20)
-    keys = twenty.encode(long)[0]
-    each, peer = timing.median_seconds(
-        partial(released, twenty, long), partial(pairs, keys), repeat=3
+    what = "strings of up to 12"
+    peer = f"np.sort of bytes {format_seconds(sort, N)}"
+    limit = at_most(ours / N * 1e9, NANOSECONDS, " ns")
+    return [
+        row(f"{what}: time a record", format_seconds(ours, N), peer, sort / ours, **limit),
+        memory(what, tree, values),
+    ]
+
+
+def of_long_strings() -> list[dict]:
+    """Strings whose keys are two words."""
+    tree = Prefixes(depth=20)
+    values = strings(N, 20)
+    keys = tree.encode(values)[0]
+    ours, sort = timing.median_seconds(
+        partial(released, tree, values), partial(sort_pairs, keys), repeat=3
     )
-    rows += [time("strings of up to 20", each, f"≤ {TIMES}× the sort", each <= TIMES * peer,
-                  f"np.lexsort of two-word keys {peer / N * 1e9:.3g} ns", peer / each)]  # fmt: skip
-    del keys
-    return timing.to_frame([*rows, memory("strings of up to 20", twenty, long)])
+    what = "strings of up to 20"
+    peer = f"np.lexsort of two-word keys {format_seconds(sort, N)}"
+    limit = at_most(ours / sort, TIMES, "× the sort")
+    return [
+        row(f"{what}: time a record", format_seconds(ours, N), peer, sort / ours, **limit),
+        memory(what, tree, values),
+    ]
 
 
 def released(tree, values):
@@ -88,8 +116,8 @@ def by_level(tree, values) -> None:
 def literal(tree, values) -> float:
     """Seconds a record of the recursion as printed, without the noise."""
     keys = tree.encode(values)[0][0].tolist()
-    (spent,) = timing.median_seconds(partial(_recursion, keys, 16, tree.depth), repeat=1)
-    return spent / len(keys)
+    (seconds,) = timing.median_seconds(partial(_recursion, keys, 16, tree.depth), repeat=1)
+    return seconds / len(keys)
 
 
 def _recursion(keys: list, k: int, levels: int) -> int:
@@ -101,31 +129,17 @@ def _recursion(keys: list, k: int, levels: int) -> int:
     return sum(_recursion(part, k, levels - 1) for part in parts)
 
 
-def pairs(keys: np.ndarray) -> np.ndarray:
+def sort_pairs(keys: np.ndarray) -> np.ndarray:
     """A sort of two-word keys with numpy."""
     return keys[:, np.lexsort((keys[1], keys[0]))]
 
 
-def time(
-    what: str, spent: float, limit: str, met: bool | None, peer: str, ratio: float
-) -> dict:
-    """A row about time."""
-    told = {"what": f"{what}: time a record", "ours": f"{spent / N * 1e9:.3g} ns"}
-    return told | {"peer": peer, "ratio": ratio, "limit": limit or None, "met": met}
-
-
 def memory(what: str, tree, values) -> dict:
     """A row about the most that is held at once, beyond the values, in copies of the keys."""
-    tracemalloc.start()
-    released(tree, values)
-    copies = tracemalloc.get_traced_memory()[1] / (8 * tree.digits.word_count * len(values))
-    tracemalloc.stop()
-    return {
-        "what": f"{what}: peak memory",
-        "ours": f"{copies:.2g} copies of the keys",
-        "limit": f"≤ {COPIES}",
-        "met": copies <= COPIES,
-    }
+    peak, _ = timing.peak_bytes(partial(released, tree, values))
+    copies = peak / (8 * tree.digits.word_count * len(values))
+    ours = f"{copies:.2g} copies of the keys"
+    return row(f"{what}: peak memory", ours, **at_most(copies, COPIES))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@ Querying is what an estimate does: ours for single cells, numpy's by looking up 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_least, format_seconds, power_of_ten, row
 from workbench import Domain, Ranges
 from workbench.estimates import Sketch, hashes
 
-N, M = 10**7, 2**62
+N = 10**7
+M = 2**62
 WIDTHS = (10**4, 10**6)
 LEAST = 1 / 3  # of numpy's rate
 
@@ -20,43 +24,38 @@ LEAST = 1 / 3  # of numpy's rate
 def main():
     """Processor time a key, one row."""
     rng = np.random.default_rng(0)
-    keys, counts = rng.integers(0, M, N), rng.integers(1, 100, N)
-    words, weights = rng.integers(0, 2**64, 8, np.uint64), counts.astype(float)
-    domain, asked = Domain(("cell",), (M,)), Ranges(keys, keys + 1)
+    keys = rng.integers(0, M, N)
+    counts = rng.integers(1, 100, N)
+    parameters = rng.integers(0, 2**64, 8, np.uint64)
+    weights = counts.astype(float)
+    domain = Domain(("cell",), (M,))
+    cells = Ranges(keys, keys + 1)
     rows = []
     for width in WIDTHS:
-        row = np.zeros(width, np.int64)
+        buckets = np.zeros(width, np.int64)
 
-        def update(row=row):
-            row[:] = 0
-            hashes.add_counts(keys, counts, words, row)
+        def update(buckets=buckets):
+            buckets[:] = 0
+            hashes.add_counts(keys, counts, parameters, buckets)
 
-        def numpys_update(width=width):
+        def numpy_update(width=width):
             return np.bincount(keys % width, weights, width)
 
+        def numpy_query(sums, width=width):
+            return sums[keys % width]
+
         update()
-        sketch, plain = Sketch(domain, words[None], row[None], 1.0), numpys_update()
-
-        def query(sketch=sketch):
-            return sketch.answer(asked)
-
-        def numpys_query(plain=plain, width=width):
-            return plain[keys % width]
-
-        for what, ours, peer in (
-            ("update", update, numpys_update),
-            ("query", query, numpys_query),
-        ):
-            spent = timing.median_seconds(ours, peer, repeat=5)
+        sketch = Sketch(domain, parameters[None], buckets[None], 1.0)
+        calls = {
+            "update": (update, numpy_update),
+            "query": (partial(sketch.answer, cells), partial(numpy_query, numpy_update())),
+        }
+        for name, pair in calls.items():
+            ours, peer = timing.median_seconds(*pair, repeat=5)
+            what = f"sketch {name}, {power_of_ten(N)} keys, {power_of_ten(width)} buckets"
+            theirs = f"numpy {format_seconds(peer, N)}"
             rows.append(
-                {
-                    "what": f"sketch {what}, {timing.power(N)} keys, {timing.power(width)} buckets",
-                    "ours": f"{spent[0] / N * 1e9:.3g} ns",
-                    "peer": f"numpy {spent[1] / N * 1e9:.3g} ns",
-                    "ratio": (ratio := spent[1] / spent[0]),
-                    "limit": f"≥ {LEAST:.2g}×",
-                    "met": ratio >= LEAST,
-                }
+                row(what, format_seconds(ours, N), theirs, **at_least(peer / ours, LEAST))
             )
     return timing.to_frame(rows)
 

@@ -18,7 +18,8 @@ from experiments.benchmarks import _timing as timing
 from workbench import plots, widgets
 from workbench.reproduction import project_folder
 
-PAINT, DRAG = 1.0, 0.15  # seconds
+PAINT = 1.0  # seconds
+DRAG = 0.15
 OPEN = """
 import json, time
 from workbench import widgets
@@ -57,30 +58,35 @@ async (root) => {
 
 def main():
     """Five panels at their default size, and the redrawing of a figure by matplotlib beside them."""
-    rows, redraw = [], timing.format_seconds(matplotlib_redraw())
+    rows = []
+    redraw = timing.format_seconds(matplotlib_redraw())
     for name in widgets.ALL:
-        code = OPEN.format(name=name)
-        opened = [json.loads(_told(code)) for _ in range(3)]
-        first, spent = median(o for o, _ in opened), sum((s for _, s in opened), [])
-        rows += [_row(f"{name}: opened", [first], PAINT)]
-        rows += [_row(f"{name}: a drag of ε, drawn and told", spent, DRAG) | {"peer": redraw}]
-    for name, spent in in_a_browser().items():
-        rows.append(_row(f"{name}: a drag of ε, seen in a browser", spent, DRAG))
+        opened = []
+        drags = []
+        for _ in range(3):
+            first_paint, spent = json.loads(_in_a_process(OPEN.format(name=name)))
+            opened.append(first_paint)
+            drags += spent
+        rows.append(_row(f"{name}: opened", [median(opened)], PAINT))
+        rows.append(_row(f"{name}: a drag of ε, drawn and told", drags, DRAG, redraw))
+    for name, drags in in_a_browser().items():
+        rows.append(_row(f"{name}: a drag of ε, seen in a browser", drags, DRAG))
     return timing.to_frame(rows)
 
 
-def _told(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
+def _in_a_process(code: str) -> str:
+    """What the code prints in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def _row(what: str, spent: list[float], most: float) -> dict:
-    own = median(spent)
-    told = timing.format_seconds(own)
-    told += f", at most {timing.seconds(max(spent))}" * (len(spent) > 1)
-    limit = f"≤ {timing.seconds(most)}"
-    return dict(what=what, ours=told, peer="", ratio=own / most, limit=limit, met=own <= most)
+def _row(what: str, spent: list[float], most: float, peer: str = "") -> dict:
+    typical = median(spent)
+    ours = timing.format_seconds(typical)
+    if len(spent) > 1:
+        ours += f", at most {timing.format_seconds(max(spent))}"
+    limit = f"≤ {timing.format_seconds(most)}"
+    return timing.row(what, ours, peer, typical / most, limit, typical <= most)
 
 
 def matplotlib_redraw() -> float:
@@ -122,13 +128,13 @@ def in_a_browser() -> dict[str, list[float]]:
             page = chromium.new_page()
             page.set_default_timeout(60_000)
             page.goto(address)
-            found = {}
+            drags = {}
             for name in widgets.ALL:
                 panel = page.locator(f"[data-panel={name}]")
                 panel.locator("figure").first.wait_for()
-                found[name] = page.evaluate(DRAGGED, panel.element_handle())
+                drags[name] = page.evaluate(DRAGGED, panel.element_handle())
             chromium.close()
-        return found
+        return drags
     finally:
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=30)

@@ -20,14 +20,21 @@ import pandas as pd
 import polars as pl
 
 from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_least, at_most, format_seconds, row
 from workbench import DP, UNBOUNDED, Domain, Interactions
 from workbench.datasets import InteractionsTwin
 from workbench.mechanisms import HPA, SRA
 
 TWIN = InteractionsTwin.netflix()
-L, D = 10, 1
-LOAD, RANDOM, PICKED, MEMORY = 6, 3, 5, 4  # seconds, and GB
-NAMED = dict(user="user", item="item", context="context")
+L = 10
+D = 1
+LIMITS = {  # what, seconds or GB
+    "load": ("load from Parquet", 6, "s"),
+    "SRA": ("first SRA release", 3, "s"),
+    "HPA": ("HPA release", 5, "s"),
+    "peak": ("peak memory of all that", 4, "GB"),
+}
+COLUMNS = dict(user="user", item="item", context="context")
 
 
 def main():
@@ -35,56 +42,51 @@ def main():
     data = TWIN.slice(47_789).load()
     frame = pd.DataFrame({"user": data.users, "item": data.items, "context": data.contexts})
     table = pl.from_pandas(frame)
-    rows = []
-    for name, ours, theirs, least in (
-        ("SRA", SRA(DP(1.0), L), (polars_random, polars_shuffled, pandas_random), (3, 3, 10)),
-        ("HPA", HPA(DP(1.0), L, D), (polars_picked, pandas_picked), (3, None)),
-    ):
-        peers = [partial(f, frame if "pandas" in f.__name__ else table) for f in theirs]
-        own, *spent = timing.median_seconds(partial(ours, data), *peers, repeat=3, cold=peers)
-        for peer, time, limit in zip(theirs, spent, least, strict=True):
-            rows.append(
-                {
-                    "what": f"{name} of {len(data):,} records, l = {L}",
-                    "ours": f"{timing.seconds(own)}, {own / len(data) * 1e9:.3g} ns a record",
-                    "peer": f"{peer.__doc__} {timing.seconds(time)}",
-                    "ratio": time / own,
-                }
-                | ({"limit": f"≥ {limit}×", "met": time / own >= limit} if limit else {})
-            )
+    simple = {
+        partial(polars_random, table): 3,
+        partial(polars_shuffled, table): 3,
+        partial(pandas_random, frame): 10,
+    }
+    picked = {partial(polars_picked, table): 3, partial(pandas_picked, frame): None}
+    rows = _beside(SRA(DP(1.0), L), data, simple) + _beside(HPA(DP(1.0), L, D), data, picked)
     return timing.to_frame([*rows, *full_size()])
+
+
+def _beside(mechanism, data: Interactions, peers: dict) -> list[dict]:
+    """A mechanism beside its peers, and how many times as long each of these should take."""
+    ours, *times = timing.median_seconds(partial(mechanism, data), *peers, repeat=3, cold=peers)
+    what = f"{type(mechanism).__name__} of {len(data):,} records, l = {L}"
+    text = f"{format_seconds(ours)}, {format_seconds(ours, len(data))} a record"
+    rows = []
+    for (peer, least), seconds in zip(peers.items(), times, strict=True):
+        ratio = seconds / ours
+        limit = {"ratio": ratio} if least is None else at_least(ratio, least)
+        rows.append(row(what, text, f"{peer.func.__doc__} {format_seconds(seconds)}", **limit))
+    return rows
 
 
 def full_size() -> list[dict]:
     """Seconds on the clock and peak memory of a process that loads and releases."""
     with tempfile.TemporaryDirectory() as home:
         path = str(Path(home) / "ratings.parquet")
-        for step in ("made", "measured"):
-            code = (
-                f"from experiments.benchmarks import fan2015_sampling as b; b.{step}({path!r})"
-            )
-            told = subprocess.run(
-                [sys.executable, "-c", code], check=True, capture_output=True, text=True
-            ).stdout
-    found = json.loads(told)
-    about = f"{TWIN.records:,} records"
-    return [
-        {
-            "what": f"{what}, {about}",
-            "ours": f"{found[name]:.3g} {unit}",
-            "limit": f"≤ {limit} {unit}",
-            "met": found[name] <= limit,
-        }
-        for what, name, unit, limit in (
-            ("load from Parquet", "load", "s", LOAD),
-            ("first SRA release", "SRA", "s", RANDOM),
-            ("HPA release", "HPA", "s", PICKED),
-            ("peak memory of all that", "peak", "GB", MEMORY),
-        )
-    ]
+        _in_a_process("write_twin", path)
+        measured = json.loads(_in_a_process("measure", path))
+    rows = []
+    for name, (what, limit, unit) in LIMITS.items():
+        value = measured[name]
+        met = at_most(value, limit, f" {unit}")
+        rows.append(row(f"{what}, {TWIN.records:,} records", f"{value:.3g} {unit}", **met))
+    return rows
 
 
-def made(path: str, twin: InteractionsTwin = TWIN) -> None:
+def _in_a_process(step: str, path: str) -> str:
+    """What a function of this file prints in a process of its own."""
+    code = f"from experiments.benchmarks import fan2015_sampling as b; b.{step}({path!r})"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def write_twin(path: str, twin: InteractionsTwin = TWIN) -> None:
     """Write a twin, with a column that nobody asked for."""
     data = twin.load()
     stars = (data.items % 5 + 1).astype(np.int8)
@@ -92,60 +94,56 @@ def made(path: str, twin: InteractionsTwin = TWIN) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def measured(path: str) -> None:
+def measure(path: str) -> None:
     """Print seconds and GB, after everything was compiled on a little."""
     import resource
 
-    mechanisms = SRA(DP(1.0), L), HPA(DP(1.0), L, D)
+    mechanisms = (SRA(DP(1.0), L), HPA(DP(1.0), L, D))
     domain = Domain(("item", "context"), TWIN.domain.shape)  # contexts as codes
-    told = NAMED | {"domain": domain, "bound": UNBOUNDED}
-    made(little := path + ".little", replace(TWIN.slice(100), items=TWIN.items, once=False))
+    read = partial(Interactions.from_parquet, domain=domain, bound=UNBOUNDED, **COLUMNS)
+    write_twin(f"{path}.little", replace(TWIN.slice(100), items=TWIN.items, once=False))
     for mechanism in mechanisms:
-        mechanism(Interactions.from_parquet(little, **told))
-    found, start = {}, perf_counter()
-    data = Interactions.from_parquet(path, **told)
-    found["load"] = perf_counter() - start
+        mechanism(read(f"{path}.little"))
+    measured = {}
+    start = perf_counter()
+    data = read(path)
+    measured["load"] = perf_counter() - start
     for mechanism in mechanisms:
         start = perf_counter()
         mechanism(data)
-        found[type(mechanism).__name__] = perf_counter() - start
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    print(json.dumps(found))
+        measured[type(mechanism).__name__] = perf_counter() - start
+    measured["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(json.dumps(measured))
 
 
 def polars_random(table: pl.DataFrame):
     """polars shuffle over users"""
-    kept = table.filter(pl.int_range(pl.len()).shuffle().over("user") < L)
-    return _polars_counts(kept)
+    return _polars_counts(table.filter(pl.int_range(pl.len()).shuffle().over("user") < L))
 
 
 def polars_shuffled(table: pl.DataFrame):
     """polars sample, head of each group"""
-    kept = table.sample(fraction=1, shuffle=True).group_by("user").head(L)
-    return _polars_counts(kept)
+    return _polars_counts(table.sample(fraction=1, shuffle=True).group_by("user").head(L))
 
 
 def polars_picked(table: pl.DataFrame):
     """polars shuffle, then rank over users"""
     few = table.filter(pl.int_range(pl.len()).shuffle().over("user") < D)
     counts = few.group_by("item").len("score")
-    scored = table.join(counts, on="item", how="left").with_columns(
-        pl.col("score").fill_null(0)
-    )
-    best = pl.col("score").rank("random", descending=True).over("user")
-    return _polars_counts(scored.filter(best <= L))
+    scored = table.join(counts, on="item", how="left")
+    scored = scored.with_columns(pl.col("score").fill_null(0))
+    rank = pl.col("score").rank("random", descending=True).over("user")
+    return _polars_counts(scored.filter(rank <= L))
 
 
-def _polars_counts(kept: pl.DataFrame):
-    return _noisy(kept.group_by("item").len()["len"]), _noisy(
-        kept.group_by("item", "context").len()["len"]
-    )
+def _polars_counts(sample: pl.DataFrame):
+    items = sample.group_by("item").len()["len"]
+    return _noisy(items), _noisy(sample.group_by("item", "context").len()["len"])
 
 
 def pandas_random(frame: pd.DataFrame):
     """pandas sample, head of each group"""
-    kept = frame.sample(frac=1).groupby("user").head(L)
-    return _pandas_counts(kept)
+    return _pandas_counts(frame.sample(frac=1).groupby("user").head(L))
 
 
 def pandas_picked(frame: pd.DataFrame):
@@ -153,12 +151,13 @@ def pandas_picked(frame: pd.DataFrame):
     shuffled = frame.sample(frac=1)
     counts = shuffled.groupby("user").head(D)["item"].value_counts()
     score = shuffled["item"].map(counts).fillna(0)
-    kept = shuffled.assign(score=score).sort_values("score", ascending=False)
-    return _pandas_counts(kept.groupby("user").head(L))
+    sorted_frame = shuffled.assign(score=score).sort_values("score", ascending=False)
+    return _pandas_counts(sorted_frame.groupby("user").head(L))
 
 
-def _pandas_counts(kept: pd.DataFrame):
-    return _noisy(kept.groupby("item").size()), _noisy(kept.groupby(["item", "context"]).size())
+def _pandas_counts(sample: pd.DataFrame):
+    items = sample.groupby("item").size()
+    return _noisy(items), _noisy(sample.groupby(["item", "context"]).size())
 
 
 def _noisy(counts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -10,57 +9,47 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsmr
 
 from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_least, at_most, format_seconds, row
 from workbench.inference import tree_least_squares
 from workbench.transform import level_sizes
 
-COPIES, MEMORY, OPENDP = 8, 3, 100
+COPIES = 8
+MEMORY = 3
+OPENDP = 100
 
 
 def main():
     """Processor time and memory."""
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
     ours, copy = timing.median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
-    extra = memory(noisy) / noisy.nbytes
+    peak, _ = timing.peak_bytes(partial(tree_least_squares, noisy))
+    copies = peak / noisy.nbytes
+    small = noisy[: 2**21 - 1]
+    solve = partial(lsmr, design(2**20), small, atol=1e-10, btol=1e-10)
+    seconds, lsmr_seconds = timing.median_seconds(
+        partial(tree_least_squares, small), solve, repeat=3, cold=(solve,)
+    )
     rows = [
-        {
-            "what": "consistency of a binary tree over 2²⁴ leaves",
-            "ours": f"{timing.seconds(ours)}, {ours / 2**24 * 1e9:.3g} ns a leaf",
-            "peer": f"copy of the tree {timing.seconds(copy)}",
-            "ratio": ours / copy,
-            "limit": f"≤ {COPIES}×",
-            "met": ours / copy <= COPIES,
-        },
-        {
-            "what": "… its peak memory, result included",
-            "ours": f"{extra:.3g} times the tree",
-            "limit": f"≤ {MEMORY}×",
-            "met": extra <= MEMORY,
-        },
+        row(
+            "consistency of a binary tree over 2²⁴ leaves",
+            f"{format_seconds(ours)}, {format_seconds(ours, 2**24)} a leaf",
+            f"copy of the tree {format_seconds(copy)}",
+            ours / copy,
+            **at_most(ours / copy, COPIES, "×"),
+        ),
+        row(
+            "… its peak memory, result included",
+            f"{copies:.3g} times the tree",
+            **at_most(copies, MEMORY, "×"),
+        ),
+        row(
+            "consistency over 2²⁰ leaves",
+            format_seconds(seconds),
+            f"scipy lsmr {format_seconds(lsmr_seconds)}",
+            lsmr_seconds / seconds,
+        ),
     ]
-    noisy = noisy[: 2**21 - 1]
-    matrix = design(2**20)
-    solve = partial(lsmr, matrix, noisy, atol=1e-10, btol=1e-10)
-    ours, peer = timing.median_seconds(
-        partial(tree_least_squares, noisy), solve, repeat=3, cold=(solve,)
-    )
-    rows.append(
-        {
-            "what": "consistency over 2²⁰ leaves",
-            "ours": timing.format_seconds(ours),
-            "peer": f"scipy lsmr {timing.seconds(peer)}",
-            "ratio": peer / ours,
-        }
-    )
     return timing.to_frame([*rows, *opendp(noisy[: 2**17 - 1])])
-
-
-def memory(noisy) -> int:
-    """Bytes at the peak beyond the input."""
-    tracemalloc.start()
-    tree_least_squares(noisy)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
 
 
 def design(n: int) -> csr_array:
@@ -83,22 +72,15 @@ def opendp(noisy) -> list[dict]:
     leaves = (len(noisy) + 1) // 2
     theirs = make_consistent_b_ary_tree(2)  # of 32-bit integers, in float64
     noisy = np.rint(100 * noisy)
-    listed = noisy.astype(int).tolist()
-    np.testing.assert_allclose(theirs(listed), tree_least_squares(noisy)[-leaves:], atol=1e-6)
-    call = partial(theirs, listed)
+    values = noisy.astype(int).tolist()
+    np.testing.assert_allclose(theirs(values), tree_least_squares(noisy)[-leaves:], atol=1e-6)
+    call = partial(theirs, values)
     ours, peer = timing.median_seconds(
         partial(tree_least_squares, noisy), call, repeat=3, cold=(call,)
     )
-    return [
-        {
-            "what": "consistency over 2¹⁶ leaves",
-            "ours": timing.format_seconds(ours),
-            "peer": f"OpenDP {timing.seconds(peer)}",
-            "ratio": peer / ours,
-            "limit": f"≥ {OPENDP}×",
-            "met": peer / ours >= OPENDP,
-        }
-    ]
+    text = f"OpenDP {format_seconds(peer)}"
+    limit = at_least(peer / ours, OPENDP)
+    return [row("consistency over 2¹⁶ leaves", format_seconds(ours), text, **limit)]
 
 
 if __name__ == "__main__":

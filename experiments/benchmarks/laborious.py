@@ -13,6 +13,7 @@ from math import exp, log
 import numpy as np
 
 from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import format_seconds, power_of_ten, row
 from experiments.benchmarks.noise import numpy_geometric
 from workbench import DP, noise
 from workbench.mechanisms import HighPassFilter
@@ -31,66 +32,59 @@ def main():
     for m, repeat in SIZES:
         ratios = {}
         for density in DENSITIES:
-            if (n := round(density * m)) > MOST:
+            n = round(density * m)
+            if n > MOST:
                 continue
-            data, mechanism = timing.sparse_table(n, m), HighPassFilter(DP(EPSILON), size=n)
-            theta = mechanism.threshold(data.domain, 1.0)
-            ways = (
-                partial(mechanism, data),
-                partial(dense, data, theta),
-                partial(chunked, data, theta),
+            table = timing.sparse_table(n, m)
+            mechanism = HighPassFilter(DP(EPSILON), size=n)
+            theta = mechanism.threshold(table.domain, 1.0)
+            laborious = (partial(dense, table, theta), partial(chunked, table, theta))
+            cold = laborious if m > MOST else ()
+            ours, usual, fast = timing.median_seconds(
+                partial(mechanism, table), *laborious, repeat=repeat, cold=cold
             )
-            spent = timing.median_seconds(
-                *ways, repeat=repeat, cold=ways[1:] if m > MOST else ()
-            )
-            ratios[density] = spent[2] / spent[0]
-            for name, peer in zip(("usual", "fast"), spent[1:], strict=True):
-                rows.append(
-                    {
-                        "what": f"filter, m = {timing.power(m)}, density {density:g}",
-                        "ours": timing.format_seconds(spent[0]),
-                        "peer": f"{name} {timing.seconds(peer)}",
-                        "ratio": peer / spent[0],
-                    }
-                )
-        rows.append(
-            {
-                "what": f"m = {timing.power(m)}: the fast dense way catches up at density",
-                "ours": even(ratios),
-            }
-        )
+            ratios[density] = fast / ours
+            what = f"filter, m = {power_of_ten(m)}, density {density:g}"
+            for name, peer in (("usual", usual), ("fast", fast)):
+                text = f"{name} {format_seconds(peer)}"
+                rows.append(row(what, format_seconds(ours), text, peer / ours))
+        what = f"m = {power_of_ten(m)}: the fast dense way catches up at density"
+        rows.append(row(what, break_even(ratios)))
     return timing.to_frame(rows)
 
 
-def dense(data, theta: float):
+def dense(table, theta: float):
     """Keys and noisy values, as a first reading of the paper has it."""
-    noisy = numpy_geometric(data.dense(), EPSILON)
+    noisy = numpy_geometric(table.dense(), EPSILON)
     keys = np.flatnonzero(np.abs(noisy) >= theta)
     return keys, noisy[keys]
 
 
-def chunked(data, theta: float):
+def chunked(table, theta: float):
     """The same from our exact sampler, a chunk of cells at a time, in the fastest way that we know."""
-    law, words = laws.two_sided(noise.decay(1, EPSILON)), bits.word_source(None)
-    m, kept, chunk = data.domain.size, [], np.empty(CHUNK, np.int64)
+    law = laws.two_sided(noise.decay(1, EPSILON))
+    source = bits.word_source(None)
+    m = table.domain.size
+    chunk = np.empty(CHUNK, np.int64)
     starts = range(0, m, CHUNK)
-    ends = np.searchsorted(data.keys, [*starts, m])
+    ends = np.searchsorted(table.keys, [*starts, m])
+    released = []
     for start, a, b in zip(starts, ends, ends[1:], strict=False):
         cells = chunk[: m - start]
         cells[:] = 0
-        cells[data.keys[a:b] - start] = data.counts[a:b]
-        law.add(cells, words)
+        cells[table.keys[a:b] - start] = table.counts[a:b]
+        law.add(cells, source)
         keys = np.flatnonzero((cells >= theta) | (cells <= -theta))
-        kept.append((keys + start, cells[keys]))
-    return tuple(np.concatenate(parts) for parts in zip(*kept, strict=True))
+        released.append((keys + start, cells[keys]))
+    return tuple(np.concatenate(parts) for parts in zip(*released, strict=True))
 
 
-def even(ratios: dict[float, float]) -> str:
+def break_even(ratios: dict[float, float]) -> str:
     """The density at which the ratio is 1: between two measured ones on log axes, else a bound."""
     points = sorted(ratios.items())
-    for (a, ra), (b, rb) in zip(points, points[1:], strict=False):
-        if ra >= 1 > rb:
-            return f"{exp(log(a) + log(b / a) * log(ra) / log(ra / rb)):.2g}"
+    for (a, above), (b, below) in zip(points, points[1:], strict=False):
+        if above >= 1 > below:
+            return f"{exp(log(a) + log(b / a) * log(above) / log(above / below)):.2g}"
     return f"> {points[-1][0]:g}" if points[-1][1] >= 1 else f"< {points[0][0]:g}"
 
 

@@ -6,6 +6,7 @@ exact and from the system. All add noise to the same vector of 10⁶ integers (i
 
 from __future__ import annotations
 
+from functools import partial
 from math import exp
 
 import numpy as np
@@ -22,33 +23,26 @@ def main():
     values = np.random.default_rng(0).integers(0, 200, N)
     rows = []
     for epsilon, judged in EPSILONS.items():
-
-        def ours(epsilon=epsilon):
-            return noise.geometric(values, l1=1, epsilon=epsilon)
-
-        def numpys(epsilon=epsilon):
-            return numpy_geometric(values, epsilon)
-
-        spent = timing.median_seconds(ours, numpys, repeat=15)
-        rows.append(_row(epsilon, "numpy", spent, 6 * judged))
+        ours = partial(noise.geometric, values, l1=1, epsilon=epsilon)
+        usual = partial(numpy_geometric, values, epsilon)
+        seconds = timing.median_seconds(ours, usual, repeat=15)
+        rows.append(_row(epsilon, "numpy", *seconds, 6 if judged else None))
         if judged:
             exact = opendp(epsilon)
             if not callable(exact):
-                rows.append({"what": f"noise, ε = {epsilon:g}", "peer": exact})
+                rows.append(timing.row(f"noise, ε = {epsilon:g}", peer=exact))
                 continue
-
-            def opendps(exact=exact):
-                return exact(values)
-
             exact(values[:1000])
-            spent = timing.median_seconds(ours, opendps, repeat=3, cold=[opendps])
-            rows.append(_row(epsilon, "OpenDP", spent, 500))
+            theirs = partial(exact, values)
+            seconds = timing.median_seconds(ours, theirs, repeat=3, cold=[theirs])
+            rows.append(_row(epsilon, "OpenDP", *seconds, 500))
     return timing.to_frame(rows)
 
 
 def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:
     """Two-sided geometric noise the usual way: the difference of two of numpy's geometric vectors."""
-    rng, p = np.random.default_rng(), 1 - exp(-epsilon)
+    rng = np.random.default_rng()
+    p = 1 - exp(-epsilon)
     return values + (rng.geometric(p, values.shape) - rng.geometric(p, values.shape))
 
 
@@ -59,20 +53,15 @@ def opendp(epsilon: float):
     except ImportError:
         return "OpenDP is not installed: pip install 'dp-workbench[peers]'"
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    space = (dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"))
     return dp.m.make_laplace(*space, scale=1 / epsilon)
 
 
-def _row(epsilon: float, peer: str, spent: list[float], least: float) -> dict:
-    ratio = spent[1] / spent[0]
-    return {
-        "what": f"noise, ε = {epsilon:g}",
-        "ours": f"{spent[0] / N * 1e9:.3g} ns",
-        "peer": f"{peer} {spent[1] / N * 1e9:.3g} ns",
-        "ratio": ratio,
-        "limit": f"≥ {least}×" if least else "",
-        "met": bool(ratio >= least) if least else None,
-    }
+def _row(epsilon: float, name: str, ours: float, peer: float, least: float | None) -> dict:
+    ratio = peer / ours
+    limit = {"ratio": ratio} if least is None else timing.at_least(ratio, least)
+    text = f"{name} {timing.format_seconds(peer, N)}"
+    return timing.row(f"noise, ε = {epsilon:g}", timing.format_seconds(ours, N), text, **limit)
 
 
 if __name__ == "__main__":

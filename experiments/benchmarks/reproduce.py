@@ -5,43 +5,36 @@ from __future__ import annotations
 from experiments.benchmarks import _timing as timing
 from workbench.reproduction import find_notebooks, project_folder, read_status
 
-LIMIT, CORES = 240, 2
+LIMIT = 240
+CORES = 2
 
 
 def main():
     """Seconds of every notebook that ran to its end, and all of them on two cores."""
     quick = project_folder() / "experiments" / "results" / "quick"
     notebooks = find_notebooks(project_folder() / "notebooks")
-    told = {stem: read_status(quick / stem) for stem in notebooks}
-    done = {stem: s["seconds"] for stem, s in told.items() if s.get("state") == "done"}
-    rows = [{"what": stem, "ours": timing.format_seconds(done[stem])} for stem in done]
+    records = {stem: read_status(quick / stem) for stem in notebooks}
+    done = {stem: s["seconds"] for stem, s in records.items() if s.get("state") == "done"}
+    rows = [timing.row(stem, timing.format_seconds(time)) for stem, time in done.items()]
     missing = ", ".join(stem for stem in notebooks if stem not in done)
     if not notebooks or missing:
         missing = f"no record of {missing or 'any notebook'}: run `workbench reproduce` first"
-        return timing.to_frame(
-            [*rows, {"what": "all", "ours": missing, "limit": f"≤ {LIMIT} s"}]
-        )
-    whole = together(notebooks, done)
-    rows.append(
-        {
-            "what": f"all, on {CORES} cores",
-            "ours": timing.format_seconds(whole),
-            "limit": f"≤ {LIMIT} s",
-            "met": whole <= LIMIT,
-        }
-    )
+        return timing.to_frame([*rows, timing.row("all", missing, limit=f"≤ {LIMIT} s")])
+    total = together(notebooks, done)
+    limit = timing.at_most(total, LIMIT, " s")
+    rows.append(timing.row(f"all, on {CORES} cores", timing.format_seconds(total), **limit))
     return timing.to_frame(rows)
 
 
 def together(notebooks: dict, seconds: dict[str, float]) -> float:
     """What the recorded times add up to: timings run alone, the others on the first free core."""
     alone = [stem for stem, path in notebooks.items() if '"alone"' in path.read_text("utf-8")]
-    free = [0.0] * CORES
+    cores = [0.0] * CORES
     for stem in notebooks:
         if stem not in alone:
-            free.sort()
-            free[0] += seconds[stem]
-    return max(free) + sum(seconds[stem] for stem in alone)
+            cores.sort()
+            cores[0] += seconds[stem]
+    return max(cores) + sum(seconds[stem] for stem in alone)
 
 
 if __name__ == "__main__":

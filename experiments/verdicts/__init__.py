@@ -17,25 +17,25 @@ COLUMNS = ["id", "figure", "datasets", "outcome", "measured", "why", "profile"]
 
 def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -> pd.DataFrame:
     """The verdicts of all finished figures of a paper, sorted by claim."""
-    found = []
+    frames = []
     for manifest in sorted(Path(results).glob(f"{profile}/{paper}_*/manifest.json")):
         figure = figures.load(manifest.parent)
-        about = {"figure": figure.manifest["figure"], "profile": figure.manifest["profile"]}
-        about |= {"datasets": "; ".join(figure.manifest["datasets"])}
-        found.append(figure.verdicts.assign(**about))
-    if not found:
+        columns = {"figure": figure.manifest["figure"], "profile": figure.manifest["profile"]}
+        columns |= {"datasets": "; ".join(figure.manifest["datasets"])}
+        frames.append(figure.verdicts.assign(**columns))
+    if not frames:
         raise FileNotFoundError(
             f"{results} holds no {profile} figures of {paper}; run: "
             f"workbench reproduce --profile {profile}"
         )
-    return pd.concat(found)[COLUMNS].sort_values(["id", "figure"], ignore_index=True)
+    return pd.concat(frames)[COLUMNS].sort_values(["id", "figure"], ignore_index=True)
 
 
 def write(paper: str, results: Path | str = RESULTS, into: Path | None = None) -> Path:
     """Write `<paper>.csv`, beside this file unless told otherwise; returns its path."""
     path = (into or Path(__file__).parent) / f"{paper}.csv"
-    told = collect(paper, results)
+    verdicts = collect(paper, results)
     figures.write_atomically(
-        path, lambda draft: told.to_csv(draft, index=False, lineterminator="\n")
+        path, lambda draft: verdicts.to_csv(draft, index=False, lineterminator="\n")
     )
     return path
