@@ -313,18 +313,18 @@ def _checked_labels(names, shape, labels) -> tuple[tuple | range | None, ...] | 
     if len(labels) != len(names):
         raise ValueError(f"Domain.labels has {len(labels)} lists for {len(names)} attributes")
     checked = []
-    for name, n, own in zip(names, shape, labels, strict=True):
-        if own is not None and not isinstance(own, range):
-            own = _of_one_kind(name, own)
-        if own is not None and len(own) != n:
-            raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(own)}")
-        if isinstance(own, tuple) and len(set(map(str, own))) != n:
-            twice = next(text for text, k in Counter(map(str, own)).items() if k > 1)
+    for name, n, values in zip(names, shape, labels, strict=True):
+        if values is not None and not isinstance(values, range):
+            values = _of_one_kind(name, values)
+        if values is not None and len(values) != n:
+            raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(values)}")
+        if isinstance(values, tuple) and len(set(map(str, values))) != n:
+            twice = next(text for text, k in Counter(map(str, values)).items() if k > 1)
             raise ValueError(
                 f"Domain.labels of {name!r} must be different: {twice!r} stands twice"
             )
-        checked.append(own)
-    return None if all(own is None for own in checked) else tuple(checked)
+        checked.append(values)
+    return None if all(values is None for values in checked) else tuple(checked)
 
 
 def _of_one_kind(name: str, labels) -> tuple:

@@ -194,7 +194,7 @@ def _arrow_strings(strings: Any) -> pyarrow.Array:
 
 @njit(cache=True, nogil=True)
 def _packed(codes, width, starts, table, radix, depth, split, keys, why):
-    kept = 0
+    inside = 0
     base = np.uint64(radix)
     past = table.size - 1
     table[0] = 0 if starts.size == 0 else table[0]  # padding
@@ -232,10 +232,10 @@ def _packed(codes, width, starts, table, radix, depth, split, keys, why):
             continue
         for _ in range(split - (used - start)):
             first *= base
-        keys[0, kept] = first
+        keys[0, inside] = first
         if keys.shape[0] == 2:
             for _ in range(depth - max(split, used - start)):
                 second *= base
-            keys[1, kept] = second
-        kept += 1
-    return kept
+            keys[1, inside] = second
+        inside += 1
+    return inside

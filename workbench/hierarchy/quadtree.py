@@ -223,7 +223,7 @@ def _morton(points, low, high, depth, split, apart, keys, why):
     mask = np.uint64(2**_BITS - 1)
     rest = (np.uint64(1) << late) - np.uint64(1)
     last = np.uint64(2**depth - 1)
-    kept = 0
+    inside = 0
     for i in range(n):
         first = np.uint64(0)
         second = np.uint64(0)
@@ -245,16 +245,16 @@ def _morton(points, low, high, depth, split, apart, keys, why):
                 second |= apart[tail & mask] << shift
         why[i] = outside
         if not outside:
-            keys[0, kept] = first
+            keys[0, inside] = first
             if keys.shape[0] == 2:
-                keys[1, kept] = second
-            kept += 1
-    return kept
+                keys[1, inside] = second
+            inside += 1
+    return inside
 
 
 @njit(cache=True, nogil=True)
-def _corners(nodes, depth, split, found):
-    dims, n = found.shape
+def _corners(nodes, depth, split, out):
+    dims, n = out.shape
     for i in range(n):
         for level in range(depth):
             word = 0 if level < split else 1
@@ -262,7 +262,7 @@ def _corners(nodes, depth, split, found):
             digit = nodes[word, i] >> np.uint64((end - 1 - level) * dims)
             for j in range(dims):
                 bit = np.int64(digit >> np.uint64(dims - 1 - j)) & 1
-                found[j, i] |= bit << (depth - 1 - level)
+                out[j, i] |= bit << (depth - 1 - level)
 
 
 @njit(cache=True, nogil=True)

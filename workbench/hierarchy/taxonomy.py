@@ -24,7 +24,7 @@ from workbench.hierarchy.protocol import refuse_release_columns
 class Taxonomy:
     """A list of codes, each with the code that it belongs to; leaves are values.
 
-    Codes above leaves are not values: records that are known no better are not in the space. Children
+    Codes above leaves are not values: records that are on_level no better are not in the space. Children
     are in the order of the list.
 
     Parameters
@@ -137,23 +137,19 @@ class Taxonomy:
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """As many as the list has."""
-        known = self._levels[level]
-        return known.children[search_unsorted(known.keys, nodes)]
+        on_level = self._levels[level]
+        return on_level.children[search_unsorted(on_level.keys, nodes)]
 
     @cached_property
     def _leaves(self) -> _Leaves:
         """All leaves in the order of keys."""
-        leaves = [level.children == 0 for level in self._levels]
-        keys = np.concatenate(
-            [level.keys[:, own] for level, own in zip(self._levels, leaves, strict=True)],
-            axis=1,
-        )
-        codes = np.concatenate(
-            [level.codes[own] for level, own in zip(self._levels, leaves, strict=True)]
-        )
-        levels = np.repeat(np.arange(len(leaves)), [own.sum() for own in leaves])
+        keys = [level.keys[:, level.children == 0] for level in self._levels]
+        codes = [level.codes[level.children == 0] for level in self._levels]
+        levels = np.repeat(np.arange(len(codes)), list(map(len, codes)))
+        keys = np.concatenate(keys, axis=1)
         order = argsort_keys(keys)
-        return _Leaves(np.ascontiguousarray(keys[:, order]), codes[order], levels[order])
+        codes = np.concatenate(codes)[order]
+        return _Leaves(np.ascontiguousarray(keys[:, order]), codes, levels[order])
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of leaves."""
@@ -191,8 +187,8 @@ class Taxonomy:
         codes = leaves.codes[places]  # of the first leaf, where the node is above it
         for level in np.unique(levels[~complete]):
             rows = np.flatnonzero((levels == level) & ~complete)
-            known = self._levels[level]
-            codes[rows] = known.codes[search_unsorted(known.keys, nodes[:, rows])]
+            on_level = self._levels[level]
+            codes[rows] = on_level.codes[search_unsorted(on_level.keys, nodes[:, rows])]
         codes[levels == 0] = "all"
         return pd.DataFrame({self.attribute: codes, "complete": complete})
 

@@ -20,20 +20,20 @@ def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols,
         for s in range(offsets[i], offsets[i + 1]):
             begin = 0
             for g in range(ends.size):
-                scale, used = times[s], sizes[g]
+                scale = times[s]
+                used = sizes[g]
                 for k in range(d):
                     if which[s, k]:
-                        asked = False
+                        shared = False
                         for j in range(used):
-                            asked |= sets[g, j] == k
-                        if not asked:
+                            shared |= sets[g, j] == k
+                        if not shared:
                             scale *= table[starts[k] + which[s, k] * widths[k]]
                 if used == 2:
-                    a, b = sets[g, 0], sets[g, 1]
-                    at, bt = (
-                        starts[a] + which[s, a] * widths[a],
-                        starts[b] + which[s, b] * widths[b],
-                    )
+                    a = sets[g, 0]
+                    b = sets[g, 1]
+                    at = starts[a] + which[s, a] * widths[a]
+                    bt = starts[b] + which[s, b] * widths[b]
                     for t in range(begin, ends[g]):
                         out[i, owner[t]] += (
                             scale * queries[t] * table[at + cols[a, t]] * table[bt + cols[b, t]]
@@ -52,36 +52,38 @@ def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols,
 def diagonal(offsets, times, which, table, starts, widths, out):
     """out[i] = Σ over pairs of terms of query i, as in `inner`."""
     for i in prange(offsets.size - 1):
-        found = 0.0
+        total = 0.0
         for s in range(offsets[i], offsets[i + 1]):
             for t in range(offsets[i], offsets[i + 1]):
                 x = times[s] * times[t]
                 for k in range(which.shape[1]):
                     x *= table[starts[k] + which[s, k] * widths[k] + which[t, k]]
-                found += x
-        out[i] = found
+                total += x
+        out[i] = total
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def scattered(which, factors, starts, widths, codes, values, out):
     """out[t] = Σ over cells of values·Π_k factor of term t; codes are (attributes, cells)."""
     for t in prange(which.shape[0]):
-        found = 0.0
+        total = 0.0
         for c in range(codes.shape[1]):
             x = values[c]
             for k in range(codes.shape[0]):
                 x *= factors[starts[k] + which[t, k] * widths[k] + codes[k, c]]
                 if x == 0:
                     break
-            found += x
-        out[t] = found
+            total += x
+        out[t] = total
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
     """Σ over cells of counts·round(term/grid), in three parts of 9 bits: none overflows."""
     for t in prange(which.shape[0]):
-        high, middle, low = np.int64(0), np.int64(0), np.int64(0)
+        high = np.int64(0)
+        middle = np.int64(0)
+        low = np.int64(0)
         for c in range(codes.shape[1]):
             x = times[t]
             for k in range(codes.shape[0]):
@@ -92,4 +94,6 @@ def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
             high += (units >> 18) * counts[c]
             middle += ((units >> 9) & 511) * counts[c]
             low += (units & 511) * counts[c]
-        out[t, 0], out[t, 1], out[t, 2] = high, middle, low
+        out[t, 0] = high
+        out[t, 1] = middle
+        out[t, 2] = low

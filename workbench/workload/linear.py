@@ -27,25 +27,14 @@ Prior = Sequence[Float[np.ndarray, " values"]]
 class Linear:
     """Base of `Products`, `TableQueries` and `Together`.
 
-    A subclass has `on(domain)`, the bounds `max_term`, `max_query` and `integer_valued`, and answers from
-    sums over few attributes.
+    A subclass has `on(domain)`; `means(domain, prior)` of its queries under a product prior; and
+    `sums_of_margins(margins)` and `grid_units_of_margins(margins, grid)`, its answers from the sums over
+    the attributes that each query uses.
     """
 
     max_term: float  # no term is larger at any tuple
     max_query: float  # no query is larger at any tuple
     integer_valued: bool  # all answers on whole counts are whole numbers
-
-    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior; the queries are those of `on(domain)`."""
-        raise NotImplementedError
-
-    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers, from sums over the attributes that each query uses."""
-        raise NotImplementedError
-
-    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers in grid steps, as Python's whole numbers."""
-        raise NotImplementedError
 
     def intervals(self, domain: Domain):
         """Refused: a query over a few attributes is scattered over the keys."""

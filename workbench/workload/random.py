@@ -148,10 +148,10 @@ class RandomTables:
         sets, group = np.unique(axes, axis=0, return_inverse=True)
         group = group.ravel()
         groups = []
-        for own, size in zip(sets, np.bincount(group), strict=True):
-            shape = [domain.shape[k] for k in own]
+        for set_axes, size in zip(sets, np.bincount(group), strict=True):
+            shape = [domain.shape[k] for k in set_axes]
             if size * prod(shape) > 8 * MAX_DENSE_CELLS:
                 raise ValueError(f"{size} tables of {shape} codes are too large: need fewer")
             tables = rng.integers(0, 2, (size, *shape), dtype=np.int8).astype(float)
-            groups.append((tuple(domain.attributes[k] for k in own), sealed(tables)))
+            groups.append((tuple(domain.attributes[k] for k in set_axes), sealed(tables)))
         return TableQueries(tuple(groups), np.argsort(group, kind="stable"))
