@@ -53,7 +53,8 @@ def test_children_of_a_node_hold_its_records(tree, values):
     depth = tree.digits.depth
     full = path(tree, depth, records.keys)
     assert len(full) == len(values) and full == sorted(full)
-    front, seen = Frontier.root(records), 0
+    front = Frontier.root(records)
+    seen = 0
     for level in range(depth):
         whose, digit, start, stop = front.children()
         assert (stop > start).all() and (stop - start).sum() == front.counts.sum()
@@ -92,14 +93,15 @@ def test_levels_and_nodes_count_what_dictionaries_count(tree, values):
             assert (records.answer(Nodes(levels, keys)) == held).all()
             if tree.digits.size < 2**20:
                 nodes = Level(level).on(tree)
-                asked = records.answer(Level(level))
+                answers = records.answer(Level(level))
                 literal_answers = [literal[p] for p in path(tree, level, nodes.keys)]
-                assert asked.tolist() == literal_answers and asked.sum() <= records.total
+                assert answers.tolist() == literal_answers and answers.sum() <= records.total
     assert weighted.total == counts.sum() and plain.total == len(values)
 
 
 def test_points_land_where_their_coordinates_say():
-    tree, points = Quadtree(2, 6, (-3.0, 10.0), (5.0, 12.0)), seeded().random((400, 2))
+    tree = Quadtree(2, 6, (-3.0, 10.0), (5.0, 12.0))
+    points = seeded().random((400, 2))
     points = points * [8, 2] + [-3, 10]
     keys, why = tree.encode(points)
     cells = np.minimum(((points - [-3, 10]) / [8, 2] * 64).astype(int), 63)
@@ -111,12 +113,14 @@ def test_points_land_where_their_coordinates_say():
 
 
 def test_boxes_are_answered_as_by_masks():
-    tree, points = Quadtree(2, 5), seeded().random((500, 2))
-    records, boxes = Records.from_values(tree, points, Bound()), RandomBoxes((7, 12), 30)
-    asked = boxes.on(tree)
+    tree = Quadtree(2, 5)
+    points = seeded().random((500, 2))
+    records = Records.from_values(tree, points, Bound())
+    boxes = RandomBoxes((7, 12), 30)
+    queries = boxes.on(tree)
     literal = [
         ((points * 32 >= a) & (points * 32 < b)).all(axis=1).sum()
-        for a, b in zip(asked.lo, asked.hi, strict=True)
+        for a, b in zip(queries.lo, queries.hi, strict=True)
     ]
     assert records.answer(boxes).tolist() == literal
 
@@ -255,6 +259,7 @@ def test_bad_input_is_one_error_that_says_what(bad):
 
 
 def test_private_records_do_not_show_how_many_they_are():
-    tree, points = Quadtree(1, 3), seeded().random((7, 1))
+    tree = Quadtree(1, 3)
+    points = seeded().random((7, 1))
     assert "7" not in repr(Records.from_values(tree, points, Bound()))
     assert "7" in repr(Records.from_values(tree, points, PUBLIC))

@@ -86,9 +86,9 @@ def written_out(workload):
         return np.concatenate([written_out(p) for p in workload.parts])
     out = np.zeros((len(workload), DOMAIN.size))
     if isinstance(workload, TableQueries):
-        for names, tables, own in workload.numbered_groups():
+        for names, tables, rows in workload.numbered_groups():
             axes = [DOMAIN.axis(a) for a in names]
-            for i, table in zip(own, tables, strict=True):
+            for i, table in zip(rows, tables, strict=True):
                 out[i] = [table[tuple(t[axes])] for t in CODES]
         return out
     for i in range(len(workload)):
@@ -106,52 +106,53 @@ def test_answers_are_sums_over_tuples(name):
     keys = np.sort(rng.choice(KEYS, 70, replace=False))
     values = rng.integers(1, 99, 70)
     expected = written_out(WORKLOADS[name])[:, keys] @ values
-    asked = WORKLOADS[name].on(DOMAIN)
+    queries = WORKLOADS[name].on(DOMAIN)
     np.testing.assert_allclose(
-        asked.sums(DOMAIN, keys, values), expected, rtol=1e-12, atol=1e-9
+        queries.sums(DOMAIN, keys, values), expected, rtol=1e-12, atol=1e-9
     )
-    as_linear = linear_queries(asked, DOMAIN)
+    as_linear = linear_queries(queries, DOMAIN)
     np.testing.assert_allclose(
         as_linear.sums(DOMAIN, keys, values), expected, rtol=1e-12, atol=1e-9
     )
-    assert len(asked) == len(expected)
+    assert len(queries) == len(expected)
     np.testing.assert_allclose(
         as_linear.cells(DOMAIN), written_out(WORKLOADS[name]).sum(axis=1), atol=1e-9
     )
-    some = rng.permutation(len(asked))[: len(asked) // 2]
+    rows = rng.permutation(len(queries))[: len(queries) // 2]
     np.testing.assert_allclose(
-        as_linear[some].sums(DOMAIN, keys, values), expected[some], rtol=1e-12, atol=1e-9
+        as_linear[rows].sums(DOMAIN, keys, values), expected[rows], rtol=1e-12, atol=1e-9
     )
 
 
 @every
 def test_few_cells_and_many_give_the_same_answers(name, monkeypatch):
-    asked, values = linear_queries(WORKLOADS[name], DOMAIN), np.arange(1, DOMAIN.size + 1)
-    whole = asked.sums(DOMAIN, KEYS, values)
+    queries = linear_queries(WORKLOADS[name], DOMAIN)
+    values = np.arange(1, DOMAIN.size + 1)
+    whole = queries.sums(DOMAIN, KEYS, values)
     monkeypatch.setattr(Margins, "dense", lambda self, axes: None)
-    np.testing.assert_allclose(asked.sums(DOMAIN, KEYS, values), whole, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(queries.sums(DOMAIN, KEYS, values), whole, rtol=1e-12, atol=1e-9)
 
 
 @every
 def test_units_round_each_term_at_each_tuple(name):
-    asked = linear_queries(WORKLOADS[name], DOMAIN)
+    queries = linear_queries(WORKLOADS[name], DOMAIN)
     values = np.random.default_rng(1).integers(0, 9, DOMAIN.size)
     grid = 2.0**-18
-    units = asked.grid_units(DOMAIN, KEYS, values, grid)
+    units = queries.grid_units(DOMAIN, KEYS, values, grid)
     exact = written_out(WORKLOADS[name]) @ values
     slack = 3 * values.sum() / 2  # three terms a query, half a step each
     assert (np.abs(units - exact / grid) <= slack + 1e-3).all()
-    assert asked.integer_valued == (name not in ("signed", "together"))
-    if asked.integer_valued:
-        assert (asked.grid_units(DOMAIN, KEYS, values, 1.0) == exact).all()
+    assert queries.integer_valued == (name not in ("signed", "together"))
+    if queries.integer_valued:
+        assert (queries.grid_units(DOMAIN, KEYS, values, 1.0) == exact).all()
 
 
 def test_units_of_enormous_counts_are_exact():
     counts = np.array([2**52 + 1, 2**51 + 3])
-    asked = Products.of(DOMAIN, [{"a": [3, 5, 0, 0, 0]}, {"a": [-(2**20), 7, 0, 0, 0]}])
-    found = asked.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0)
+    queries = Products.of(DOMAIN, [{"a": [3, 5, 0, 0, 0]}, {"a": [-(2**20), 7, 0, 0, 0]}])
+    units = queries.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0)
     exact = [3 * int(counts[0]) + 5 * int(counts[1]), -(2**62)]  # cut
-    assert found.tolist() == exact
+    assert units.tolist() == exact
     tables = TableQueries.of(DOMAIN, [(("a",), [3, 5, 0, 0, 0])])
     assert tables.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0).tolist() == exact[:1]
 
@@ -160,10 +161,10 @@ def test_units_of_enormous_counts_are_exact():
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
     f = written_out(WORKLOADS[name])
-    told = {ADD_REMOVE: "add/remove", REPLACE: "replace"}[relation]
-    exact = slow.sensitivity(list(f), told) if len(f) else 0.0
-    found = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
-    assert found == pytest.approx(exact, rel=1e-9) and found >= exact * (1 - 1e-15)
+    words = {ADD_REMOVE: "add/remove", REPLACE: "replace"}
+    exact = slow.sensitivity(list(f), words[relation]) if len(f) else 0.0
+    bound = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
+    assert bound == pytest.approx(exact, rel=1e-9) and bound >= exact * (1 - 1e-15)
 
 
 @every
@@ -171,9 +172,9 @@ def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
 @pytest.mark.parametrize("laid_out", [1, 10, 30])
 def test_a_bound_of_sensitivity_is_never_below_it(name, relation, laid_out, monkeypatch):
     exact = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
-    room = import_module("workbench.workload.sensitivity")
-    monkeypatch.setattr(room, "_MAX_CELLS", laid_out)
-    monkeypatch.setattr(room, "_MAX_PAIRS", 0)
+    module = import_module("workbench.workload.sensitivity")
+    monkeypatch.setattr(module, "_MAX_CELLS", laid_out)
+    monkeypatch.setattr(module, "_MAX_PAIRS", 0)
     assert workload_sensitivity(WORKLOADS[name], DOMAIN, relation) >= exact * (1 - 1e-12)
 
 
@@ -228,10 +229,8 @@ def test_a_domain_of_other_order_and_further_attributes():
     codes = wide.codes(np.arange(wide.size))
     old = DOMAIN.keys(codes[:, [2, 4, 3, 0]])
     for name in ("ranges", "tables", "signed"):
-        here, there = (
-            linear_queries(WORKLOADS[name], DOMAIN),
-            WORKLOADS[name].on(DOMAIN).on(wide),
-        )
+        here = linear_queries(WORKLOADS[name], DOMAIN)
+        there = WORKLOADS[name].on(DOMAIN).on(wide)
         values = np.arange(1.0, wide.size + 1)
         summed = np.bincount(old, values)
         np.testing.assert_allclose(
@@ -240,14 +239,15 @@ def test_a_domain_of_other_order_and_further_attributes():
 
 
 def test_what_does_not_fit_is_one_error():
-    ranges, tables = RandomMarginalRanges(9).on(DOMAIN), RandomTables(9).on(DOMAIN)
-    for asked in (ranges, tables):
+    ranges = RandomMarginalRanges(9).on(DOMAIN)
+    tables = RandomTables(9).on(DOMAIN)
+    for queries in (ranges, tables):
         with pytest.raises(ValueError, match="attribute '.' is not in"):
-            asked.on(Domain(("x",), (4,)))
+            queries.on(Domain(("x",), (4,)))
         with pytest.raises(ValueError, match="codes do not fit"):
-            asked.on(Domain(DOMAIN.attributes, (6, 4, 5, 3)))
+            queries.on(Domain(DOMAIN.attributes, (6, 4, 5, 3)))
         with pytest.raises(ValueError, match="no ranges of keys"):
-            asked.intervals(DOMAIN)
+            queries.intervals(DOMAIN)
     for wrong, says in (
         ({"zip": (0, 1)}, "'zip' is not in"),
         ({"a": (0, 6)}, "0 <= lo <= hi <= 5"),
@@ -275,9 +275,9 @@ def test_recipes_draw_the_same_everywhere_and_what_they_say():
     for recipe in (RandomMarginalRanges(400, 2, 5), RandomTables(400, 2, 5), Marginals(2)):
         assert repr(recipe.on(PAPER)) == repr(recipe.on(PAPER)) and hash(recipe)
         assert eval(repr(recipe)) == recipe
-    asked = RandomMarginalRanges(20_000, 1, 0).on(Domain(("x",), (3,)))
+    queries = RandomMarginalRanges(20_000, 1, 0).on(Domain(("x",), (3,)))
     covered = np.stack(
-        [asked.sums(Domain(("x",), (3,)), np.array([k]), np.ones(1)) for k in (0, 1, 2)]
+        [queries.sums(Domain(("x",), (3,)), np.array([k]), np.ones(1)) for k in (0, 1, 2)]
     )
     kinds, many = np.unique(covered, axis=1, return_counts=True)
     assert len(many) == 6 and np.abs(many / 20_000 - 1 / 6).max() < 0.015  # all intervals alike
@@ -314,9 +314,9 @@ def test_laplace_queries_on_real_numbers_lie_on_a_grid_and_are_unbiased():
 
 def test_queries_that_nothing_moves_are_refused():
     table = SparseTable.from_keys(DOMAIN, KEYS, np.ones(DOMAIN.size), Bound())
-    for asked in (Products.of(DOMAIN, []), Products.of(DOMAIN, [{"a": (2, 2)}])):
+    for queries in (Products.of(DOMAIN, []), Products.of(DOMAIN, [{"a": (2, 2)}])):
         with pytest.raises(ValueError, match=r"LaplaceQueries.workload .* need queries"):
-            LaplaceQueries(DP(1.0), asked)(table)
+            LaplaceQueries(DP(1.0), queries)(table)
     with pytest.raises(ValueError, match="workload = 3"):
         LaplaceQueries(DP(1.0), 3)
     with pytest.raises(ValueError, match="is not in"):
@@ -340,7 +340,8 @@ def test_the_twin_has_the_papers_domains_and_dependence():
         apart = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
         return float((p[p > 0] * np.log(p[p > 0] / apart[p > 0])).sum())
 
-    ages, education = joint("Age"), joint("Education")
+    ages = joint("Age")
+    education = joint("Education")
     assert ages @ np.arange(16, 95) == pytest.approx(42.1, abs=0.3)
     assert education @ np.arange(1, 18) == pytest.approx(10.96, abs=0.1)
     assert joint("Birthplace")[0] == pytest.approx(0.86, abs=0.005)
@@ -367,18 +368,18 @@ def test_zeros_hide_no_factor_that_overflows(count):
     domain = Domain(("a", "b"), (3, 4))
     with pytest.raises(ValueError, match="1e100"):
         Products.of(domain, [{"a": [1e308] * 3, "b": [0.0] * 4}, {}])
-    asked = Products.of(domain, [{"a": [1e99] * 3, "b": [0.0] * 4}, {}])
+    queries = Products.of(domain, [{"a": [1e99] * 3, "b": [0.0] * 4}, {}])
     table = SparseTable.from_keys(domain, [0], [count], Bound(1, 1))
-    assert not asked.integer_valued
-    answers = table.answer(asked)
+    assert not queries.integer_valued
+    answers = table.answer(queries)
     assert answers.tolist() == [0, count]
 
 
 def test_attributes_beyond_the_bits_of_a_word_are_attributes():
     names = (*(f"x{i}" for i in range(70)), "z")
     domain = Domain(names, (*(1,) * 70, 4))
-    asked = Products.of(domain, [[(1000.0, {"z": {0}}), (-1.0, {})], {"z": {1}}])
+    queries = Products.of(domain, [[(1000.0, {"z": {0}}), (-1.0, {})], {"z": {1}}])
     table = SparseTable.from_keys(domain, [1, 2], [5, 7], Bound(1, 1))
-    assert table.answer(asked).tolist() == [-12, 5]
-    assert asked.grid_units(domain, table.keys, table.counts, 1.0).tolist() == [-12, 5]
-    assert workload_sensitivity(asked, domain) == 999
+    assert table.answer(queries).tolist() == [-12, 5]
+    assert queries.grid_units(domain, table.keys, table.counts, 1.0).tolist() == [-12, 5]
+    assert workload_sensitivity(queries, domain) == 999

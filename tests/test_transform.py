@@ -37,7 +37,8 @@ B = DP(1.0)
 
 
 def filled(shape, seed=0, bound=None):
-    rng, m = np.random.default_rng(seed), int(np.prod(shape))
+    rng = np.random.default_rng(seed)
+    m = int(np.prod(shape))
     keys = np.flatnonzero(rng.random(m) < 0.6)
     domain = Domain(tuple("xyz"[: len(shape)]), shape)
     return SparseTable.from_keys(domain, keys, rng.integers(1, 20, len(keys)), bound or Bound())
@@ -51,9 +52,8 @@ def every_range(m):
 def exact(table, transform):
     basis = transform.on(table.domain)
     nodes, values = basis.forward(table.keys, table.counts)
-    assert (np.diff(nodes) > 0).all() and (
-        nodes < sum(p.size for p in basis.noise_blocks)
-    ).all()
+    assert (np.diff(nodes) > 0).all()
+    assert (nodes < sum(block.size for block in basis.noise_blocks)).all()
     return summary_in_basis(basis, nodes, values, 1.0)
 
 
@@ -63,41 +63,43 @@ def test_every_range_is_answered_exactly_and_padding_is_in_no_answer(m, transfor
     table = filled((m,))
     tree = exact(table, transform)
     np.testing.assert_allclose(tree.answer(every_range(m)), table.answer(every_range(m)))
-    some = Subsets.of([[], [0], range(m), range(0, m, 2)])
-    np.testing.assert_allclose(tree.answer(some), table.answer(some))
+    subsets = Subsets.of([[], [0], range(m), range(0, m, 2)])
+    np.testing.assert_allclose(tree.answer(subsets), table.answer(subsets))
 
 
 @pytest.mark.parametrize("transform", PLANE + LINE, ids=repr)
 @pytest.mark.parametrize("shape", [(1, 1), (3, 4), (8, 8), (5, 9), (7, 1)])
 def test_boxes_ranges_and_subsets_over_two_attributes(shape, transform):
     table = filled(shape)
-    tree, rng = exact(table, transform), np.random.default_rng(1)
+    tree = exact(table, transform)
+    rng = np.random.default_rng(1)
     ends = np.sort(rng.integers(0, np.array(shape) + 1, (99, 2, 2)).transpose(0, 2, 1), axis=2)
     ends = ends[(ends[:, :, 0] < ends[:, :, 1]).all(axis=1)]
     boxes = Boxes(ends[:, :, 0], ends[:, :, 1])
-    for asked in (
+    for queries in (
         boxes,
         every_range(table.domain.size),
         Subsets.of([[0], range(table.domain.size)]),
     ):
-        np.testing.assert_allclose(tree.answer(asked), table.answer(asked))
+        np.testing.assert_allclose(tree.answer(queries), table.answer(queries))
 
 
 @pytest.mark.parametrize("m", SIZES)
 def test_nodes_and_covers_are_those_of_the_literal_tree(m):
     table = filled((m,))
-    tree, counts = exact(table, Dyadic()), table.dense().tolist()
+    tree = exact(table, Dyadic())
+    counts = table.dense().tolist()
     starts = tree.basis.starts
     literal = {starts[d] + i: v for (d, i), v in dyadic.nodes(counts).items() if v}
     assert dict(zip(tree.keys.tolist(), tree.values.tolist(), strict=True)) == literal
     assert tree.basis.noise_blocks[0].nodes_per_count == dyadic.sensitivity(m)
     assert tree.basis.size == len(dyadic.all_nodes(m))
-    asked = every_range(m)
-    taken = [[] for _ in range(len(asked))]
-    for term in tree.basis.terms(asked):
+    queries = every_range(m)
+    taken = [[] for _ in range(len(queries))]
+    for term in tree.basis.terms(queries):
         for which, node in zip(term.pieces, term.nodes, strict=True):
             taken[which].append(int(node))
-    for lo, hi, nodes in zip(asked.lo.tolist(), asked.hi.tolist(), taken, strict=True):
+    for lo, hi, nodes in zip(queries.lo.tolist(), queries.hi.tolist(), taken, strict=True):
         assert len(nodes) == len(dyadic.cover(lo, hi, m)) == len(set(nodes))
         levels = np.searchsorted(starts, nodes, side="right")
         assert np.bincount(levels, minlength=1).max() <= 2
@@ -106,7 +108,8 @@ def test_nodes_and_covers_are_those_of_the_literal_tree(m):
 @pytest.mark.parametrize("m", SIZES)
 def test_coefficients_and_weights_are_those_of_the_literal_wavelet(m):
     table = filled((m,))
-    tree, literal = exact(table, Haar()), haar.coefficients(table.dense().tolist())
+    tree = exact(table, Haar())
+    literal = haar.coefficients(table.dense().tolist())
     assert tree.basis.starts[-1] == len(literal) == m
     assert tree.basis.noise_blocks[0].nodes_per_count == haar.sensitivity(m)
     number = {
@@ -129,7 +132,8 @@ def test_coefficients_and_weights_are_those_of_the_literal_wavelet(m):
 
 def test_a_literal_plane_has_the_same_nodes_and_covers():
     table = filled((5, 6))
-    tree, basis = exact(table, Dyadic(2)), Dyadic(2).on(table.domain)
+    tree = exact(table, Dyadic(2))
+    basis = Dyadic(2).on(table.domain)
     literal = {
         basis.starts[basis.levels.index((a, b))] + i * basis.axes[1].sizes[b] + j: v
         for (a, i, b, j), v in dyadic.nodes2(table.dense().tolist()).items()
@@ -200,20 +204,20 @@ def described(release):
 
 def agree(ours, other, least=1e-5):
     for column, name in enumerate(("nodes", "values", "levels")):
-        a, b = (np.concatenate([r[column] for r in runs]) for runs in (ours, other))
+        a = np.concatenate([run[column] for run in ours])
+        b = np.concatenate([run[column] for run in other])
         assert same_law(a, b) > least and same_counts(a, b) > least, name
     for column, name in ((3, "tau"), (4, "size"), (5, "total")):
-        a, b = ([r[column] for r in runs] for runs in (ours, other))
+        a = [run[column] for run in ours]
+        b = [run[column] for run in other]
         assert same_law(a, b) > least, name
 
 
 @pytest.mark.parametrize("mechanism", SHORTCUTS, ids=repr)
 def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
     rng = np.random.default_rng(1)
-    agree(*(
-        [described(m(PLANE_TABLE, rng)) for _ in range(400)]
-        for m in (mechanism, Laborious(mechanism))
-    ))  # fmt: skip
+    ours = [described(mechanism(PLANE_TABLE, rng)) for _ in range(400)]
+    agree(ours, [described(Laborious(mechanism)(PLANE_TABLE, rng)) for _ in range(400)])
 
 
 LITERAL = [SHORTCUTS[i] for i in (0, 1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 15, 16)]
@@ -221,8 +225,11 @@ LITERAL = [SHORTCUTS[i] for i in (0, 1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 15, 16)]
 
 @pytest.mark.parametrize("mechanism", LITERAL, ids=repr)
 def test_and_of_the_literal_process_written_by_someone_else(mechanism):
-    rng, m, size = np.random.default_rng(2), mechanism, PLANE_TABLE.domain.size
-    flat, grid = PLANE_TABLE.dense().ravel().tolist(), PLANE_TABLE.dense().tolist()
+    rng = np.random.default_rng(2)
+    m = mechanism
+    size = PLANE_TABLE.domain.size
+    flat = PLANE_TABLE.dense().ravel().tolist()
+    grid = PLANE_TABLE.dense().tolist()
     basis = m.transform.on(PLANE_TABLE.domain)
 
     def number(node):
@@ -250,13 +257,14 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
         if isinstance(m, HighPassFilter):
             out = {k: (v, v) for k, v in dyadic.filtered(noisy, m.theta, m.sides).items()}
         elif isinstance(m, ThresholdSampling):
-            out, tau = dyadic.threshold(noisy, m.theta, m.tau, m.sides, rng), m.tau
+            out = dyadic.threshold(noisy, m.theta, m.tau, m.sides, rng)
+            tau = m.tau
         else:
             out, tau = dyadic.priority(noisy, m.theta, m.size, m.sides, rng)
         nodes = sorted(out, key=number)
-        keys, levels = ([f(node) for node in nodes] for f in (number, level))
-        values, weights = ([out[node][i] for node in nodes] for i in (0, 1))
-        return keys, values, levels, tau, len(out), sum(weights)
+        values = [out[node][0] for node in nodes]
+        total = sum(out[node][1] for node in nodes)
+        return list(map(number, nodes)), values, list(map(level, nodes)), tau, len(out), total
 
     ours = [described(m(PLANE_TABLE, rng)) for _ in range(400)]
     agree(ours, [literally() for _ in range(400)])
@@ -264,42 +272,46 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
 
 @pytest.mark.parametrize("transform", LINE, ids=repr)
 def test_the_variance_of_ranges_is_the_closed_form(transform):
-    m, epsilon = 11, 2.0
+    m = 11
+    epsilon = 2.0
     table = filled((m,))
-    asked, rng = every_range(m), np.random.default_rng(3)
+    queries = every_range(m)
+    rng = np.random.default_rng(3)
     mechanism = GeometricHistogram(DP(epsilon), transform=transform)
-    drawn = np.array([mechanism(table, rng).answer(asked) for _ in range(4000)])
-    bars = mechanism(table, rng).answer(asked, error=True)[1]
+    drawn = np.array([mechanism(table, rng).answer(queries) for _ in range(4000)])
+    bars = mechanism(table, rng).answer(queries, error=True)[1]
     blocks = noise_blocks(transform.on(table.domain), l1=1, epsilon=epsilon)
     shares = [float(block.epsilon) / epsilon for block in blocks]
     if isinstance(transform, Haar):
         closed = [
             haar.range_variance(a, b, m, epsilon, 1)
-            for a, b in zip(asked.lo, asked.hi, strict=True)
+            for a, b in zip(queries.lo, queries.hi, strict=True)
         ]
     else:
         shares = shares if len(shares) > 1 else dyadic.uniform(m)
         closed = [
             dyadic.range_variance(int(a), int(b), m, epsilon, 1, shares)
-            for a, b in zip(asked.lo, asked.hi, strict=True)
+            for a, b in zip(queries.lo, queries.hi, strict=True)
         ]
     np.testing.assert_allclose(bars**2, closed)
-    some = np.array(closed) > 0
-    np.testing.assert_allclose(drawn.var(axis=0)[some], np.array(closed)[some], rtol=0.15)
-    off = (drawn.mean(axis=0) - table.answer(asked))[some] / np.sqrt(
-        np.array(closed)[some] / 4000
-    )
-    assert np.abs(off).max() < 5
+    noisy = np.array(closed) > 0
+    np.testing.assert_allclose(drawn.var(axis=0)[noisy], np.array(closed)[noisy], rtol=0.15)
+    errors = drawn.mean(axis=0) - table.answer(queries)
+    z = errors[noisy] / np.sqrt(np.array(closed)[noisy] / 4000)
+    assert np.abs(z).max() < 5
 
 
 @pytest.mark.parametrize("transform", [*LINE, Dyadic(2)], ids=repr)
 def test_sampled_trees_are_unbiased_and_say_how_far_off_they_are(transform):
-    mechanism, rng = ThresholdSampling(B, 60, transform=transform), np.random.default_rng(4)
-    asked = Ranges([0, 3, 40], [54, 20, 41])
-    drawn = [mechanism(PLANE_TABLE, rng).answer(asked, error=True) for _ in range(3000)]
+    mechanism = ThresholdSampling(B, 60, transform=transform)
+    rng = np.random.default_rng(4)
+    queries = Ranges([0, 3, 40], [54, 20, 41])
+    drawn = [mechanism(PLANE_TABLE, rng).answer(queries, error=True) for _ in range(3000)]
     got, bars = (np.array(x) for x in zip(*drawn, strict=True))
     spread = got.std(axis=0)
-    assert (np.abs(got.mean(axis=0) - PLANE_TABLE.answer(asked)) < 5 * spread / 3000**0.5).all()
+    assert (
+        np.abs(got.mean(axis=0) - PLANE_TABLE.answer(queries)) < 5 * spread / 3000**0.5
+    ).all()
     np.testing.assert_allclose((bars**2).mean(axis=0), spread**2, rtol=0.25)
 
 
@@ -307,45 +319,22 @@ def test_consistency_drops_what_lies_below_nothing_and_nothing_else():
     domain = Domain(("x",), (8,))
     nodes = np.array([0, 1, 3, 5, 6, 8, 11, 12])  # 6 hangs below 2, which is absent
     tree = TransformedSummary(domain, nodes, np.full(8, 9), 1.0, theta=5, transform=Dyadic())
-    left = consistent(tree).keys.tolist()
-    assert left == [
-        0,
-        1,
-        3,
-        8,
-    ]  # leaf 7 + i has parent 3 + i // 2: 8 lies below 3; 11 and 12 below 5
+    # leaf 7 + i has parent 3 + i // 2: 8 lies below 3; 11 and 12 below 5
+    assert consistent(tree).keys.tolist() == [0, 1, 3, 8]
     assert len(consistent(tree.where(tree.keys > 0))) == 0
     assert len(consistent(tree.where(tree.keys < 0))) == 0
+
+
+NODES = Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0
 
 
 @pytest.mark.parametrize(
     "tree, why",
     [
-        (
-            TransformedSummary(
-                Domain(("x",), (8,)),
-                np.arange(3),
-                np.arange(3),
-                1.0,
-                5,
-                9.0,
-                transform=Dyadic(),
-            ),
-            "tau",
-        ),
-        (
-            TransformedSummary(
-                Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, transform=Dyadic()
-            ),
-            "theta",
-        ),
-        (
-            TransformedSummary(
-                Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, 5, transform=Haar()
-            ),
-            "Dyadic",
-        ),
-        (Summary(Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0, 5), "Dyadic"),
+        (TransformedSummary(*NODES, 5, 9.0, transform=Dyadic()), "tau"),
+        (TransformedSummary(*NODES, transform=Dyadic()), "theta"),
+        (TransformedSummary(*NODES, 5, transform=Haar()), "Dyadic"),
+        (Summary(*NODES, 5), "Dyadic"),
     ],
 )
 def test_consistency_is_for_filtered_dyadic_trees(tree, why):
@@ -388,11 +377,11 @@ def test_trees_refuse_what_they_cannot_answer_or_hold():
 def test_the_largest_domains_cost_no_more(m, transform):
     keys = [0, 1, m // 2, m - 2, m - 1]
     table = SparseTable.from_keys(Domain(("x",), (m,)), keys, [5, 3, 4, 2, 9], Bound())
-    asked = Ranges([0, 0, 2, m - 2, m // 2], [m, 2, m - 1, m, m // 2 + 1])
+    queries = Ranges([0, 0, 2, m - 2, m // 2], [m, 2, m - 1, m, m // 2 + 1])
     tree = exact(table, transform)
-    np.testing.assert_allclose(tree.answer(asked), table.answer(asked), rtol=1e-12)
+    np.testing.assert_allclose(tree.answer(queries), table.answer(queries), rtol=1e-12)
     release = PrioritySampling(B, 40, transform=transform)(table, np.random.default_rng(0))
-    assert len(release.estimate) == 40 and np.isfinite(release.answer(asked)).all()
+    assert len(release.estimate) == 40 and np.isfinite(release.answer(queries)).all()
     assert release.to_frame()["hi"].max() <= m
 
 
@@ -400,17 +389,15 @@ def test_the_largest_domains_cost_no_more(m, transform):
 def test_a_released_tree_is_the_same_after_saving(transform, tmp_path):
     release = HighPassFilter(B, 12, transform=transform)(PLANE_TABLE)
     again = Release.load(release.save(tmp_path / "tree.parquet"))
-    asked = every_range(54)
-    np.testing.assert_array_equal(again.answer(asked), release.answer(asked))
+    queries = every_range(54)
+    np.testing.assert_array_equal(again.answer(queries), release.answer(queries))
     assert again.estimate.transform == transform and again.privacy == release.privacy
     assert list(again.to_frame().columns)[-2:] == ["count", "noisy"]
 
 
 def test_boxes_that_cover_rows_in_full_are_one_range():
-    domain, full = (
-        Domain(("x", "y", "z"), (8, 4, 5)),
-        Boxes([[1, 0, 0], [3, 0, 0]], [[4, 4, 5]] * 2),
-    )
+    domain = Domain(("x", "y", "z"), (8, 4, 5))
+    full = Boxes([[1, 0, 0], [3, 0, 0]], [[4, 4, 5]] * 2)
     which, ranges = full.intervals(domain)
     assert which.tolist() == [0, 1]
     assert (ranges.lo.tolist(), ranges.hi.tolist()) == ([20, 60], [80, 80])
@@ -420,8 +407,9 @@ def test_boxes_that_cover_rows_in_full_are_one_range():
 
 @pytest.mark.parametrize("sets", [[[], []], [], [[], [3], []]])
 def test_empty_subsets_are_no_ranges(sets):
-    tree, some = exact(filled((9,)), Dyadic()), Subsets.of(sets)
-    np.testing.assert_allclose(tree.answer(some), filled((9,)).answer(some))
+    tree = exact(filled((9,)), Dyadic())
+    subsets = Subsets.of(sets)
+    np.testing.assert_allclose(tree.answer(subsets), filled((9,)).answer(subsets))
 
 
 def test_a_consistent_tree_gives_no_standard_errors():
