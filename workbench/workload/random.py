@@ -26,11 +26,27 @@ class RandomRanges:
     """
 
     size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
-    count: int = parameter(200, 1, integer=True, unit="queries")
-    seed: int = parameter(0, 0, integer=True)
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
 
     def on(self, domain: Domain) -> Ranges:
-        """The ranges on `domain`; a ValueError if it has fewer than `size` cells."""
+        """The ranges on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `size` cells.
+
+        Returns
+        -------
+        Ranges
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer cells.
+        """
         return _uniform_ranges(domain, self.size, self.count, np.random.default_rng(self.seed))
 
 
@@ -39,11 +55,27 @@ class RandomSubsets:
     """`count` subsets of `size` cells, each uniform among all subsets of its size."""
 
     size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
-    count: int = parameter(200, 1, integer=True, unit="queries")
-    seed: int = parameter(0, 0, integer=True)
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
 
     def on(self, domain: Domain) -> Windows:
-        """The subsets on `domain`; a ValueError if it has fewer than `size` cells."""
+        """The subsets on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `size` cells.
+
+        Returns
+        -------
+        Windows
+            Subsets as windows of one shuffled order, the same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer cells.
+        """
         of_shuffle, of_windows = np.random.SeedSequence(self.seed).spawn(2)
         shuffle = Shuffle(domain.size, int(of_shuffle.generate_state(1)[0]))
         rng = np.random.default_rng(of_windows)
@@ -76,11 +108,27 @@ class RandomBoxes:
         unit="cells",
         doc="codes a query covers along each attribute",
     )
-    count: int = parameter(200, 1, integer=True, unit="queries")
-    seed: int = parameter(0, 0, integer=True)
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
 
     def on(self, domain: Domain) -> Boxes:
-        """The boxes on `domain`; a ValueError if they do not fit it."""
+        """The boxes on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of as many attributes as `shape` has numbers, none with fewer codes.
+
+        Returns
+        -------
+        Boxes
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the boxes do not fit the domain.
+        """
         fits = len(self.shape) == len(domain.shape)
         if not fits or any(n > m for n, m in zip(self.shape, domain.shape, strict=True)):
             raise ValueError(
@@ -111,12 +159,28 @@ class RandomMarginalRanges:
     5
     """
 
-    count: int = parameter(5000, 1, integer=True, unit="queries")
-    dims: int = parameter(2, 1, integer=True, unit="attributes")
-    seed: int = parameter(0, 0, integer=True)
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
+    dims: int = parameter(2, 1, integer=True, unit="attributes", doc="of each range")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
 
     def on(self, domain: Domain) -> Products:
-        """The ranges on `domain`; a ValueError if it has fewer than `dims` attributes."""
+        """The ranges on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `dims` attributes.
+
+        Returns
+        -------
+        Products
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer attributes.
+        """
         rng = np.random.default_rng(self.seed)
         axes = _random_axes(domain, self.dims, self.count, rng)
         sizes = np.array(domain.shape)
@@ -137,12 +201,28 @@ class RandomMarginalRanges:
 class RandomTables:
     """`count` arbitrary queries on k attributes: a uniform set of them, a fair coin for every cell."""
 
-    count: int = parameter(5000, 1, integer=True, unit="queries")
-    k: int = parameter(2, 1, integer=True, unit="attributes")
-    seed: int = parameter(0, 0, integer=True)
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
+    k: int = parameter(2, 1, integer=True, unit="attributes", doc="of each table")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
 
     def on(self, domain: Domain) -> TableQueries:
-        """The tables on `domain`; a ValueError if it has fewer than k attributes, or they are large."""
+        """The tables on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least k attributes.
+
+        Returns
+        -------
+        TableQueries
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer attributes, or the tables are too large.
+        """
         rng = np.random.default_rng(self.seed)
         axes = _random_axes(domain, self.k, self.count, rng)
         sets, group = np.unique(axes, axis=0, return_inverse=True)

@@ -304,7 +304,23 @@ class First:
     )
 
     def on(self, domain: Domain) -> Linear:
-        """Those queries on `domain`; a ValueError if the workload has fewer."""
+        """Those queries on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Where the workload can be asked.
+
+        Returns
+        -------
+        Products, TableQueries or Together
+            In the order of the workload.
+
+        Raises
+        ------
+        ValueError
+            If the workload has fewer queries, or does not fit the domain.
+        """
         queries = linear_queries(self.workload, domain)
         if self.count > len(queries):
             raise ValueError(
