@@ -186,7 +186,7 @@ MISTAKES = (
     Mistake(
         "a discount that forgets the noise",
         "mechanisms/improved_adaptive_histogram.py",
-        "least = ceil(self.threshold + log(2) * l1 / each)",
+        "least = ceil(self.threshold + log(2) * l1 / epsilon)",
         "least = ceil(self.threshold)",
         "test_adaptive.py::test_a_discount_below_the_bound_is_refused",
         "Theorem 3 needs counts to fall by ln 2/ε more than the threshold",
@@ -218,9 +218,9 @@ MISTAKES = (
     Mistake(
         "empty nodes that are never refined",
         "mechanisms/direct_synthesis.py",
-        "open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0",
-        "open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0\n"
-        "            open_ &= (stop > start) | (self.stop is None)",
+        "refined = ~single & (nodes.allotted >= self._least_refined(l1))",
+        "refined = ~single & (nodes.allotted >= self._least_refined(l1))\n"
+        "            refined &= (nodes.stop > nodes.start) | (self.stop is None)",
         "test_adaptive.py::test_signal_ends_by_the_noisy_count_alone",
         "with stop = 'count' a node of many synthetic records that stays whole holds no true one",
     ),

@@ -68,6 +68,17 @@ def test_a_planted_mistake_is_found(mistake, copy):
     assert judged, f"the mistake crashes where it should be judged wrong:\n{told}"
 
 
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
+def test_a_mistake_can_be_planted(mistake):
+    """Its text stands once in the package, and what is planted is Python."""
+    text = (ROOT / "workbench" / mistake.file).read_text(encoding="utf-8")
+    assert text.count(mistake.old) == 1
+    compile(text.replace(mistake.old, mistake.new), mistake.file, "exec")
+    file, _, test = mistake.test.partition("::")
+    tests = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    assert f"def {test.partition('[')[0]}(" in tests
+
+
 def test_planted_mistakes_say_what_they_break():
     assert len({m.name for m in MISTAKES}) == len(MISTAKES) >= 8
     assert all(m.old != m.new and m.why and "::" in m.test for m in MISTAKES)
