@@ -23,10 +23,9 @@ from workbench.mechanisms import (
     ImprovedAdaptiveHistogram,
     PrivTree,
 )
-from workbench.mechanisms.direct_synthesis import centred
+from workbench.mechanisms._allotment import centred
+from workbench.mechanisms._discount import STRATEGIES, Discount
 from workbench.mechanisms.improved_adaptive_histogram import (
-    STRATEGIES,
-    Discount,
     certified_discount,
     structural_loss,
 )
@@ -303,7 +302,7 @@ def test_no_tables_tell_more_than_the_structure_is_charged():
         more = [*held, tuple(rng.integers(0, 2, 4))]
         for pair in ((held, more), (more, held)):
             worst = adaptive.loss(*pair, deep, t, 4, proceed)
-            assert worst <= mechanism.loss() + 1e-9 <= 2 * epsilon
+            assert worst <= mechanism.worst_case_loss() + 1e-9 <= 2 * epsilon
 
 
 def test_the_loss_of_priv_tree_is_at_most_what_it_is_charged():
@@ -326,7 +325,7 @@ def test_a_threshold_that_never_ends_is_refused_with_the_bound():
             mechanism(data)
         enough = float(str(e.value).rpartition(" ")[2])
         fine = replace(mechanism, threshold=ceil(enough + 1e-9))
-        assert fine.empty(data.hierarchy, 1) * 16 < 1
+        assert fine.empty_split_probability(data.hierarchy, 1) * 16 < 1
         with pytest.raises(ValueError, match="for ever"):
             replace(mechanism, threshold=ceil(enough) - 1)(data)
 
@@ -628,7 +627,7 @@ def test_levels_in_portions_are_levels(tree, monkeypatch):
         seeded().random((500, 2)) if isinstance(tree, Quadtree) else ["ab", "cab", "b"] * 170
     )
     data = Records.from_values(tree, values, Bound())
-    monkeypatch.setattr(room, "_CHILDREN", 8)
+    monkeypatch.setattr(room, "_PORTION", 8)
     released = DirectSynthesis(DP(1e6), 5, data.total)(data, seeded())
     assert released.estimate.total == data.total and len(released.ledger) == 5
     for level in range(6):

@@ -163,7 +163,7 @@ def test_thresholds_are_the_noise_on_the_childrens_counts_and_finite():
         made = adaptive2009_fig5.improved_histogram(epsilon)
         assert made.threshold == math.ceil(32 / epsilon) and made.measure == 0.5
         assert made.discount is None, "Theorem 3's"
-        assert 16 * made.empty(CommuteTwin(1000).hierarchy, 1) < 1
+        assert 16 * made.empty_split_probability(CommuteTwin(1000).hierarchy, 1) < 1
 
 
 SMALL = CommuteTwin(3000, depth=8)

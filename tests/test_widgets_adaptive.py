@@ -226,7 +226,10 @@ def test_what_is_out_of_range_is_said_in_the_mechanisms_words(values, says):
 def test_facts_are_those_of_the_mechanism():
     shown = widgets.adaptive(threshold=60, epsilon=0.8)
     mechanism, facts = shown.release.mechanism, dict(shown.view["facts"])
-    assert f"ε = {mechanism.loss():.3g} at worst where 0.4 is paid" == facts["structure"]
+    assert (
+        f"ε = {mechanism.worst_case_loss():.3g} at worst where 0.4 is paid"
+        == facts["structure"]
+    )
     assert facts["discount"].startswith(f"{mechanism.effective_discount()} records a split")
     assert facts["depth reached"] == f"{shown.release.estimate.levels.max()} of 10 levels"
     assert facts["released"].startswith(f"{len(shown.release.estimate):,} leaves")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, exp, isfinite, log, log1p, nextafter
+from math import isfinite, nextafter
 from typing import Any
 
 import numpy as np
 
-from workbench import estimates, noise
-from workbench.hierarchy import argsort_keys
-from workbench.privacy import DP, Receipt
-from workbench.records import Records
+from workbench import noise
+from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
 from workbench.transform import TRANSFORMS, Basis, Dyadic
 from workbench.value import parameter
@@ -148,41 +146,6 @@ def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block
     ]
 
 
-def empty_split_probability(mechanism: Any, tree: Any, decay: float) -> float:
-    """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
-
-    A ValueError if the k children of one that can be split are expected to split at least once.
-    """
-    chance = exp(-decay * ceil(mechanism.threshold)) / (1 + exp(-decay))
-    enough = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
-    if tree.branching * chance >= 1:
-        raise ValueError(
-            f"{type(mechanism).__name__}.threshold = {mechanism.threshold!r} is not allowed: of an "
-            f"empty node's {tree.branching} children {tree.branching * chance:.3g} would be split, "
-            f"so that empty nodes spawn for ever; need more than {enough:.6g}"
-        )
-    return chance
-
-
-def noisy_leaves(
-    records: Records, stopped: list, l1: float, epsilon: float, rng: np.random.Generator | None
-) -> tuple[estimates.Leaves, Receipt]:
-    """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
-
-    Together they are the whole space, none above another.
-    """
-    levels = np.concatenate([np.full(keys.shape[1], level) for level, keys in stopped])
-    keys = np.concatenate([keys for _, keys in stopped], axis=1)
-    by = argsort_keys(keys)
-    levels = levels[by]
-    keys = keys[:, by]
-    counts, receipt = noise.geometric(
-        records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
-    )
-    decay = float(noise.decay(l1, epsilon))
-    return estimates.Leaves(records.hierarchy, levels, keys, counts, decay), receipt
-
-
 def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
     """Every count of the domain, int64[cells], unless `refuse_dense`."""
     refuse_dense(mechanism, table.domain.size, each)
@@ -208,15 +171,6 @@ def refuse_size_above(mechanism: Any, cells: int) -> None:
         raise ValueError(
             f"{type(mechanism).__name__}.size = {mechanism.size} is not allowed: need at most "
             f"{cells}, all that there are"
-        )
-
-
-def refuse_depth_above(mechanism: Any, levels: int) -> None:
-    """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
-    if mechanism.depth > levels:
-        raise ValueError(
-            f"{type(mechanism).__name__}.depth = {mechanism.depth!r} is not allowed: need at most "
-            f"{levels}, the levels of the hierarchy"
         )
 
 

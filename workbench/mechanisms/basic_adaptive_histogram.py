@@ -17,15 +17,12 @@ import numpy as np
 
 from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import (
-    Release,
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms._adaptive import (
     empty_split_probability,
+    measure_field,
     noisy_leaves,
-    parameter,
-    pure_budget,
     refuse_depth_above,
-    sensitivity,
-    split_epsilon,
 )
 from workbench.privacy import DP
 from workbench.records import Frontier, Records
@@ -39,18 +36,19 @@ class BasicAdaptiveHistogram:
     budget: DP = pure_budget()
     threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
     depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="at most, B")
-    measure: float = parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
+    measure: float = measure_field()
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "adaptive2009"
+    title: ClassVar[str] = "basic adaptive histogram"
+    series: ClassVar[str] = "basic histogram"
 
     def budgets(self) -> list[float]:
         """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
-        each = (1 - Fraction(self.measure)) / self.depth
-        return split_epsilon(
-            self.budget.epsilon, [each] * self.depth + [Fraction(self.measure)]
-        )
+        share = Fraction(self.measure)
+        levels = [(1 - share) / self.depth] * self.depth
+        return split_epsilon(self.budget.epsilon, [*levels, share])
 
-    def empty(self, tree: Hierarchy, l1: float) -> float:
+    def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
         return empty_split_probability(self, tree, float(noise.decay(l1, self.budgets()[0])))
 
@@ -58,22 +56,25 @@ class BasicAdaptiveHistogram:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         refuse_depth_above(self, records.hierarchy.digits.depth)
-        self.empty(records.hierarchy, l1)
-        front, stopped, ledger = Frontier.root(records), [], []
-        *paid, last = self.budgets()
-        for epsilon in paid:
+        self.empty_split_probability(records.hierarchy, l1)
+        *level_epsilons, leaves_epsilon = self.budgets()
+        frontier = Frontier.root(records)
+        stopped = []
+        ledger = []
+        for epsilon in level_epsilons:
             passed, spawning, receipt = noise.noisy_threshold(
-                front.counts,
-                front.empty_nodes,
+                frontier.counts,
+                frontier.empty_nodes,
                 threshold=ceil(self.threshold),
                 l1=l1,
                 epsilon=epsilon,
                 rng=rng,
             )
             ledger.append(receipt)
-            front, ended = front.next_level(passed, spawning)
+            frontier, ended = frontier.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
+        stopped += frontier.all_nodes()
+        leaves, receipt = noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
         return Release(leaves, (*ledger, receipt), self, records.bound)
 
     @classmethod

@@ -15,29 +15,52 @@ Cost       `depth` times the children of nodes that have more than one record to
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int, UInt64
 
 from workbench import noise
-from workbench.compiled import njit
 from workbench.estimates import Leaves, Partition
 from workbench.hierarchy import Hierarchy, argsort_keys
-from workbench.mechanism import (
-    Release,
-    parameter,
-    pure_budget,
-    refuse_depth_above,
-    sensitivity,
-    split_epsilon,
-)
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms._adaptive import refuse_depth_above
+from workbench.mechanisms._allotment import centred
+from workbench.mechanisms._attribute_boxes import AttributeBoxes, LocatedRecords
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
 from workbench.value import value
 
-_CHILDREN = 2**22  # that noise is put on at a time
-_MOST = 2**33  # and in all, at a level
+_PORTION = 2**22  # children that noise is put on at a time
+_MAX_CHILDREN = 2**33  # and in all, at a level
+
+
+class _Budgets(NamedTuple):
+    """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
+
+    total: float | None
+    choices: list[float]
+    counts: list[float]
+
+
+class _Nodes(NamedTuple):
+    """Nodes of a level: the places of their records, and how many synthetic ones they get."""
+
+    keys: UInt64[np.ndarray, "words n"]
+    start: Int[np.ndarray, " n"]
+    stop: Int[np.ndarray, " n"]
+    allotted: Int[np.ndarray, " n"]
+
+    def where(self, rows: Bool[np.ndarray, " n"] | slice) -> _Nodes:
+        """Some of them."""
+        return _Nodes(
+            self.keys[:, rows], self.start[rows], self.stop[rows], self.allotted[rows]
+        )
+
+    @classmethod
+    def joined(cls, portions: list[_Nodes]) -> _Nodes:
+        """All of several portions."""
+        return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*portions, strict=True)))
 
 
 @value
@@ -58,136 +81,148 @@ class DirectSynthesis:
     stop: str = parameter(None, choices=(None, "count"), doc="where signal ends")
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "adaptive2009"
+    title: ClassVar[str] = "direct synthesis"
+    series: ClassVar[str] = "direct synthesis"
 
-    def budgets(self) -> tuple[float | None, list[float], list[float]]:
+    def budgets(self) -> _Budgets:
         """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
-        bought, each = self.records is None, 1 if self.split is None else 2
-        parts = [Fraction(1, self.depth + bought)] * bought
-        parts += [Fraction(1, each * (self.depth + bought))] * (each * self.depth)
-        paid = split_epsilon(self.budget.epsilon, parts)
-        total, rest = (paid[0], paid[1:]) if bought else (None, paid)
-        return total, rest[: len(rest) - self.depth], rest[-self.depth :]
+        levels = self.depth + (self.records is None)
+        totals = [Fraction(1, levels)] if self.records is None else []
+        if self.split is None:
+            choices = []
+            counts = [Fraction(1, levels)] * self.depth
+        else:
+            choices = [Fraction(1, 2 * levels)] * self.depth
+            counts = choices
+        parts = split_epsilon(self.budget.epsilon, [*totals, *choices, *counts])
+        return _Budgets(
+            total=parts[0] if totals else None,
+            choices=parts[len(totals) : len(totals) + len(choices)],
+            counts=parts[-self.depth :],
+        )
 
-    def _enough(self, l1: float) -> float:
+    def _least_refined(self, l1: float) -> float:
         """A node with fewer records to allot than this is not refined."""
-        return 2 if self.stop is None else max(2, l1 / self.budgets()[2][0])
+        return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
-        l1, tree = sensitivity(records, Records), records.hierarchy
-        ledger, many = [], self.records
+        l1 = sensitivity(records, Records)
+        tree = records.hierarchy
         if self.split and not hasattr(tree, "axes"):
             raise ValueError(
                 f"DirectSynthesis.split = {self.split!r} is not allowed over {type(tree).__name__}: "
                 "need several attributes, Attributes or a Quadtree"
             )
-        most = sum(map(len, tree.axes)) if self.split else tree.digits.depth
-        refuse_depth_above(self, most)
-        total, choices, counts = self.budgets()
-        if many is None:
-            held = np.array([records.total])
-            noisy, receipt = noise.geometric(held, l1=l1, epsilon=total, rng=rng)
-            many, ledger = max(0, int(noisy[0])), [receipt]
-        self._refuse_huge(tree, many)
-        made = self._chosen if self.split else self._allotted
-        estimate, receipts = made(records, many, l1, choices, counts, rng)
-        return Release(estimate, (*ledger, *receipts), self, records.bound)
+        refuse_depth_above(self, sum(map(len, tree.axes)) if self.split else tree.digits.depth)
+        total = self.records
+        paid = []
+        if total is None:
+            exact = np.array([records.total])
+            noisy, receipt = noise.geometric(
+                exact, l1=l1, epsilon=self.budgets().total, rng=rng
+            )
+            total = max(0, int(noisy[0]))
+            paid.append(receipt)
+        self._refuse_large(tree, total)
+        synthesise = self._refine_attributes if self.split else self._refine_levels
+        estimate, ledger = synthesise(records, total, l1, rng)
+        return Release(estimate, (*paid, *ledger), self, records.bound)
 
-    def _refuse_huge(self, tree: Hierarchy, many: int) -> None:
+    def _refuse_large(self, tree: Hierarchy, total: int) -> None:
         """A ValueError, from public quantities alone, if noise would be put on too many children."""
-        nodes, radices = 1, sorted(tree.digits.radices) if self.split else tree.digits.radices
-        for radix in radices[-self.depth :] if self.split else radices[: self.depth]:
-            if (children := min(nodes, many // 2) * radix) > _MOST:
+        radices = tree.digits.radices[: self.depth]
+        if self.split:
+            radices = sorted(tree.digits.radices)[-self.depth :]
+        nodes = 1
+        for radix in radices:
+            children = min(nodes, total // 2) * radix
+            if children > _MAX_CHILDREN:
                 raise ValueError(
-                    f"{many} records need noise on up to {children:.3g} children at a level, and "
-                    f"{_MOST} are possible: need fewer records, or less depth"
+                    f"{total} records need noise on up to {children:.3g} children at a level, and "
+                    f"{_MAX_CHILDREN} are possible: need fewer records, or less depth"
                 )
             nodes *= radix
 
-    def _allotted(
-        self, records, many: int, l1: float, _, looks: list[float], rng
+    def _refine_levels(
+        self, records: Records, total: int, l1: float, rng
     ) -> tuple[Leaves, list[Receipt]]:
-        tree, ends, ledger = records.hierarchy, records.ends(), []
-        nodes, start, allot = tree.digits.root(), np.zeros(1, np.int64), np.array([many])
-        stop, done = np.array([records.total]), []
-        for level, epsilon in enumerate(looks):
-            children = tree.children(level, nodes)
-            open_, one = (children > 0) & (allot >= self._enough(l1)), children == 0
-            done.append((level, nodes[:, ~open_ & ~one], allot[~open_ & ~one]))
-            done.append((tree.digits.depth, nodes[:, one], allot[one]))  # a single value
-            nodes, start, stop, allot = nodes[:, open_], start[open_], stop[open_], allot[open_]
-            children, below = children[open_], []
+        """Every node is split into all children that its hierarchy gives it."""
+        tree = records.hierarchy
+        ends = records.ends()
+        none = np.zeros(1, np.int64)
+        nodes = _Nodes(tree.digits.root(), none, np.array([records.total]), np.array([total]))
+        finished = []
+        ledger = []
+        for level, epsilon in enumerate(self.budgets().counts):
+            children = tree.children(level, nodes.keys)
+            single = children == 0  # a single value
+            refined = ~single & (nodes.allotted >= self._least_refined(l1))
+            finished.append((level, nodes.where(~single & ~refined)))
+            finished.append((tree.digits.depth, nodes.where(single)))
+            nodes = nodes.where(refined)
+            children = children[refined]
             add_noise = noise.PortionedGeometric(l1=l1, epsilon=epsilon, rng=rng)
-            for part in _portions(children):
-                below.append(
-                    _level(records, level, ends, nodes[:, part], start[part], stop[part],
-                           allot[part], children[part], add_noise, rng)
-                )  # fmt: skip
+            nodes = _Nodes.joined(
+                [
+                    _allot_children(
+                        records, level, ends, nodes.where(part), children[part], add_noise, rng
+                    )
+                    for part in _portions(children)
+                ]
+            )
             ledger.append(add_noise.receipt)
-            nodes, start, stop, allot = zip(*below, strict=True)
-            nodes = np.concatenate(nodes, axis=1)
-            start, stop, allot = map(np.concatenate, (start, stop, allot))
-        done.append((len(looks), nodes, allot))
-        levels = np.concatenate([np.full(len(a), level) for level, _, a in done])
-        keys = np.concatenate([keys for _, keys, _ in done], axis=1)
-        values = np.concatenate([a for *_, a in done])
-        by = argsort_keys(keys)
-        by = by[values[by] > 0]
-        return Leaves(tree, levels[by], keys[:, by], values[by]), ledger
+        finished.append((self.depth, nodes))
+        levels = np.concatenate(
+            [np.full(len(done.allotted), level) for level, done in finished]
+        )
+        leaves = _Nodes.joined([done for _, done in finished])
+        order = argsort_keys(leaves.keys)
+        order = order[leaves.allotted[order] > 0]
+        return Leaves(
+            tree, levels[order], leaves.keys[:, order], leaves.allotted[order]
+        ), ledger
 
-    def _chosen(
-        self, records, many: int, l1: float, choices: list[float], looks: list[float], rng
+    def _refine_attributes(
+        self, records: Records, total: int, l1: float, rng
     ) -> tuple[Partition, list[Receipt]]:
-        """The same, where the exponential mechanism chooses the attribute that a node is split by."""
-        tree, ledger, done = records.hierarchy, [], []
-        places = tree.corners(records.keys)
-        weight = np.ones(len(records), np.int64) if records.counts is None else records.counts
-        whose = np.zeros(len(records), np.int64)
-        lo, hi = np.zeros((1, len(tree.shape)), np.int64), np.array([tree.shape], np.int64)
-        taken, allot = np.zeros((1, len(tree.shape)), np.int64), np.array([many])
-        deep = np.array([len(axis) for axis in tree.axes])
-        for choice, epsilon in zip(choices, looks, strict=True):
-            open_ = (taken < deep).any(axis=1) & (allot >= self._enough(l1))
-            done.append((lo[~open_], hi[~open_], allot[~open_]))
-            kept = open_[whose]
-            whose = (np.cumsum(open_) - 1)[whose[kept]]
-            places, weight = places[:, kept], weight[kept]
-            lo, hi, taken, allot = lo[open_], hi[open_], taken[open_], allot[open_]
-            digits, many_, scores = [], [], []
-            for axis, radices in enumerate(tree.axes):
-                radix = np.array([*radices, 1])[taken[:, axis]]
-                width = (hi - lo)[:, axis] // radix
-                digits.append((places[axis] - lo[whose, axis]) // width[whose])
-                many_.append(radix)
-                scores.append(_largest(whose, digits[-1], weight, len(lo)))
+        """The exponential mechanism chooses the attribute that a node is split by."""
+        tree = records.hierarchy
+        budgets = self.budgets()
+        depths = np.array([len(axis) for axis in tree.axes])
+        boxes = AttributeBoxes.root(tree, total)
+        located = LocatedRecords.root(records)
+        finished = []
+        ledger = []
+        for choice_epsilon, count_epsilon in zip(budgets.choices, budgets.counts, strict=True):
+            divisible = boxes.splits < depths
+            refined = divisible.any(axis=1) & (boxes.allotted >= self._least_refined(l1))
+            finished.append(boxes.where(~refined))
+            boxes = boxes.where(refined)
+            located = located.within(refined)
+            parts = boxes.parts(tree)
+            digits = located.digits(boxes, parts)
             chosen, receipt = noise.exponential_mechanism(
-                np.stack(scores, axis=1), sensitivity=l1, epsilon=choice, monotone=True,
-                available=taken < deep, rng=rng,
-            )  # fmt: skip
+                located.largest_parts(digits, len(boxes.allotted)),
+                sensitivity=l1,
+                epsilon=choice_epsilon,
+                monotone=True,
+                available=divisible[refined],
+                rng=rng,
+            )
             ledger.append(receipt)
-            at = np.arange(len(lo))
-            children = np.stack(many_)[chosen, at]
-            first = np.cumsum(children) - children
-            digit = np.stack(digits)[chosen[whose], np.arange(len(whose))]
-            held = np.bincount(first[whose] + digit, weight, children.sum()).astype(np.int64)
-            noisy, receipt = noise.geometric(held, l1=l1, epsilon=epsilon, rng=rng)
+            children = parts[chosen, np.arange(len(chosen))]
+            located = located.in_children(digits, chosen, children)
+            exact = located.totals(int(children.sum()))
+            noisy, receipt = noise.geometric(exact, l1=l1, epsilon=count_epsilon, rng=rng)
             ledger.append(receipt)
-            given = centred(allot, noisy, children, noise.random_words(len(lo), rng=rng))
-            width = ((hi - lo)[at, chosen] // children)[np.repeat(at, children)]
-            above = np.repeat(at, children)
-            low, high, deeper = lo[above], hi[above], taken[above]
-            rows, axis = np.arange(len(above)), chosen[above]
-            low[rows, axis] += (rows - first[above]) * width
-            high[rows, axis] = low[rows, axis] + width
-            deeper[rows, axis] += 1
-            some = given > 0
-            kept = some[first[whose] + digit]
-            whose = (np.cumsum(some) - 1)[(first[whose] + digit)[kept]]
-            places, weight = places[:, kept], weight[kept]
-            lo, hi, taken, allot = low[some], high[some], deeper[some], given[some]
-        done.append((lo, hi, allot))
-        lo, hi, values = (np.concatenate(x) for x in zip(*done, strict=True))
-        return Partition(tree, lo, hi, values), ledger
+            turns = noise.random_words(len(children), rng=rng)
+            allotted = centred(boxes.allotted, noisy, children, turns)
+            boxes = boxes.cut(chosen, children, allotted).where(allotted > 0)
+            located = located.within(allotted > 0)
+        finished.append(boxes)
+        lo, hi, _, allotted = (np.concatenate(arrays) for arrays in zip(*finished, strict=True))
+        return Partition(tree, lo, hi, allotted), ledger
 
     @classmethod
     def example(cls, budget: DP) -> Self:
@@ -195,90 +230,27 @@ class DirectSynthesis:
         return cls(budget, depth=3)
 
 
-def _largest(whose, digit, weight, nodes: int) -> Int[np.ndarray, " nodes"]:
-    """How many records the largest part of each node holds; a cost in records, not in parts."""
-    by = np.lexsort((digit, whose))
-    new = np.append(True, np.diff(whose[by]) + np.diff(digit[by]) != 0)[: len(by)]
-    new |= np.append(True, np.diff(whose[by]) != 0)[: len(by)]
-    first, found = np.flatnonzero(new), np.zeros(nodes, np.int64)
-    if len(first):
-        np.maximum.at(found, whose[by][first], np.add.reduceat(weight[by], first))
-    return found
-
-
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
     """Runs of nodes whose children are not too many to hold at once; at least one run."""
-    whole = np.cumsum(children) // _CHILDREN
+    whole = np.cumsum(children) // _PORTION
     cuts = np.flatnonzero(np.diff(whole)) + 1
     return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(children)], strict=True)]
 
 
-def _level(records, level, ends, nodes, start, stop, allot, children, add_noise, rng):
-    """One level of some nodes: children with anything allotted, and their records."""
-    tree = records.hierarchy
-    whose, digit, first, last = records.occupied_children(level, nodes, start, stop, ends)
-    at = np.cumsum(children) - children
-    held = np.zeros((2, int(children.sum())), np.int64)  # which records lie in which child
-    held[:, at[whose] + digit] = first, last
-    noisy = add_noise(held[1] - held[0])
-    given = centred(allot, noisy, children, noise.random_words(len(allot), rng=rng))
-    some = np.flatnonzero(given)
-    above = np.searchsorted(at, some, side="right") - 1
-    below = tree.digits.child(level, nodes[:, above], some - at[above])
-    return below, held[0, some], held[1, some], given[some]
-
-
-def centred(
-    allot: Int[np.ndarray, " nodes"],
-    noisy: Int[np.ndarray, " children"],
-    children: Int[np.ndarray, " nodes"],
-    words: Int[np.ndarray, " nodes"],
-) -> Int[np.ndarray, " children"]:
-    """Noisy counts of each node's children, made to add up to what the node has to allot.
-
-    Counts below 0 become 0; then all move by one, in turn from a random child on (`words` modulo
-    their number), until the sum is right: up, or down where they are above 0.
-
-    >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
-    >>> centred(*one)
-    array([7, 3, 0, 0])
-    """
-    given = np.maximum(noisy, 0)
-    _centre(
-        allot, given, children, (words % np.maximum(children, 1).astype(np.uint64)).astype(int)
-    )
-    return given
-
-
-@njit(cache=True, nogil=True)
-def _centre(allot, given, children, turns):
-    start = 0
-    for node in range(allot.size):
-        k = children[node]
-        own = given[start : start + k]
-        over = own.sum() - allot[node]
-        if over > 0:
-            down = np.sort(own)[::-1]
-            total, cap = 0, 0
-            for j in range(k):  # the most that all can lose without going too far
-                total += down[j]
-                cap = (total - allot[node]) // (j + 1)
-                if cap >= 0 and (j + 1 == k or cap >= down[j + 1]):
-                    break
-            over = -allot[node]
-            for j in range(k):
-                own[j] = max(own[j] - cap, 0)
-                over += own[j]
-            step = -1
-        else:
-            over = -over
-            for j in range(k):
-                own[j] += over // k
-            over, step = over % k, 1
-        j = turns[node]
-        while over > 0:
-            if step > 0 or own[j] > 0:
-                own[j] += step
-                over -= 1
-            j = (j + 1) % k
-        start += k
+def _allot_children(
+    records: Records, level: int, ends, nodes: _Nodes, children, add_noise, rng
+) -> _Nodes:
+    """The children of some nodes that are allotted anything."""
+    below = records.occupied_children(level, nodes.keys, nodes.start, nodes.stop, ends)
+    parent, digit, start, stop = below
+    first = np.cumsum(children) - children
+    places = np.zeros((2, int(children.sum())), np.int64)  # of the records in each child
+    places[:, first[parent] + digit] = start, stop
+    start, stop = places
+    noisy = add_noise(stop - start)
+    turns = noise.random_words(len(children), rng=rng)
+    allotted = centred(nodes.allotted, noisy, children, turns)
+    rows = np.flatnonzero(allotted)
+    above = np.searchsorted(first, rows, side="right") - 1
+    keys = records.hierarchy.digits.child(level, nodes.keys[:, above], rows - first[above])
+    return _Nodes(keys, start[rows], stop[rows], allotted[rows])

@@ -14,23 +14,24 @@ Cost       as an adaptive histogram: records, and what is released.
 
 from fractions import Fraction
 from math import ceil, log
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import (
-    Release,
-    noisy_leaves,
-    parameter,
-    pure_budget,
-    sensitivity,
-    split_epsilon,
-)
+from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms._adaptive import StructureBudgets, measure_field, noisy_leaves
 from workbench.privacy import DP
 from workbench.records import Frontier, Records
 from workbench.value import value
+
+
+class _Scale(NamedTuple):
+    """λ in records, and by how many scores fall a level."""
+
+    scale: float
+    decrement: int
 
 
 @value
@@ -39,53 +40,64 @@ class PrivTree:
 
     budget: DP = pure_budget()
     threshold: int = parameter(0, 0, 2**50, integer=True, unit="records", doc="θ")
-    measure: float = parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
+    measure: float = measure_field()
     takes: ClassVar[type] = Records
     cite: ClassVar[str] = "zhang2016"
-    converges: ClassVar[bool] = (
-        False  # a node of few records is not resolved, however large ε is
-    )
+    title: ClassVar[str] = "PrivTree"
+    converges: ClassVar[bool] = False  # a node of few records is not resolved, at any ε
 
-    def budgets(self) -> tuple[float, float]:
+    def budgets(self) -> StructureBudgets:
         """ε of the tree, and of the leaves' counts."""
         share = Fraction(self.measure)
-        return tuple(split_epsilon(self.budget.epsilon, [1 - share, share]))
+        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
-    def scale(self, tree: Hierarchy, l1: float) -> tuple[float, int]:
+    def scale(self, tree: Hierarchy, l1: float) -> _Scale:
         """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, δ = ⌈λ·ln β⌉."""
-        beta = max(2, max(tree.digits.radices))
-        scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets()[0])
-        return scale, ceil(scale * log(beta) * (1 + 1e-12))
+        beta = _branching(tree)
+        scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
+        return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1, (structure, last) = sensitivity(records, Records), self.budgets()
-        beta = max(2, max(records.hierarchy.digits.radices))
-        each = float(
-            Fraction(structure) * (beta - 1) / (2 * beta - 1) * (1 - Fraction(1, 2**50))
-        )
-        noise.decay(l1, each)  # refuses what is too small to reckon with
-        fall = self.scale(records.hierarchy, l1)[1]
-        front, stopped, floor = Frontier.root(records), [], self.threshold - fall
+        l1 = sensitivity(records, Records)
+        budgets = self.budgets()
+        beta = _branching(records.hierarchy)
+        exact = Fraction(budgets.structure) * (beta - 1) / (2 * beta - 1)
+        comparison_epsilon = float(exact * (1 - Fraction(1, 2**50)))
+        noise.decay(l1, comparison_epsilon)  # refuses what is too small to compute with
+        decrement = self.scale(records.hierarchy, l1).decrement
+        floor = self.threshold - decrement
+        frontier = Frontier.root(records)
+        stopped = []
         comparisons = []
         for level in range(records.hierarchy.digits.depth):
-            scores = np.maximum(0, front.counts - level * fall - floor)
+            scores = np.maximum(0, frontier.counts - level * decrement - floor)
             passed, spawning, receipt = noise.noisy_threshold(
-                scores, front.empty_nodes, threshold=fall + 1, l1=l1, epsilon=each, rng=rng
+                scores,
+                frontier.empty_nodes,
+                threshold=decrement + 1,
+                l1=l1,
+                epsilon=comparison_epsilon,
+                rng=rng,
             )
             comparisons.append(receipt)
-            front, ended = front.next_level(passed, spawning)
+            frontier, ended = frontier.next_level(passed, spawning)
             stopped += ended
-        leaves, receipt = noisy_leaves(records, [*stopped, *front.all_nodes()], l1, last, rng)
-        theorem = noise.by_theorem(
+        stopped += frontier.all_nodes()
+        leaves, receipt = noisy_leaves(records, stopped, l1, budgets.leaves, rng)
+        tree = noise.by_theorem(
             "tree",
-            DP(structure),
+            DP(budgets.structure),
             "Zhang, Xiao & Xie 2016, Theorem 3.1",
             replaces=comparisons,
         )
-        return Release(leaves, (theorem, receipt), self, records.bound)
+        return Release(leaves, (tree, receipt), self, records.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
         """The authors' threshold."""
         return cls(budget)
+
+
+def _branching(tree: Hierarchy) -> int:
+    return max(2, max(tree.digits.radices))

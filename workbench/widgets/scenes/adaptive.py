@@ -188,7 +188,7 @@ def _decision_facts(release: Release, data: Records) -> list[tuple[str, str]]:
     if isinstance(mechanism, ImprovedAdaptiveHistogram):
         facts += _discount_facts(mechanism, l1)
     if isinstance(mechanism, BasicAdaptiveHistogram | ImprovedAdaptiveHistogram):
-        chance = mechanism.empty(data.hierarchy, l1)
+        chance = mechanism.empty_split_probability(data.hierarchy, l1)
         facts.append(("an empty node splits", f"with probability {chance:.2g}"))
     return facts
 
@@ -214,4 +214,6 @@ def _discount_facts(mechanism: ImprovedAdaptiveHistogram, l1: float) -> list[tup
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
     """The exact loss of its structure, and the least discount that would keep it within 2ε."""
     epsilon = mechanism.budgets()[0] / 2
-    return mechanism.loss(), certified_discount(epsilon, mechanism.threshold, "geometric")
+    return mechanism.worst_case_loss(), certified_discount(
+        epsilon, mechanism.threshold, "geometric"
+    )
