@@ -187,6 +187,14 @@ def test_release_says_that_a_file_is_damaged(run, name):
     assert complaint(run(f"release {name} {FILTER}", code=2)).startswith(f"Error: {name}")
 
 
+@pytest.mark.parametrize("name", ["--simulate", "--thet 3", "--thet=3", "--domian d.json"])
+def test_an_option_that_nobody_has_is_refused_with_those_alike(run, name):
+    said = run(f"release t.csv {FILTER} {name}", code=2).stderr
+    assert f"No such option: {name.split('=')[0].split()[0]}" in said
+    said = run(f"release {name} t.csv --mechanism HighPassFilter --bound 1,1", code=2).stderr
+    assert "No such option" in said, "not that another option is missing"
+
+
 def test_a_missing_domain_is_explained_with_an_example(run):
     line = FILTER.replace("--domain domain.json", "")
     said = run(f"release t.csv {line}", code=2).stderr
@@ -362,12 +370,12 @@ def test_the_screen_shows_a_line_a_notebook():
 
     progress = _Progress({})
     progress.live = True  # as if on a screen
-    progress.tell(reproduction.NotebookRun("fig1"))
-    progress.tell(reproduction.NotebookRun("fig2", state="running"))
-    progress.tell(
+    progress.update(reproduction.NotebookRun("fig1"))
+    progress.update(reproduction.NotebookRun("fig2", state="running"))
+    progress.update(
         reproduction.NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3})
     )
-    progress.tell(reproduction.NotebookRun("fig4", state="failed", error="KeyError: [x]"))
+    progress.update(reproduction.NotebookRun("fig4", state="failed", error="KeyError: [x]"))
     console = Console(width=80, record=True, file=open(os.devnull, "w"))
     console.print(progress.lines())
     text = console.export_text().splitlines()
@@ -389,16 +397,40 @@ def started(*words, **more):
     return subprocess.Popen([str(BIN / words[0]), *words[1:]], **pipes, **more)
 
 
-def test_help_is_quick_and_loads_nothing_heavy():
+HEAVY = {"numpy", "pandas", "polars", "papermill", "matplotlib", "scipy", "numba", "pyarrow"}
+
+
+def loaded(line):
+    """The heavy libraries that a command loads; what it printed."""
     code = (
         "import sys; from workbench.cli import app\n"
-        "try: app(['--help'])\n"
+        f"try: app({line.split()!r})\n"
         "except SystemExit: pass\n"
-        "heavy = {'numpy', 'pandas', 'polars', 'papermill', 'matplotlib', 'scipy'}\n"
-        "sys.exit(' '.join(heavy & set(sys.modules)))"
+        f"print('loaded', *({HEAVY!r} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.strip() == "" and "reproduce" in done.stdout
+    *printed, last = done.stdout.splitlines()
+    return set(last.split()[1:]), "\n".join(printed) + done.stderr
+
+
+QUICK = {
+    "--help": "reproduce",
+    f"release t.csv {RELEASE} --mechanism HighPassFilter".replace(
+        "--domain domain.json ", ""
+    ): ("--domain is missing"),
+    "release t.csv --mechanism X --epsilon 1 --out o.parquet": "--bound is missing",
+    f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
+    "show nowhere.parquet": "no such release file",
+    "export summarise": "no panel 'summarise'",
+    "export summaries luck=3": "it is called 'seed'",
+    "lab --notebooks nowhere": "no such folder",
+}
+
+
+@pytest.mark.parametrize("line", QUICK)
+def test_help_and_the_usual_refusals_load_nothing_heavy(run, line):
+    libraries, printed = loaded(line)
+    assert QUICK[line] in printed and not libraries
 
 
 def test_jupyter_knows_the_command():
@@ -491,7 +523,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
 
     assert "nowhere: no such folder" in complaint(run("explore --notebooks nowhere", code=2))
     assert "no such notebook" in complaint(run(f"explore --notebooks {tmp_path}", code=2))
-    monkeypatch.setattr(widgets, "everything", lambda: [widgets.panel(HighPassFilter)])
+    monkeypatch.setattr(widgets, "all_panels", lambda: [widgets.panel(HighPassFilter)])
     told = run(f"explore --html {tmp_path / 'x.html'}").stdout
     assert told.replace("\n", "").endswith("x.html")
     assert "data-grid" in (tmp_path / "x.html").read_text()

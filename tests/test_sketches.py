@@ -22,7 +22,7 @@ from workbench import (
     Subsets,
     noise,
 )
-from workbench.cli import show
+from workbench.cli import release_text
 from workbench.estimates import Projection, Sketch, hashes
 from workbench.mechanisms import ALP, CountSketch
 from workbench.noise import unary
@@ -402,7 +402,9 @@ def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
     assert repr(back.estimate) == repr(release.estimate)
     with pytest.raises(ValueError, match="read-only"):
         back.estimate.hash_parameters[0, 0] = 0
-    assert show.from_nothing(back) == "" and show.sizes(back, tmp_path / "x.parquet")
+    assert release_text.cells_from_nothing(back) == "" and release_text.sizes(
+        back, tmp_path / "x.parquet"
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 2**62, 2**63 - 1])

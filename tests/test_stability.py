@@ -11,7 +11,7 @@ from reference import stability as literal
 from scipy import stats
 
 from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, noise
-from workbench.cli import show
+from workbench.cli import release_text
 from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
 from workbench.noise.laws import two_sided
@@ -165,7 +165,9 @@ def test_a_release_of_it_is_shown_and_loaded(tmp_path):
     back = Release.load(release.save(tmp_path / "x.parquet"))
     assert back.estimate.keys.tolist() == [7, 30] and back.privacy == release.privacy
     assert 0 < back.privacy.delta <= 1e-6 and back.ledger == release.ledger
-    assert show.from_nothing(back) == ""  # it would release nothing of an empty table
+    assert (
+        release_text.cells_from_nothing(back) == ""
+    )  # it would release nothing of an empty table
     asked = Ranges([0], [1000])
     assert np.isnan(back.answer(asked, error=True)[1]).all()
 

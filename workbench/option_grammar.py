@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.table import Bound, SparseTable
+if TYPE_CHECKING:
+    from workbench.table import Bound
 
 _SWITCH = {"on": True, "off": False}
+RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 # ---- numbers
@@ -49,6 +51,8 @@ def bound_text(bound: Bound) -> str:
 
 def parse_bound(text: str) -> Bound:
     """L0,LINF or L0,LINF,L1."""
+    from workbench.table import Bound
+
     if text.count(",") not in (1, 2):
         raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
     return Bound(*parse_numbers("--bound", text))
@@ -89,6 +93,12 @@ def setting_text(x: Any) -> str:
     if isinstance(x, bool):
         return "on" if x else "off"
     return quote(str(x))
+
+
+def refuse_renamed(name: str) -> None:
+    """A ValueError for a setting that had another name."""
+    if name in RENAMED:
+        raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
 
 
 # ---- fields of a mechanism, as options
@@ -133,6 +143,8 @@ def parse_option(name: str, f: Field, text: str) -> Any:
 
 def release_options(mechanism: Any) -> str:
     """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
+    from workbench.table import SparseTable
+
     cls = type(mechanism)
     if (
         mechanism.takes is not SparseTable

@@ -42,25 +42,30 @@ def advise(
     Errors follow from public numbers alone; --density, --mean and --spread say what you believe of the
     table, and must not be read off private data. Without them the worst case decides.
     """
-    from workbench.advice import advise
     from workbench.domain import Domain
-    from workbench.option_grammar import release_options
+    from workbench.option_grammar import parse_numbers, release_options
 
-    sizes = queries and [release.number("--queries", x.strip()) for x in queries.split(",")]
+    cells = Domain.read(domain)
+    stated = release.stated_bound(bound)
+    sizes = parse_numbers("--queries", queries) if queries else None
+
+    from workbench.advice import advise
+
     advice = advise(
-        Domain.read(domain),
+        cells,
         epsilon,
         size,
         delta=delta,
-        bound=release.stated_bound(bound),
+        bound=stated,
         density=density,
         mean=mean,
         spread=spread,
         queries=sizes,
     )
-    shown = advice.display_table()
-    right = " ".join(shown.columns[1:])
-    screen.table(advice.caption, list(shown.columns), shown.to_numpy(), right=right)
-    for words in (*advice.notes, advice.reason[0].upper() + advice.reason[1:] + "."):
-        screen.paragraph(words)
+    rows = advice.display_table()
+    columns = list(rows.columns)
+    screen.table(advice.caption, columns, rows.to_numpy(), right=columns[1:])
+    reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
+    for note in (*advice.notes, reason):
+        screen.paragraph(note)
     screen.say(f"\nworkbench release … {release_options(advice.mechanism)}")

@@ -32,25 +32,25 @@ def bench(
     """Measure: run experiments/benchmarks/<name>.py, one after another, each in its own process."""
     from workbench.reproduction import project_folder
 
-    top = project_folder() / "experiments" / "benchmarks"
-    there = {path.stem: path for path in sorted(top.glob("[!_]*.py"))}
-    if not there:
-        raise FileNotFoundError(f"{top} holds no benchmarks")
+    folder = project_folder() / "experiments" / "benchmarks"
+    scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    if not scripts:
+        raise FileNotFoundError(f"{folder} holds no benchmarks")
     for name in names or ():
-        if name not in there:
-            raise ValueError(f"no benchmark {name!r}; there are: {', '.join(there)}")
+        if name not in scripts:
+            raise ValueError(f"no benchmark {name!r}; there are: {', '.join(scripts)}")
     screen.say(machine())
     failed = False
-    for name in names or there:
+    for name in names or scripts:
         try:
-            rows = _measure(there[name])
+            rows = _measure(scripts[name])
         except subprocess.CalledProcessError as e:
             last = (e.stderr or "").strip().splitlines()[-1:]
             screen.complain(f"{name}: {' '.join(last) or f'ended with code {e.returncode}'}")
             failed = True
             continue
-        shown = rows.reindex(columns=_COLUMNS).fillna("")
-        screen.table(name, _COLUMNS, shown.map(_cell).to_numpy(), right="ours peer ratio limit")
+        cells = rows.reindex(columns=_COLUMNS).fillna("").map(_cell)
+        screen.table(name, _COLUMNS, cells.to_numpy(), right=_COLUMNS[1:5])
     if failed:
         raise typer.Exit(1)
 
@@ -92,5 +92,6 @@ def _measure(script: Path) -> pd.DataFrame:
 
 
 def _cell(x) -> str:
-    words = {"True": "yes", "False": "NO"}
-    return f"{x:.3g}" if isinstance(x, float) else words.get(str(x), str(x))
+    if isinstance(x, float):
+        return f"{x:.3g}"
+    return {"True": "yes", "False": "NO"}.get(str(x), str(x))

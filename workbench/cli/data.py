@@ -47,8 +47,8 @@ def path(name: Name) -> None:
     """Where a dataset's files are, one a line."""
     from workbench.datasets import published
 
-    for found in published.path(name):
-        screen.say(found)
+    for file in published.path(name):
+        screen.say(file)
 
 
 @app.command()
@@ -62,23 +62,16 @@ def verify(
 
     rows = published.verify(name)
     _table("Checked", rows)
-    if bad := [row for row in rows if row.state == "different"]:
-        for row in bad:
-            screen.complain(
-                f"{row.path} is not the published file; fetch it again with --force"
-            )
+    different = [row for row in rows if row.state == "different"]
+    for row in different:
+        screen.complain(f"{row.path} is not the published file; fetch it again with --force")
+    if different:
         raise typer.Exit(1)
 
 
 def _table(title: str, rows: list[FileStatus]) -> None:
-    shown = [
-        (
-            r.dataset,
-            r.file,
-            r.state,
-            "" if r.size is None else screen.size(r.size),
-            r.path or "",
-        )
-        for r in rows
-    ]
-    screen.table(title, ["dataset", "file", "state", "size", "path"], shown, right="size")
+    cells = []
+    for row in rows:
+        size = "" if row.size is None else screen.size(row.size)
+        cells.append((row.dataset, row.file, row.state, size, row.path or ""))
+    screen.table(title, ["dataset", "file", "state", "size", "path"], cells, right=["size"])

@@ -28,38 +28,44 @@ def explore(
     Its noise is simulated and compares with public truths: nothing in it is a release to publish.
     """
     if html is not None:
-        return _page(html)
-    top, token = lab.folder(notebooks), serving.token()
-    if not (top / lab.FIRST).is_file():
-        raise FileNotFoundError(f"{top / lab.FIRST}: no such notebook; name its folder")
+        return _write_page(html)
+    notebook = lab.notebooks_folder(notebooks) / lab.FIRST
+    if not notebook.is_file():
+        raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
+    token = serving.new_token()
 
-    def words(port: int) -> list[str]:
+    def arguments(port: int) -> list[str]:
         return [
-            *("voila", str(top / lab.FIRST), "--Voila.ip=127.0.0.1", f"--port={port}"),
-            *("--no-browser", "--Voila.auto_token=True", "--Voila.log_level=WARN"),
+            "voila",
+            str(notebook),
+            "--Voila.ip=127.0.0.1",
+            f"--port={port}",
+            "--no-browser",
+            "--Voila.auto_token=True",
+            "--Voila.log_level=WARN",
         ]
 
     serving.serve(
         "The explorer",
         port,
-        words,
+        arguments,
         lambda port: f"http://127.0.0.1:{port}/?token={token}",
-        top=top.parent,
+        project=notebook.parent.parent,
         browser=browser,
         environment={"JUPYTER_TOKEN": token},  # where `ps` does not show it
     )
 
 
-def _page(path: Path) -> None:
+def _write_page(path: Path) -> None:
     from tqdm import tqdm
 
     from workbench import widgets
 
     with tqdm(desc="pictures", disable=None) as bar:
 
-        def tell(done: int, of: int) -> None:
+        def update(done: int, of: int) -> None:
             bar.total = of
             bar.update(done - bar.n)
 
-        widgets.share(widgets.all_panels(), path, tell=tell)
+        widgets.share(widgets.all_panels(), path, tell=update)
     screen.say(str(path))

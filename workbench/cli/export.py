@@ -29,6 +29,6 @@ def export(
     The same code draws it as the Export button. Noise is simulated: `seed` replays it, and `seeds`
     says how many releases stand behind a band, by seed, seed + 1, …
     """
-    from workbench import widgets
+    from workbench.widgets import from_settings
 
-    screen.say(str(widgets.from_settings(panel, settings or ()).save(results)))
+    screen.say(from_settings(panel, settings or ()).save(results))

@@ -20,32 +20,40 @@ def lab(
     ] = None,
 ) -> None:
     """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it."""
-    top, token = folder(notebooks), serving.token()
+    top = notebooks_folder(notebooks)
+    token = serving.new_token()
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
 
-    def words(port: int) -> list[str]:
+    def arguments(port: int) -> list[str]:
         return [
-            *("jupyterlab", "--ServerApp.ip=127.0.0.1", "--no-browser", "--log-level=WARN"),
-            *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
-            *(f"--ServerApp.root_dir={top}", *serving.root_allowed()),
+            "jupyterlab",
+            "--ServerApp.ip=127.0.0.1",
+            "--no-browser",
+            "--log-level=WARN",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.root_dir={top}",
+            *serving.allow_root(),
         ]
 
     serving.serve(
         "JupyterLab",
         port,
-        words,
+        arguments,
         lambda port: f"http://127.0.0.1:{port}{page}?token={token}",
-        top=top.parent,
+        project=top.parent,
         browser=browser,
         environment={"JUPYTER_TOKEN": token},
     )
 
 
-def folder(notebooks: Path | None) -> Path:
+def notebooks_folder(notebooks: Path | None) -> Path:
     """Where the notebooks are; a FileNotFoundError if there is no such folder."""
-    from workbench.reproduction import project_folder
+    if notebooks is None:
+        from workbench.reproduction import project_folder
 
-    top = (notebooks or project_folder() / "notebooks").resolve()
-    if not top.is_dir():
-        raise FileNotFoundError(f"{top}: no such folder; name one with --notebooks")
-    return top
+        notebooks = project_folder() / "notebooks"
+    notebooks = notebooks.resolve()
+    if not notebooks.is_dir():
+        raise FileNotFoundError(f"{notebooks}: no such folder; name one with --notebooks")
+    return notebooks

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, fields, replace
+from dataclasses import MISSING, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from workbench.cli import screen, show
+from workbench.cli import release_text, screen
 
 if TYPE_CHECKING:
     from workbench.domain import Domain
@@ -44,31 +45,64 @@ _AGAIN = "every release of the same data adds its ε, also one that replaces ano
 
 
 class Command(TyperCommand):
-    """The command, which also takes the options of every mechanism."""
+    """The command, which also takes the options of every mechanism; all of these take a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Set the mechanisms' options aside, wherever they stand; the rest is the command's."""
-        theirs = {_option(f) for cls in mechanisms(True).values() for f in _options(cls)}
-        ctx.meta[__name__], mine, words = (aside := []), [], iter(args)
+        """Set aside what is no option of the command, wherever it stands, with its value.
+
+        Whether a mechanism has it is asked when mechanisms are loaded.
+        """
+        takes_value = {
+            name: not getattr(param, "is_flag", False)
+            for param in self.get_params(ctx)
+            for name in (*param.opts, *param.secondary_opts)
+            if name.startswith("-")
+        }
+        options: list[tuple[str, str]] = []
+        rest = []
+        words = iter(args)
         for word in words:
-            option, equals, text = word.partition("=")
-            if option in theirs:
-                text = text if equals else next(words, "")
-                if text.startswith("--"):
-                    raise ValueError(f"{option} needs a value, and {text} stands there")
-                aside.append((option, text))
-            else:
-                mine.append(word)
-        return super().parse_args(ctx, mine)
+            name, equals, text = word.partition("=")
+            if name in takes_value or not name.removeprefix("--") or not name.startswith("--"):
+                rest.append(word)
+                if takes_value.get(name, False) and not equals:
+                    rest += islice(words, 1)
+                continue
+            if not equals:
+                text = next(words, "")
+            options.append((name, text))
+        ctx.meta[__name__] = options
+        for name, text in options:
+            if text.startswith("--"):
+                self.refuse_unknown_options(ctx)
+                raise ValueError(f"{name} needs a value, and {text} stands there")
+        try:
+            return super().parse_args(ctx, rest)
+        except Exception:  # a missing option is perhaps one that is misspelt
+            self.refuse_unknown_options(ctx)
+            raise
+
+    def refuse_unknown_options(self, ctx: Any) -> None:
+        """The parser's own error for the first option that no mechanism has either."""
+        from workbench.option_grammar import mechanism_fields, option_name
+
+        known = {option_name(f) for cls in _all_mechanisms() for f in mechanism_fields(cls)}
+        for name, _ in ctx.meta[__name__]:
+            if name not in known:
+                super().parse_args(ctx, [name])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The usual help, then the mechanisms."""
+        from workbench.option_grammar import mechanism_fields, option_help, option_name
+
         super().format_help(ctx, formatter)
         screen.say(" Mechanisms, and their options:")
-        for name, cls in mechanisms().items():
-            screen.say(f"\n {name}: {(cls.__doc__ or '').splitlines()[0]}")
-            for f in _options(cls):
-                screen.say(f"   {_option(f):10} {_allowed(f)}: {f.metadata['doc']}")
+        for cls in _all_mechanisms():
+            if not getattr(cls, "idealised", False):
+                screen.say(f"\n {cls.__name__}: {(cls.__doc__ or '').splitlines()[0]}")
+                for f in mechanism_fields(cls):
+                    doc = f.metadata["doc"]
+                    screen.say(f"   {option_name(f):10} {option_help(f)}: {doc}")
 
 
 def release(
@@ -105,35 +139,39 @@ def release(
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
-    import numpy as np
-
-    from workbench import noise
-    from workbench.domain import Domain
-    from workbench.labelled_rows import observed_domain
-    from workbench.mechanism import refuse_existing
-    from workbench.privacy import DP
-
     if out.exists() and not force:
         raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
-    refuse_existing(out, force)
+    if not out.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{out.absolute().parent}: no such folder")
     if seed is not None and not simulated:
         raise ValueError(
             "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
             "--simulated to save a release that says so"
         )
-    limits = stated_bound(bound)
-    chosen = _mechanism(mechanism, DP(epsilon, delta), ctx.meta[__name__])
+    if bound is None:
+        raise ValueError(f"--bound is missing\n\n{_BOUND}")
+    if domain is None and not domain_from_data:
+        raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
+    if domain is not None and domain_from_data:
+        raise ValueError("--domain and --domain-from-data: need one of them, not both")
     if not table.is_file():
         raise FileNotFoundError(f"{table}: no such file")
-    if domain_from_data and domain is None:
+
+    import numpy as np
+
+    from workbench import noise
+    from workbench.domain import Domain
+    from workbench.labelled_rows import observed_domain
+    from workbench.privacy import DP
+
+    stated = stated_bound(bound)
+    budget = DP(epsilon, delta)
+    space = None if domain is None else Domain.read(domain)
+    ctx.command.refuse_unknown_options(ctx)
+    chosen = _mechanism(mechanism, budget, ctx.meta[__name__])
+    if space is None:
         space = observed_domain(table, count)
-    elif domain is None:
-        raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
-    elif domain_from_data:
-        raise ValueError("--domain and --domain-from-data: need one of them, not both")
-    else:
-        space = Domain.read(domain)
-    private = _read(table, space, count, limits)
+    private = _read(table, space, count, stated)
     if count:
         screen.say("The counts of rows that name the same cell are summed.")
 
@@ -143,104 +181,69 @@ def release(
         made = replace(made, ledger=(receipt, *made.ledger))
     made.save(out, simulated=simulated, force=force)
 
-    told = show.guarantee(made), show.stated(limits), show.sizes(made, out)
-    screen.say("\n  ".join(filter(None, (str(out), *told, show.from_nothing(made), _AGAIN))))
-    for warning in show.warnings(made):
+    lines = [
+        str(out),
+        release_text.guarantee(made),
+        release_text.bound_in_words(stated),
+        release_text.sizes(made, out),
+        release_text.cells_from_nothing(made),
+        _AGAIN,
+    ]
+    screen.say("\n  ".join(line for line in lines if line))
+    for warning in release_text.warnings(made):
         screen.warn(f"  {warning}")
 
 
-def mechanisms(idealised: bool = False) -> dict[str, type]:
-    """The mechanisms that can be asked for by name: they take a table and plain parameters.
-
-    Without those that are `idealised`, whose releases are never saved.
-    """
+def _all_mechanisms() -> list[type]:
+    """The mechanisms that take a table and plain parameters, those that are never saved included."""
     from workbench.mechanisms import ALL
     from workbench.table import SparseTable
 
-    def plain(cls: type) -> bool:
-        if getattr(cls, "idealised", False) and not idealised:
-            return False
-        return cls.takes is SparseTable and all("doc" in f.metadata for f in fields(cls))
-
-    return {cls.__name__: cls for cls in ALL if plain(cls)}
-
-
-def _options(cls: type) -> list[Field]:
-    return [f for f in fields(cls) if f.name != "budget"]
+    return [
+        cls
+        for cls in ALL
+        if cls.takes is SparseTable and all("doc" in f.metadata for f in fields(cls))
+    ]
 
 
-def _option(f: Field) -> str:
-    return f"--{f.name.replace('_', '-')}"
-
-
-def _allowed(f: Field) -> str:
-    """What an option takes, and what it is where it is not given."""
-    told = f.metadata
-    if told["choices"]:
-        words = " or ".join(map(_word, told["choices"]))
-    elif told["check"]:
-        words = (told["check"]("") or "").removeprefix("need a ")
-    else:
-        words = "whole number" if told["integer"] else "number"
-        words += (
-            "" if told["low"] is None else f" {'>' if told['strict'] else '>='} {told['low']}"
-        )
-    words += f" {told['unit']}" * bool(told["unit"])
-    if f.default is MISSING:
-        return words + ", required"
-    return words + ("" if f.default is None else f" [{f.default}]")
-
-
-def _word(choice: Any) -> str:
-    """A choice as it is typed: `dyadic` for Dyadic()."""
-    return str(choice).lower().removesuffix("()").replace(" ", "")
-
-
-def _mechanism(name: str, budget: Any, told: list[tuple[str, str]]) -> Any:
+def _mechanism(name: str, budget: Any, options: list[tuple[str, str]]) -> Any:
     """The mechanism with its own options."""
-    known = mechanisms()
-    name = {n.lower(): n for n in mechanisms(True)}.get(name.lower(), name)
-    if name not in known and name in mechanisms(True):
+    from workbench.option_grammar import (
+        mechanism_fields,
+        option_help,
+        option_name,
+        parse_option,
+    )
+
+    classes = {cls.__name__.lower(): cls for cls in _all_mechanisms()}
+    cls = classes.get(name.lower())
+    if cls is None:
+        saved = [c.__name__ for c in classes.values() if not getattr(c, "idealised", False)]
+        raise ValueError(f"no mechanism {name!r}; there are: {', '.join(saved)}")
+    name = cls.__name__
+    if getattr(cls, "idealised", False):
         raise ValueError(f"{name} is drawn with floating point: idealised, and never saved")
-    if name not in known:
-        raise ValueError(f"no mechanism {name!r}; there are: {', '.join(known)}")
-    cls, given = known[name], {}
-    options = {_option(f): f for f in _options(cls)}
-    for option, text in told:
-        if option not in options:
-            raise ValueError(f"{name} has no option {option}; it has {', '.join(options)}")
-        f = options[option]
-        words = {_word(c): c for c in f.metadata["choices"]}
-        given[f.name] = words.get(text.lower().replace(" ", ""), text)
-        if not words:
-            plain = f.metadata["check"] is None or text.strip("0123456789.+-e") == ""
-            given[f.name] = number(f"{name}.{f.name}", text) if plain else text
-    for option, f in options.items():
-        if f.default is MISSING and f.name not in given:
-            raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({_allowed(f)})")
-    return cls(budget, **given)
+    declared = {option_name(f): f for f in mechanism_fields(cls)}
+    values = {}
+    for option, text in options:
+        if option not in declared:
+            raise ValueError(f"{name} has no option {option}; it has {', '.join(declared)}")
+        f = declared[option]
+        values[f.name] = parse_option(f"{name}.{f.name}", f, text)
+    for option, f in declared.items():
+        if f.default is MISSING and f.name not in values:
+            raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
+    return cls(budget, **values)
 
 
-def number(what: str, text: str) -> int | float:
-    """A number as it is typed."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    raise ValueError(f"{what} = {text!r} is not allowed: need a number")
+def stated_bound(text: str) -> Bound:
+    """A bound as it is typed; a ValueError that explains what it is."""
+    from workbench.option_grammar import parse_bound
 
-
-def stated_bound(text: str | None) -> Bound:
-    """A bound as it is typed: L0,LINF or L0,LINF,L1."""
-    from workbench.table import Bound
-
-    if text is None:
-        raise ValueError(f"--bound is missing\n\n{_BOUND}")
-    parts = text.split(",")
-    if len(parts) not in (2, 3):
-        raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1\n\n{_BOUND}")
-    return Bound(*(number("--bound", part.strip()) for part in parts))
+    try:
+        return parse_bound(text)
+    except ValueError as e:
+        raise ValueError(f"{e}\n\n{_BOUND}") from None
 
 
 def _read(path: Path, domain: Domain, count: str | None, bound: Bound) -> SparseTable:
@@ -257,7 +260,10 @@ def _read(path: Path, domain: Domain, count: str | None, bound: Bound) -> Sparse
         raise ValueError(
             f"--count {count!r} is an attribute of the domain: need another column"
         )
-    rows = read_table_file(path, [*domain.attributes, *([count] if count else [])])
+    columns = [*domain.attributes]
+    if count:
+        columns.append(count)
+    rows = read_table_file(path, columns)
     keys = domain.keys(rows.domain_codes(domain))
     counts = rows.counts(count) if count else np.ones(len(keys), np.int64)
     return SparseTable.from_keys(domain, keys, counts, bound)

@@ -50,22 +50,22 @@ def reproduce(
     What has not changed since it last ran is not run again, and finished trials are never repeated,
     so a run that was stopped continues. The exit code is 1 if a notebook fails.
     """
-    from workbench import report, reproduction
+    from workbench import reproduction
 
-    root = reproduction.project_folder()
-    results = results or root / "experiments" / "results"
+    project = reproduction.project_folder()
+    results = results or project / "experiments" / "results"
     runs: dict[str, NotebookRun] = {}
     try:
         with _Progress(runs) as progress:
             reproduction.reproduce(
                 figures or (),
-                notebooks=notebooks or root / "notebooks",
+                notebooks=notebooks or project / "notebooks",
                 results=results,
                 profile=profile,
                 workers=workers,
                 force=force,
                 timeout=timeout,
-                on_change=progress.tell,
+                on_change=progress.update,
             )
     except KeyboardInterrupt:
         finished = sum(run.state in ("done", "kept") for run in runs.values())
@@ -76,9 +76,13 @@ def reproduce(
             err=True,
         )
         raise typer.Exit(130) from None
+
+    from workbench import report
+
     failed = [run for run in runs.values() if run.state == "failed"]
     for run in failed:
-        screen.complain(f"{run.stem}: {' — '.join(filter(None, (run.cell, run.error)))}")
+        why = " — ".join(text for text in (run.cell, run.error) if text)
+        screen.complain(f"{run.stem}: {why}")
         if run.notebook:
             screen.say(f"  how far it came: {run.notebook}", err=True)
     screen.say(f"Report: {report.write(results, profile)}")
@@ -106,7 +110,7 @@ class _Progress:
         if self.live:
             self.live.stop()
 
-    def tell(self, run: NotebookRun) -> None:
+    def update(self, run: NotebookRun) -> None:
         """Hear of a change, from any thread."""
         from time import monotonic
 
@@ -114,18 +118,23 @@ class _Progress:
         if run.state == "running":
             self.started[run.stem] = monotonic()
         if not self.live and run.state not in ("waiting", "stopped"):
-            screen.say(f"{run.stem}: {self.words(run)}")
+            screen.say(f"{run.stem}: {self.state_text(run)}")
 
-    def words(self, run: NotebookRun) -> str:
+    def state_text(self, run: NotebookRun) -> str:
         """How a run stands."""
         from time import monotonic
 
         if run.state == "running" and self.live:
             return f"running, {monotonic() - self.started[run.stem]:.0f} s"
-        took = {"done": f"done in {run.seconds:.1f} s", "kept": "up to date"}
-        counts = ", ".join(f"{outcome} {n}" for outcome, n in run.verdicts.items())
-        error = f": {run.error}" if run.state == "failed" else ""
-        return took.get(run.state, run.state) + (f" ({counts})" if counts else "") + error
+        text = run.state
+        if run.state == "done":
+            text = f"done in {run.seconds:.1f} s"
+        elif run.state == "kept":
+            text = "up to date"
+        if run.verdicts:
+            counts = ", ".join(f"{outcome} {n}" for outcome, n in run.verdicts.items())
+            text = f"{text} ({counts})"
+        return f"{text}: {run.error}" if run.state == "failed" else text
 
     def lines(self):
         """All notebooks, for the screen."""
@@ -135,6 +144,6 @@ class _Progress:
         grid = Table.grid(padding=(0, 2))
         for run in list(self.runs.values()):
             mark, style = _MARKS[run.state]
-            told = Text(screen.plain(self.words(run)), style)
-            grid.add_row(Text(mark, style), Text(run.stem), told)
+            state = Text(screen.plain(self.state_text(run)), style)
+            grid.add_row(Text(mark, style), Text(run.stem), state)
         return grid

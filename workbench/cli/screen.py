@@ -52,7 +52,10 @@ def complain(text: str) -> None:
 
 
 def table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], right: str = ""
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    right: Sequence[str] = (),
 ) -> None:
     """Print a table; the columns named in `right` are set to the right."""
     from rich import box
@@ -62,7 +65,7 @@ def table(
     title = Text(plain(title), style="table.title")
     shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in columns:
-        justify = "right" if name in right.split() else "left"
+        justify = "right" if name in right else "left"
         shown.add_column(Text(plain(name)), justify=justify, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(plain(x)) for x in row))
@@ -87,7 +90,10 @@ def size(count: float) -> str:
     >>> size(999), size(12_345), size(8e15)
     ('999 B', '12.3 kB', '8 PB')
     """
-    units = ["B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB"]
-    while count >= 999.5 and len(units) > 1:
-        count, units = count / 1000, units[1:]
-    return f"{count:.3g} {units[0]}"
+    unit = "B"
+    for larger in ("kB", "MB", "GB", "TB", "PB", "EB", "ZB"):
+        if count < 999.5:
+            break
+        count /= 1000
+        unit = larger
+    return f"{count:.3g} {unit}"

@@ -17,7 +17,7 @@ from time import sleep
 from workbench.cli import screen
 
 
-def token() -> str:
+def new_token() -> str:
     """A secret that is part of an address: nobody else on this machine can open it."""
     return secrets.token_urlsafe(24)
 
@@ -25,21 +25,21 @@ def token() -> str:
 def serve(
     name: str,
     port: int,
-    words: Callable[[int], Sequence[str]],
+    arguments: Callable[[int], Sequence[str]],
     address: Callable[[int], str],
     *,
-    top: Path,
+    project: Path,
     browser: bool,
     environment: dict[str, str] | None = None,
 ) -> None:
-    """Run `python -m <words>` on the first free port, say and open its address, and wait.
+    """Run `python -m <arguments>` on the first free port, say and open its address, and wait.
 
-    `top` is the folder above the notebooks, whose `experiments` they import.
+    `project` is the folder above the notebooks, whose `experiments` they import.
     """
-    port = _free(port)
-    paths = os.pathsep.join(filter(None, [str(top), os.environ.get("PYTHONPATH", "")]))
+    port = _free_port(port)
+    paths = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
     server = subprocess.Popen(
-        [sys.executable, "-m", *words(port)],
+        [sys.executable, "-m", *arguments(port)],
         env=os.environ | {"PYTHONPATH": paths} | (environment or {}),
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
@@ -62,12 +62,12 @@ def serve(
         raise OSError(f"{name} ended with code {code}")
 
 
-def root_allowed() -> list[str]:
+def allow_root() -> list[str]:
     """What Jupyter's server wants to be told before it runs as root, as in a container."""
     return ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
 
 
-def _free(port: int) -> int:
+def _free_port(port: int) -> int:
     """The first port from `port` on that nobody uses."""
     for candidate in range(port, min(port + 100, 65536)):
         with socket.socket() as s, suppress(OSError):

@@ -8,14 +8,32 @@ any mechanism; `advice` is what there is to see of a private table, whatever pan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from workbench.table import Bound
-from workbench.widgets.panels import Panel as Panel
-from workbench.widgets.scenes import Scene
-from workbench.widgets.setting import parse_settings
-from workbench.widgets.shared import save_panels as save_panels
-from workbench.widgets.shared import share as share
+if TYPE_CHECKING:
+    from workbench.table import Bound
+    from workbench.widgets.panels import Panel as Panel
+    from workbench.widgets.scenes import Scene
+    from workbench.widgets.shared import save_panels as save_panels
+    from workbench.widgets.shared import share as share
+
+_FILES = {"Panel": "panels", "save_panels": "shared", "share": "shared"}
+_SCENES = {
+    "summaries": "Summaries",
+    "consistency": "Consistency",
+    "adaptive": "Adaptive",
+    "contributions": "Contributions",
+    "history": "History",
+}
+ALL = tuple(_SCENES)  # in the order of the explorer
+
+
+def __getattr__(name: str) -> Any:
+    """What loads matplotlib, when its name is asked for."""
+    if name not in _FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
 
 
 def summaries(data: Any = None, /, **values: Any) -> Panel:
@@ -38,9 +56,7 @@ def summaries(data: Any = None, /, **values: Any) -> Panel:
     ValueError
         A name that is no control, a setting that the mechanism refuses, or public data.
     """
-    from workbench.widgets.scenes.summaries import Summaries
-
-    return _panel_of_scene(Summaries(), data, values)
+    return _panel_of_scene("summaries", data, values)
 
 
 def adaptive(data: Any = None, /, **values: Any) -> Panel:
@@ -63,9 +79,7 @@ def adaptive(data: Any = None, /, **values: Any) -> Panel:
     ValueError
         A name that is no control, a setting that the mechanism refuses, or data.
     """
-    from workbench.widgets.scenes.adaptive import Adaptive
-
-    return _panel_of_scene(Adaptive(), data, values)
+    return _panel_of_scene("adaptive", data, values)
 
 
 def contributions(data: Any = None, /, **values: Any) -> Panel:
@@ -88,9 +102,7 @@ def contributions(data: Any = None, /, **values: Any) -> Panel:
     ValueError
         A name that is no control, a setting that the mechanism refuses, or data.
     """
-    from workbench.widgets.scenes.contributions import Contributions
-
-    return _panel_of_scene(Contributions(), data, values)
+    return _panel_of_scene("contributions", data, values)
 
 
 def consistency(data: Any = None, /, **values: Any) -> Panel:
@@ -113,9 +125,7 @@ def consistency(data: Any = None, /, **values: Any) -> Panel:
     ValueError
         A name that is no control, a setting that the mechanism refuses, or public data.
     """
-    from workbench.widgets.scenes.consistency import Consistency
-
-    return _panel_of_scene(Consistency(), data, values)
+    return _panel_of_scene("consistency", data, values)
 
 
 def history(data: Any = None, /, **values: Any) -> Panel:
@@ -138,9 +148,7 @@ def history(data: Any = None, /, **values: Any) -> Panel:
     ValueError
         A name that is no control, a setting that the mechanism refuses, or public data.
     """
-    from workbench.widgets.scenes.history import History
-
-    return _panel_of_scene(History(), data, values)
+    return _panel_of_scene("history", data, values)
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
@@ -165,6 +173,7 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     ValueError
         No mechanism, a dataset that it does not take, or the mechanism's own.
     """
+    from workbench.widgets.panels import Panel
     from workbench.widgets.scenes.advice import advice_instead
     from workbench.widgets.scenes.fields import Fields
 
@@ -197,17 +206,23 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     ValueError
         Records or interactions, whose errors no closed form tells; a table that is PUBLIC.
     """
+    from workbench.widgets.panels import Panel
     from workbench.widgets.scenes.advice import advice_scene
 
     return Panel(advice_scene(data, bound), **values)
 
 
-def _panel_of_scene(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
+def _scene(name: str) -> Scene:
+    return getattr(import_module(f"{__name__}.scenes.{name}"), _SCENES[name])()
+
+
+def _panel_of_scene(name: str, data: Any, values: dict[str, Any]) -> Panel:
     """A panel, which makes its own data; whoever brings a private table is shown advice instead."""
+    from workbench.widgets.panels import Panel
     from workbench.widgets.scenes.advice import advice_instead
 
     if data is None:
-        return Panel(scene, **values)
+        return Panel(_scene(name), **values)
     instead = advice_instead(data)
     if instead:
         return Panel(instead)
@@ -215,9 +230,6 @@ def _panel_of_scene(scene: Scene, data: Any, values: dict[str, Any]) -> Panel:
         f"data = {type(data).__name__} is not allowed: this panel makes its own; "
         "`widgets.panel(mechanism, dataset)` takes public data"
     )
-
-
-ALL = ("summaries", "consistency", "adaptive", "contributions", "history")
 
 
 def all_panels() -> list[Panel]:
@@ -252,13 +264,17 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
         No such panel or control, or a setting that is refused.
     """
     from workbench import mechanisms
+    from workbench.option_grammar import refuse_renamed
 
-    if name in ALL:
-        named = globals()[name]()
-    elif name in mechanisms.__all__:
-        named = panel(getattr(mechanisms, name))
-    else:
+    if name not in ALL and name not in mechanisms.__all__:
         names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
         raise ValueError(f"no panel {name!r}; there are: {names}")
-    named.set(**parse_settings(named.scene, words))
-    return named
+    for word in words:
+        refuse_renamed(word.partition("=")[0])
+
+    from workbench.widgets.panels import Panel
+    from workbench.widgets.scenes.fields import Fields
+    from workbench.widgets.setting import parse_settings
+
+    scene = _scene(name) if name in ALL else Fields.of(getattr(mechanisms, name))
+    return Panel(scene, **parse_settings(scene, words))

@@ -24,8 +24,9 @@ import pandas as pd
 import traitlets
 
 from workbench import figures, plots
+from workbench.option_grammar import refuse_renamed
 from workbench.widgets.scenes import Scene
-from workbench.widgets.setting import Setting, refuse_renamed
+from workbench.widgets.setting import Setting
 from workbench.widgets.view import BAND_SEEDS, joined_rows, page_view, scene_spec
 from workbench.widgets.worker import Ended, worker
 

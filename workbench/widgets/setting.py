@@ -11,14 +11,19 @@ import pandas as pd
 
 from workbench.mechanism import Release
 from workbench.noise import Aligned
-from workbench.option_grammar import parse_choice, parse_number, parse_switch, setting_text
+from workbench.option_grammar import (
+    parse_choice,
+    parse_number,
+    parse_switch,
+    refuse_renamed,
+    setting_text,
+)
 from workbench.plots import Panel
 from workbench.widgets.controls import Control
 from workbench.widgets.scenes import Picture, Scene, Setup, Values, loaded, public
 
 SEED = Control("seed", 0, (0, 1), doc="of the noise")
 SEEDS = Control("seeds", 1, (1, 20), doc="how many releases are drawn, by seed, seed + 1, …")
-RENAMED = {"luck": "seed", "draws": "seeds"}
 
 
 class Setting(NamedTuple):
@@ -97,12 +102,6 @@ def parse_settings(scene: Scene, words: Sequence[str]) -> dict[str, Any]:
             raise ValueError(f"{word!r} is not allowed: need name=value, a name out of {names}")
         values[name] = controls[name].read(_parse(controls[name], text))
     return values
-
-
-def refuse_renamed(name: str) -> None:
-    """A ValueError for a setting that had another name."""
-    if name in RENAMED:
-        raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
 
 
 def _parse(control: Control, text: str) -> Any:

@@ -24,6 +24,7 @@ from workbench.datasets import (
 from workbench.experiment import mechanism_columns
 from workbench.interactions import Interactions
 from workbench.mechanism import Release
+from workbench.option_grammar import RENAMED
 from workbench.plots import Panel, name_series
 from workbench.privacy import DP, LOCAL
 from workbench.records import Records
@@ -33,7 +34,7 @@ from workbench.widgets.controls import Control, controls_of_field, decades
 from workbench.widgets.scenes import Picture, Setup, Values, loaded
 from workbench.widgets.scenes.summaries import ExpectedErrors, closed_form, range_sizes
 from workbench.widgets.scenes.views import CHARTS, COUNTS, RANGES, rows_of_views
-from workbench.widgets.setting import RENAMED, Setting
+from workbench.widgets.setting import Setting
 
 EXAMPLE_EPSILON, EXAMPLE_DELTA = 1.0, 1e-6
 EPSILONS = 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0  # of a file without a kernel

@@ -1,0 +1,99 @@
+"""What a release promises and holds, in words."""
+
+from __future__ import annotations
+
+from math import exp, inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli import screen
+
+if TYPE_CHECKING:
+    from workbench.mechanism import Release
+    from workbench.table import Bound
+
+
+def guarantee(release: Release) -> str:
+    """What the release promises, for someone who has not read the papers."""
+    from workbench import privacy
+
+    cost = release.privacy
+    if cost.epsilon == inf:
+        return "It promises nothing: part of it was read off the data without any protection."
+    moves = {
+        privacy.ADD_REMOVE: "one unit's records (usually one person's) are added or removed",
+        privacy.REPLACE: "one unit's records are replaced by any others",
+        privacy.LOCAL: "one unit's own value is any other",
+    }.get(release.relation, f"the data changes in this way: {release.relation}")
+    factor = f"e^{cost.epsilon:g}"
+    if cost.epsilon < 700:
+        factor = f"{factor} = {exp(cost.epsilon):.3g}"
+    promise = f"{cost}: if {moves}, no outcome becomes more than {factor} times as likely"
+    if cost.delta:
+        return f"{promise}, but for a chance of {cost.delta:g}."
+    return f"{promise}."
+
+
+def warnings(release: Release) -> list[str]:
+    """Why the release is not fit to publish."""
+    reasons = []
+    if release.simulated:
+        reasons.append(
+            "Simulated: anyone with the seed can take the noise off. Do not publish it."
+        )
+    if release.privacy.epsilon == inf:
+        reasons.append("No guarantee: the release must be handled like the data itself.")
+    return reasons
+
+
+def sizes(release: Release, file: Path) -> str:
+    """Cells and bytes, against the table with every cell of the domain."""
+    estimate = release.estimate
+    cells = estimate.domain.size
+    written = file.stat().st_size
+    dense = 8 * cells
+    saved = f"{dense / written:,.3g} times smaller" if written < dense else "no smaller"
+    held = f"{len(estimate):,} {estimate.contents}"
+    if estimate.contents == "cells":
+        held = f"{len(estimate):,} of {cells:,} cells"
+    dense_size = screen.size(dense)
+    return f"{held} in {screen.size(written)}, {saved} than the dense table's {dense_size}"
+
+
+def bound_in_words(bound: Bound) -> str:
+    """What the guarantee rests on."""
+    if bound.l0 == 1:
+        limit = f"{bound.linf:g} to one cell"
+    else:
+        limit = f"{bound.linf:g} to each of {bound.l0:g} cells"
+    if bound.l1 != bound.l0 * bound.linf:
+        limit = f"{limit}, {bound.l1:g} in all"
+    return f"As stated, one unit adds at most {limit}."
+
+
+def cells_from_nothing(release: Release) -> str:
+    """How many cells the same thresholds keep of a table that holds nothing; public numbers only."""
+    from fractions import Fraction
+
+    from workbench import noise
+    from workbench.estimates import Summary
+    from workbench.transform import basis_of
+
+    estimate = release.estimate
+    if not isinstance(estimate, Summary) or estimate.decay is None or estimate.scale != 1:
+        return ""  # nothing is known, or as many whatever the table holds
+    theta = estimate.theta
+    tau = estimate.tau
+    everything = theta == 0 and tau == 0 and estimate.sides == 2
+    if everything or getattr(estimate, "consistent", False):
+        return ""
+    expected = 0.0
+    basis = basis_of(getattr(estimate, "transform", None), estimate.domain)
+    for block in basis.noise_blocks:
+        decay = Fraction(estimate.decay) * block.share / block.nodes_per_count
+        law = noise.empty_cell(decay, theta, estimate.sides, tau)
+        expected += block.size * float(law.survival(192))
+    number = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    return (
+        f"of an empty table, the same thresholds would keep about {number} {estimate.contents}"
+    )
