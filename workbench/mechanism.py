@@ -62,7 +62,7 @@ __all__ = [
 class Mechanism(Protocol):
     """A frozen value: fields are the paper's parameters, calling it spends the budget.
 
-    House rules, held by tests/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
+    House rules, held by tests/laws/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
     within the budget; all randomness comes from `rng`, or from the operating system when it is None;
     the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
     class says `converges = False` and why.

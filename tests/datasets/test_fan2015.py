@@ -1,0 +1,748 @@
+"""Records of many a user: read as published, refuses lines named; twins have their numbers."""
+
+import datetime
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.datasets.test_datasets import pack, real, refuses
+from workbench import datasets
+from workbench.datasets import (
+    Foursquare,
+    Gowalla,
+    InteractionsTwin,
+    MovieLens,
+    NetflixPrize,
+    OnlineRetail,
+    foursquare,
+    gowalla,
+    interactions_twin,
+    movielens,
+    netflix_prize,
+    online_retail,
+    published,
+)
+from workbench.datasets.readers import netflix_ratings
+from workbench.table import UNBOUNDED, Bound
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty WORKBENCH_DATA, and an empty project beside it."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(published, "raw", lambda: tmp_path / "raw")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+def sorted_rows(data) -> list[tuple]:
+    """The records in words, sorted; checks that they are as `Interactions` wants them."""
+    assert (np.diff(data.users) >= 0).all() and data.users.dtype == np.int32
+    assert data.items.dtype in (np.uint16, np.int32) and data.contexts.dtype == np.uint8
+    items = data.domain.decode("item", data.items).tolist()
+    contexts = data.domain.decode("context", data.contexts).tolist()
+    return sorted(zip(data.users.tolist(), items, contexts, strict=True))
+
+
+# Netflix
+
+NETFLIX = {
+    1: "6,3,2005-09-06\n2649429,5,2004-02-29\n",
+    2: "6,1,1999-11-11\n",
+    3: "30878,4,2005-12-26\n6,4,2005-12-31\n",
+    4: "1,2,1998-10-01\n",
+    5: "6,5,2000-01-01\n",
+}
+
+
+@pytest.fixture
+def small_parts(folder, monkeypatch):
+    """Five films in four parts."""
+    parts = ((1, 2, 3), (3, 3, 2), (4, 4, 1), (5, 5, 1))
+    monkeypatch.setattr(netflix_prize, "PARTS", parts)
+    return folder / "netflix_prize"
+
+
+def combined(small_parts, films=NETFLIX, suffix="", end="\n"):
+    """The four files; says where the first is."""
+    for k, (first, last, _) in enumerate(netflix_prize.PARTS):
+        text = "".join(f"{film}:\n{films[film]}" for film in range(first, last + 1))
+        pack(small_parts / f"combined_data_{k + 1}.txt{suffix}", text.replace("\n", end))
+    return small_parts / f"combined_data_1.txt{suffix}"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+def test_netflix_in_both_forms(small_parts, suffix, end):
+    combined(small_parts, suffix=suffix, end=end)
+    data = NetflixPrize().load()
+    assert sorted_rows(data) == [
+        (1, 4, "Thursday"),
+        (6, 1, "Tuesday"),
+        (6, 2, "Thursday"),
+        (6, 3, "Saturday"),
+        (6, 5, "Saturday"),
+        (30878, 3, "Monday"),
+        (2649429, 1, "Sunday"),
+    ]
+    assert data.bound == Bound(5, 1) and data.truth_public
+    assert data.domain == NetflixPrize().domain and data.domain.shape == (5, 7)
+    for path in small_parts.iterdir():
+        path.unlink()
+    for film, text in NETFLIX.items():
+        text = f"{film}:\n{text}".replace("\n", end)
+        pack(small_parts / f"training_set/mv_{film:07}.txt{suffix}", text)
+    assert sorted_rows(NetflixPrize().load()) == sorted_rows(data)
+    (small_parts / f"training_set/mv_0000002.txt{suffix}").unlink()
+    with pytest.raises(FileNotFoundError, match="no mv_0000002.txt"):
+        NetflixPrize().load()
+
+
+def test_netflix_domain_and_where_it_may_be_found():
+    assert NetflixPrize().domain.shape == (17_770, 7)
+    assert NetflixPrize().domain.labels == (range(1, 17_771), DAYS)
+    assert sum(count for *_, count in netflix_prize.PARTS) == 100_480_507
+    with pytest.raises(FileNotFoundError, match="withdrawn"):
+        published.fetch("netflix_prize")
+
+
+def test_netflix_as_slow_loops_read_it(small_parts, monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(netflix_ratings, "_SIZE", 5000)  # films reach over several pieces
+    day = datetime.date(1998, 10, 1)
+    films = {}
+    records = []
+    for film in range(1, 6):
+        lines = []
+        for user in rng.choice(40_000, 3000, replace=False) + 1:
+            when = day + datetime.timedelta(days=int(rng.integers(2649)))
+            lines.append(f"{user},{rng.integers(1, 6)},{when}\n")
+            records.append((int(user), film, DAYS[when.weekday()]))
+        films[film] = "".join(lines)
+    parts = ((1, 2, 6000), (3, 3, 3000), (4, 4, 3000), (5, 5, 3000))
+    monkeypatch.setattr(netflix_prize, "PARTS", parts)
+    path = combined(small_parts, films)
+    assert sorted_rows(NetflixPrize().load()) == sorted(records)
+    lines = path.read_text().split("\n")
+    lines[2900] = lines[10]
+    lines[5000] = "17,3,2001-02-30"  # over pieces; found in order
+    pack(path, "\n".join(lines))
+    refuses(NetflixPrize(), path, "line 2901", lines[10], "not rated this film")
+    lines[2900] = "50000,3,2001-02-28"
+    pack(path, "\n".join(lines))
+    refuses(NetflixPrize(), path, "line 5001", "2001-02-30", "a day (YYYY-MM-DD)")
+
+
+def test_every_day_has_its_weekday(small_parts, monkeypatch):
+    days = [datetime.date(1998, 10, 1) + datetime.timedelta(days=d) for d in range(2649)]
+    assert days[-1] == datetime.date(2005, 12, 31)
+    text = "".join(f"{user},3,{day}\n" for user, day in enumerate(days, 1))
+    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 1, 2649),))
+    pack(small_parts / "combined_data_1.txt", "1:\n" + text)
+    data = NetflixPrize().load()
+    assert data.contexts.tolist() == [day.weekday() for day in days]
+
+
+@pytest.mark.parametrize(
+    "bad, texts",
+    [
+        ("6,3,2005-9-06", "a day"),
+        ("6,3,2005-09-31", "a day"),
+        ("6,3,2003-02-29", "a day"),
+        ("6,3,2005-13-01", "a day"),
+        ("6,3,2005-00-10", "a day"),
+        ("6,3,2005-01-00", "a day"),
+        ("6,3,1998-09-30", "from 1998-10-01 to 2005-12-31"),
+        ("6,3,2006-01-01", "a day"),
+        ("6,3,2015-01-01", "a day"),
+        ("6,3,1995-01-01", "a day"),
+        ("6,3,2005/01/01", "a day"),
+        ("6,3,2005-0A-01", "a day"),
+        ("7,3,2005-09-06x", "customer,rating,date"),
+        ("7,3,2005-09-06,", "customer,rating,date"),
+        ("6,3,", "a day"),
+        ("6,3", "customer,rating,date"),
+        ("6", "customer,rating,date"),
+        ("x,3,2005-09-06", "customer,rating,date"),
+        (" 7,3,2005-09-06", "customer,rating,date"),
+        ("-7,3,2005-09-06", "customer,rating,date"),
+        ("7,10,2005-09-06", "customer,rating,date"),
+        ("7,0,2005-09-06", "a rating from 1 to 5"),
+        ("7,6,2005-09-06", "a rating from 1 to 5"),
+        ("0,3,2005-09-06", "a customer from 1 to 2649429"),
+        ("2649430,3,2005-09-06", "a customer"),
+        ("2649431,3,2005-09-06", "a customer"),
+        ("99999999999999999999,3,2005-09-06", "customer,rating,date"),
+        ("6,3,2005-09-07", "not rated this film before"),
+        ("1:", "the film 2 and a colon"),
+        ("3:", "the film 2 and a colon"),
+        ("2;", "customer,rating,date"),
+        ("9" * 5000, "customer,rating,date"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_bad_line_of_netflix_is_named(small_parts, bad, texts, suffix):
+    films = NETFLIX | {1: NETFLIX[1] + bad + "\n"}
+    path = combined(small_parts, films, suffix)
+    refuses(NetflixPrize(), path, "line 4", bad[:80], texts)
+
+
+def test_ratings_without_their_film_or_of_another(small_parts):
+    path = combined(small_parts)
+    pack(path, NETFLIX[1])
+    refuses(NetflixPrize(), path, "line 1", "the film 1 and a colon")
+    pack(path, "1:\n" + NETFLIX[1] + "2:\n" + NETFLIX[2] + "3:\n")
+    refuses(NetflixPrize(), path, "line 6", "'3:'", "no more films")
+    combined(small_parts)
+    second = pack(small_parts / "combined_data_2.txt", NETFLIX[3])
+    refuses(NetflixPrize(), second, "line 1", "the film 3 and a colon")
+    path.unlink()
+    for film, text in NETFLIX.items():
+        pack(small_parts / f"training_set/mv_{film:07}.txt", f"{film}:\n{text}")
+    for text in (NETFLIX[2], "1:\n" + NETFLIX[2]):
+        path = pack(small_parts / "training_set/mv_0000002.txt", text)
+        refuses(NetflixPrize(), path, "line 1", "the film 2 and a colon")
+    pack(path, "")
+    refuses(NetflixPrize(), path, "ends before film 2")
+
+
+def test_netflix_cut_anywhere_is_refused(small_parts):
+    path = combined(small_parts)
+    whole = path.read_bytes()
+    records = sorted_rows(NetflixPrize().load())
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        if size == len(whole) - 1:  # the last line's end
+            assert sorted_rows(NetflixPrize().load()) == records
+        else:
+            refuses(NetflixPrize(), path)
+    pack(path, whole + b"30878,1,2005-09-06\n")
+    refuses(NetflixPrize(), path, "4 ratings", "need 3")
+    packed = combined(small_parts, suffix=".gz")
+    path.unlink()
+    packed.write_bytes(packed.read_bytes()[:-9])
+    refuses(NetflixPrize(), packed, "damaged")
+
+
+# MovieLens
+
+RATINGS = """1::1193::5::978300760
+2::1::3::978300760
+1::3952::4::978220760
+"""
+USERS = """1::F::1::10::48067
+2::M::56::16::70072
+3::M::25::15::55117
+"""
+FILMS = "1::Toy Story (1995)::Animation\n1193::Cuckoo's N\xe9st\x85 (1975)::Drama\n"
+
+
+def movies(monkeypatch, version, count):
+    """A version with so many ratings."""
+    form = movielens.FORMS[version]._replace(count=count)
+    monkeypatch.setitem(movielens.FORMS, version, form)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+@pytest.mark.parametrize("where", ["movielens/ml-1m", "movielens", "ml-1m", ""])
+def test_movielens_1m(folder, monkeypatch, suffix, where):
+    movies(monkeypatch, "1m", 3)
+    pack(folder / where / f"ratings.dat{suffix}", RATINGS)
+    pack(folder / where / f"users.dat{suffix}", USERS)
+    pack(folder / where / f"movies.dat{suffix}", FILMS.encode("latin-1"))
+    data = MovieLens().load()
+    assert sorted_rows(data) == [
+        (1, 1193, "F under 25"),
+        (1, 3952, "F under 25"),
+        (2, 1, "M above 34"),
+    ]
+    assert data.bound == Bound(3952, 1) and data.truth_public
+    assert data.domain == MovieLens().domain and data.domain.shape == (3952, 6)
+    days = MovieLens(context="weekday")
+    assert sorted_rows(days.load()) == [
+        (1, 1193, "Sunday"),  # 31 December 2000, 22:12 UTC
+        (1, 3952, "Saturday"),
+        (2, 1, "Sunday"),
+    ]
+    assert [f.name for f in days.files()] == ["ml-1m/ratings.dat"]
+    assert MovieLens().titles() == {1: "Toy Story (1995)", 1193: "Cuckoo's Nést\x85 (1975)"}
+
+
+def test_movielens_100k(folder, monkeypatch):
+    movies(monkeypatch, "100k", 4)
+    ratings = "196\t242\t3\t881250949\n1\t1\t5\t874965758\n22\t1\t1\t878887116\n943\t1682\t1\t888640250"
+    pack(folder / "movielens/ml-100k/u.data", ratings)
+    people = "1|24|M|technician|85711\n22|25|F|other|40206\n196|34|F|x|1\n943|35|M|y|2\n"
+    pack(folder / "movielens/ml-100k/u.user", people)
+    pack(folder / "movielens/ml-100k/u.item", "1|Toy Story (1995)|01-Jan-1995||http|0|1\n")
+    data = MovieLens("100k").load()
+    assert sorted_rows(data) == [
+        (1, 1, "M under 25"),
+        (22, 1, "F 25-34"),
+        (196, 242, "F 25-34"),
+        (943, 1682, "M above 34"),
+    ]
+    assert data.domain.shape == (1682, 6)
+    assert MovieLens("100k").titles() == {1: "Toy Story (1995)"}
+    assert set(MovieLens("100k", "weekday").domain.labels[1]) == set(DAYS)
+
+
+@pytest.mark.parametrize("name", ["ml-latest", "ml-latest-small"])
+def test_movielens_latest(folder, name):
+    text = "userId,movieId,rating,timestamp\n1,1,4.0,964982703\n2,193609,0.5,1537109082\n"
+    path = pack(folder / f"movielens/{name}/ratings.csv", text)
+    films = 'movieId,title,genres\n1,Toy Story (1995),A\n193609,"Andrew, or: ""A"" (1991)",C\n3,X,Y\n'
+    pack(folder / f"movielens/{name}/movies.csv", films)
+    dataset = MovieLens("latest")
+    data = dataset.load()
+    assert sorted_rows(data) == [(1, 1, "Sunday"), (2, 193609, "Sunday")]
+    assert data.domain.labels[0] == (1, 3, 193609) and data.bound == Bound(3, 1)
+    assert dataset.titles()[193609] == 'Andrew, or: "A" (1991)'
+    pack(path, text + "2,2,3.0,1537109082\n")
+    refuses(MovieLens("latest"), path, "line 4", "'movieId'", "'2'", "movies.csv")
+    for cut in range(len(text) - 21, len(text) - 1):
+        pack(path, text[:cut])
+        refuses(MovieLens("latest"), path, "line 3")
+
+
+@pytest.mark.parametrize(
+    "bad, texts",
+    [
+        ("1::1193::5::978300761", ("item 1193 of user 1", "a second time")),
+        ("1::1::5", ("userId::movieId::rating::timestamp",)),
+        ("1::1::5::978300760::1", ("userId::movieId::rating::timestamp",)),
+        ("4::1::5::978300760", ("'userId'", "'4'", "a user of users.dat")),
+        ("6041::1::5::978300760", ("'userId'", "1 to 6040")),
+        ("1::3953::5::978300760", ("'movieId'", "'3953'", "1 to 3952")),
+        ("1::0::5::978300760", ("'movieId'",)),
+        ("1::1::6::978300760", ("'rating'",)),
+        ("1::1::3.5::978300760", ("'rating'",)),
+        ("1::1::::978300760", ("'rating'", "nothing")),
+        ("1::1::5::97830076", ("'timestamp'", "'97830076'")),
+        ("1::1::5::yesterday", ("'timestamp'",)),
+    ],
+)
+def test_a_bad_line_of_movielens_is_named(folder, monkeypatch, bad, texts):
+    movies(monkeypatch, "1m", 4)
+    path = pack(folder / "movielens/ratings.dat", RATINGS + bad + "\n")
+    pack(folder / "movielens/users.dat", USERS)
+    refuses(MovieLens(), path, "line 4", *texts)
+
+
+def test_movielens_lacks_and_wrong_users(folder, monkeypatch):
+    path = pack(folder / "movielens/ratings.dat", RATINGS)
+    with pytest.raises(FileNotFoundError, match="users.dat"):
+        MovieLens().load()
+    users = pack(folder / "movielens/users.dat", USERS)
+    refuses(MovieLens(), path, "3 ratings", "need 1,000,209")
+    for bad in ("3::X::25::1::1", "3::M::26::1::1", "9999::M::25::1::1", "3::M::25"):
+        pack(users, USERS + bad)
+        refuses(MovieLens(), users, "line 4")
+    with pytest.raises(ValueError, match="MovieLens.context"):
+        MovieLens("latest", "group")
+    with pytest.raises(ValueError, match="MovieLens.version"):
+        MovieLens("10m")
+    with pytest.raises(FileNotFoundError, match="ml-100k.zip"):
+        MovieLens("100k").load()
+
+
+# Gowalla
+
+PARTS = {
+    "train": "0\t1\t28\r\n3\t2\t1",
+    "tune": "0\t0\t2\r\n",
+    "test": "0\t4\t1\r\n3\t3\t1\r\n1\t5\t3",
+}
+WHERE = [
+    (30.2, -97.7),
+    (32.7, -97),
+    (37.7, -122.4),
+    (47, -122),
+    (40.7, -74),
+    (51, 0),
+    (-37, 144),
+]
+
+
+@pytest.fixture
+def places(folder, monkeypatch):
+    """Seven places, a region each."""
+    monkeypatch.setattr(gowalla, "PLACES", 7)
+    monkeypatch.setattr(gowalla, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
+    for part, text in PARTS.items():
+        pack(folder / f"gowalla/Gowalla_{part}.txt.gz", text)
+    text = "\r\n".join(f"{k}\t{lat}\t{lon}" for k, (lat, lon) in enumerate(WHERE))
+    pack(folder / "gowalla/Gowalla_poi_coos.txt.gz", text)
+    return folder / "gowalla"
+
+
+def test_gowalla_lglmf(places):
+    data = Gowalla().load()
+    regions = tuple(gowalla.REGIONS)
+    assert Counter(sorted_rows(data)) == {
+        (0, 1, regions[1]): 28,
+        (0, 0, regions[0]): 2,
+        (0, 4, regions[4]): 1,
+        (3, 2, regions[2]): 1,
+        (3, 3, regions[3]): 1,
+        (1, 5, regions[5]): 3,
+    }
+    assert data.bound is UNBOUNDED and data.truth_public and data.domain.shape == (7, 7)
+
+
+@pytest.mark.parametrize(
+    "part, text, texts",
+    [
+        ("test", "0\t4\t1\r\n3\t3\t1\r\n1\t5", ("line 3", "3 fields")),
+        ("test", "0\t4\t1\r\n3\t3\t1\r\n1\t5\t", ("line 3",)),
+        ("train", "0\t1\t2", ("2 check-ins", "need 29")),
+        ("tune", "0\t1\t2\r\n", ("line 1", "item 1 of user 0", "a second time")),
+        ("tune", "0\t7\t2\r\n", ("line 1", "'place'", "0 to 6")),
+        ("tune", "5628\t0\t2\r\n", ("line 1", "'user'", "0 to 5627")),
+        ("tune", "0\t0\t0\r\n", ("line 1", "'count'")),
+        ("tune", "0\t0\t1.5\r\n", ("line 1", "'count'")),
+        ("poi_coos", "0\t91\t0\r\n", ("line 1", "'latitude'")),
+        ("poi_coos", "0\t9\tx\r\n", ("line 1", "'longitude'")),
+        ("poi_coos", "0\t30\t-97\r\n", ("lacks place 1",)),
+    ],
+)
+def test_a_bad_line_of_gowalla_is_named(places, part, text, texts):
+    path = pack(places / f"Gowalla_{part}.txt.gz", text)
+    refuses(Gowalla(), path, *texts)
+
+
+def test_gowalla_of_snap(folder):
+    text = (
+        "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847\n"
+        "0\t2010-05-31T23:59:59Z\t30.2359091167\t-97.7951395833\t420315\n"
+        "2\t2010-10-18T22:17:43Z\t59.2\t18.0\t9410\n"
+        "0\t2010-10-20T00:00:00Z\t30.2\t-97.8\t22847\n"
+    )
+    path = pack(folder / "gowalla/loc-gowalla_totalCheckins.txt.gz", text)
+    data = Gowalla("snap").load()
+    assert sorted_rows(data) == [
+        (0, 22847, "Tuesday"),
+        (0, 22847, "Wednesday"),
+        (0, 420315, "Monday"),
+        (2, 9410, "Monday"),
+    ]
+    assert data.domain.labels[0] == (9410, 22847, 420315) and data.bound is UNBOUNDED
+    assert sorted_rows(Gowalla("austin").load()) == [
+        (0, 22847, "Tuesday"),
+        (0, 22847, "Wednesday"),
+    ]
+    assert Gowalla("austin").domain.shape == (1, 7)
+    for bad, texts in (
+        ("0\t2010-02-30T00:00:00Z\t30\t-97\t1", ("'time'", "2010-02-30")),
+        ("0\t2010-02-20\t30\t-97\t1", ("'time'",)),
+        ("0\t2010-02-20T00:00:00Z\t30\t-97", ("5 fields",)),
+        ("x\t2010-02-20T00:00:00Z\t30\t-97\t1", ("'user'",)),
+        ("0\t2010-02-20T00:00:00Z\t30\t-97\t1x", ("'place'",)),
+    ):
+        pack(path, text + bad + "\n")
+        refuses(Gowalla("snap"), path, "line 5", *texts)
+    pack(path, "")
+    refuses(Gowalla("snap"), path, "no check-in")
+    with pytest.raises(FileNotFoundError, match="LGLMF"):
+        Gowalla().load()
+
+
+# Foursquare
+
+CHECKINS = (
+    "470\t49bbd6c0f964a520f4531fe3\t4bf58dd8d48988d127951735\tArts & Crafts\t40.71\t-74.00\t-240\t"
+    "Tue Apr 03 18:00:09 +0000 2012\n"
+    '1083\t4a43c0aef964a520c6a61fe3\t4bf58dd8d48988d1df941735\tCaf"\xe9\t40.60\t-74.04\t-240\t'
+    "Wed Apr 04 03:00:25 +0000 2012\n"
+    "470\t49bbd6c0f964a520f4531fe3\t4bf58dd8d48988d127951735\tArts\t40.71\t-74.00\t540\t"
+    "Tue Apr 03 18:00:09 +0000 2012\n"
+)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
+def test_foursquare_in_local_time(folder, monkeypatch, suffix):
+    monkeypatch.setitem(foursquare.CITIES, "nyc", (1083, 3))
+    name = f"foursquare/dataset_tsmc2014/dataset_TSMC2014_NYC.txt{suffix}"
+    pack(folder / name, CHECKINS.encode("latin-1"))
+    data = Foursquare().load()
+    assert sorted_rows(data) == [
+        (470, "49bbd6c0f964a520f4531fe3", "Tuesday"),
+        (470, "49bbd6c0f964a520f4531fe3", "Wednesday"),
+        (1083, "4a43c0aef964a520c6a61fe3", "Tuesday"),
+    ]
+    assert data.bound is UNBOUNDED and data.truth_public and data.domain.shape == (2, 7)
+
+
+@pytest.mark.parametrize(
+    "old, new, texts",
+    [
+        ("Tue Apr 03", "Wed Apr 03", ("line 1", "'time'", "Wed Apr 03")),
+        ("Tue Apr 03", "Tue Apr 31", ("line 1", "'time'")),
+        ("-240\tWed", "x\tWed", ("line 2", "'offset'")),
+        ("1083\t", "1084\t", ("line 2", "'user'", "1 to 1083")),
+        ("4a43c0ae", "4A43c0ae", ("line 2", "'venue'")),
+        ("40.60\t", "", ("line 2", "fewer than 8")),
+        (" 2012\n470", " 20", ("line 2",)),
+    ],
+)
+def test_a_bad_line_of_foursquare_is_named(folder, old, new, texts):
+    text = CHECKINS.replace(old, new, 1).encode("latin-1")
+    path = pack(folder / "dataset_TSMC2014_NYC.txt", text)
+    refuses(Foursquare(), path, *texts)
+    pack(path, CHECKINS.encode("latin-1"))
+    refuses(Foursquare(), path, "3 check-ins", "need 227,428")
+    with pytest.raises(FileNotFoundError, match="dataset_tsmc2014.zip"):
+        Foursquare("tky").load()
+
+
+# Online Retail
+
+SHOP = """InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country
+536365,85123A,"HEART, WHITE",6,2010-12-01 08:26:00,2.55,17850.0,UK
+C536379,D,Discount,-1,2010-12-02 09:41:00,27.5,14527,UK
+536366,85123A,HEART,6,2010-12-01 08:28:00,1.85,17850.0,UK
+536414,22139,,56,2010-12-05 11:52:00,0.0,,UK
+"""
+
+
+def test_online_retail(folder, monkeypatch):
+    monkeypatch.setattr(online_retail, "LINES", 4)
+    path = pack(folder / "online_retail/online_retail.csv.xz", SHOP)
+    dataset = OnlineRetail()
+    data = dataset.load()
+    assert sorted_rows(data) == [
+        (14527, "D", "Thursday"),
+        (17850, "85123A", "Wednesday"),
+        (17850, "85123A", "Wednesday"),
+    ]
+    assert dataset.without_customer() == 1 and repr(dataset) == "OnlineRetail()"
+    assert data.domain.labels == (("22139", "85123A", "D"), DAYS)
+    assert data.bound is UNBOUNDED and data.truth_public
+    for old, new, texts in (
+        ("2010-12-02 09:41:00", "12/2/2010 9:41", ("line 3", "'InvoiceDate'", "12/2/2010")),
+        ("14527", "x", ("line 3", "'CustomerID'", "'x'")),
+        ("14527", "99999", ("line 3", "'CustomerID'", "12346 to 18287")),
+        (",D,", ",,", ("line 3", "'StockCode'")),
+        ("536414,22139,,56,2010-12-05 11:52:00,0.0,,UK", "5364", ("line 5", "fewer")),
+        ("536414,22139,,56,2010-12-05 11:52:00,0.0,,UK\n", "", ("3 lines", "need 4")),
+    ):
+        pack(path, SHOP.replace(old, new))
+        refuses(OnlineRetail(), path, *texts)
+
+
+# Twins
+
+TABLE4 = [
+    # users, items, records, most and least of a user
+    (InteractionsTwin.gowalla, (12_579, 15_200, 739_600, 14_380, 1)),
+    (InteractionsTwin.foursquare, (45_289, 17_967, 1_276_988, 1303, 1)),
+    (InteractionsTwin.movielens, (6040, 3706, 1_000_209, 2314, 20)),
+    (InteractionsTwin.netflix, (480_189, 17_700, 100_480_507, 17_000, 1)),
+]
+
+
+@pytest.mark.parametrize("preset, printed", TABLE4, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_twin_has_the_printed_numbers_exactly(preset, printed):
+    twin = preset()
+    users, items, records, most, least = printed
+    data = twin.load()
+    assert len(data.users) == len(data.items) == len(data.contexts) == records
+    sizes = np.bincount(data.users)
+    popular = np.bincount(data.items)
+    assert len(sizes) == users and (sizes.min(), sizes.max()) == (least, most)
+    assert len(popular) == items == data.domain.shape[0] and popular.min() >= 1
+    assert (np.diff(data.users) >= 0).all() and data.items.dtype == np.uint16
+    assert data.truth_public and eval(repr(twin), vars(datasets)) == twin
+    assert data.contexts.max() == data.domain.shape[1] - 1
+    assert data.bound == (Bound(most, 1) if twin.once else Bound(most, most, most))
+    assert (-np.sort(-sizes) == twin.sizes()).all()
+    if twin.once:
+        pairs = np.sort(data.users.astype(np.int64) * items + data.items)
+        assert (np.diff(pairs) > 0).all()
+    # heavy tails, on both sides
+    assert sizes.mean() > 1.3 * np.median(sizes)
+    assert popular.mean() > 1.3 * np.median(popular)
+    shares = np.array(list(interactions_twin.PROFILES[twin.contexts].values()))
+    assert abs(np.bincount(data.contexts) / records - shares).max() < 0.02
+
+
+def test_means_are_records_over_users():
+    means = [(p[2] / p[0]) for _, p in TABLE4]
+    assert [round(mean, 1) for mean in means] == [58.8, 28.2, 165.6, 209.3]  # 60.2 is printed
+
+
+def test_most_users_are_occasional_where_the_paper_says_so():
+    assert np.median(InteractionsTwin.foursquare().sizes()) < 10
+    sizes = InteractionsTwin.netflix().sizes()
+    assert (sizes < 2000).mean() > 0.99 and sizes[0] == 17_000
+
+
+@pytest.mark.parametrize("preset, printed", TABLE4, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize("users", [50, 1000])
+def test_slices_keep_the_means(preset, printed, users):
+    twin = preset().slice(users)
+    assert twin.users == users and twin.records == printed[2] * users // printed[0]
+    data = twin.load()
+    assert np.bincount(data.users, minlength=users).max() == twin.max_per_user
+    assert np.bincount(data.items).min() >= 1 and data.items.max() == twin.items - 1
+    assert eval(repr(twin), vars(datasets)) == twin
+    assert preset().slice(10**9) == preset()
+
+
+def test_a_twin_is_the_same_for_the_same_seed():
+    twin = InteractionsTwin(100, 50, 2000, 300, 2)
+    one = twin.load()
+    two = twin.load()
+    other = InteractionsTwin(100, 50, 2000, 300, 2, seed=1)
+    for name in ("users", "items", "contexts"):
+        assert (getattr(one, name) == getattr(two, name)).all()
+    assert (other.load().items != one.items).any()
+    assert (other.sizes() == twin.sizes()).all()
+
+
+@pytest.mark.parametrize("once", [True, False])
+@pytest.mark.parametrize("contexts", list(interactions_twin.PROFILES))
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (2, 1, 2, 1),
+        (2, 5, 6, 4),
+        (5, 5, 25, 5, 5),  # everyone has everything
+        (10, 6, 60, 6),
+        (10, 20, 195, 20, 1),
+        (10, 20, 28, 19),  # one has nearly all
+        (300, 7, 700, 6, 2),
+        (100, 100, 5000, 100),  # half of all pairs
+    ],
+)
+def test_twins_at_the_edges(numbers, contexts, once):
+    if once and numbers[3] > numbers[1]:
+        numbers = (*numbers[:3], numbers[1], *numbers[4:])
+    try:
+        twin = InteractionsTwin(*numbers, contexts=contexts, once=once)
+    except ValueError as e:
+        assert "InteractionsTwin.records" in str(e)
+        return
+    data = twin.load()
+    sizes = twin.sizes()
+    assert sizes.sum() == twin.records and sizes[0] == twin.max_per_user
+    assert sizes[-1] == twin.min_per_user or numbers[2] == numbers[0] * numbers[3]
+    assert sorted(np.bincount(data.users)) == sorted(sizes)
+    assert len(set(data.items.tolist())) == twin.items
+    if once:
+        assert len(set(zip(data.users, data.items, strict=True))) == twin.records
+
+
+def test_both_ways_to_draw_without_replacement_have_one_law():
+    from workbench.datasets import interactions_twin_kernels as kernels
+
+    m = 24
+    users = 60_000
+    rng = np.random.default_rng(0)
+    popular = 1.0 / np.arange(1, m + 1)
+    none = np.empty(0, np.int64)
+    groups = np.zeros(users, np.uint8)
+    found = []
+    for count, size in ((4, m), (3, 1000 * m)):  # items that are never drawn change the way
+        weights = np.full((1, size), 1e-12)
+        weights[:, :m] = popular
+        law = [part[None] for part in kernels.alias_tables(weights[0])]
+        items = np.empty(users * count, np.int32)
+        starts = np.arange(0, len(items) + 1, count)
+        kernels.draw_distinct_items(rng, starts, groups, none, none, weights, *law, items)
+        found.append(np.bincount(items[items < m], minlength=m) / users)
+    for count, ours in ((4, found[0]), (3, found[1])):
+        slow = np.zeros(m)
+        for _ in range(4000):
+            slow[rng.choice(m, count, replace=False, p=popular / popular.sum())] += 1
+        assert abs(ours - slow / 4000).max() < 5 * (0.25 / 4000) ** 0.5
+
+
+def test_a_week_depends_on_the_item_and_on_nothing_else():
+    data = InteractionsTwin.foursquare().load()
+    sizes = np.bincount(data.users)
+    popular = np.bincount(data.items)
+    late = data.contexts >= 4
+    own = np.bincount(data.items, late) / popular
+    assert own[popular > 100].std() > 0.05  # places have weeks of their own
+    occasional = sizes[data.users] < 10
+    assert abs(late[occasional].mean() - late.mean()) < 0.02
+    everyone = popular > 20
+    assert abs(np.corrcoef(own[everyone], np.log(popular[everyone]))[0, 1]) < 0.05
+
+
+def test_returning_users_go_where_they_have_been():
+    for chance in (0.0, 0.9):
+        twin = InteractionsTwin(1000, 5000, 50_000, 200, returning=chance, popularity=0.0)
+        data = twin.load()
+        pairs = len(np.unique(data.users.astype(np.int64) * 5000 + data.items))
+        assert abs(pairs / 50_000 - (1 - chance)) < 0.12
+
+
+@pytest.mark.parametrize(
+    "more, field",
+    [
+        (dict(users=1), "users"),
+        (dict(items=0), "items"),
+        (dict(items=2_000_000), "records"),
+        (dict(records=1000), "records"),
+        (dict(records=10**9), "records"),
+        (dict(min_per_user=2000), "min_per_user"),
+        (dict(min_per_user=100), "records"),
+        (dict(once=True, items=1000), "max_per_user"),
+        (dict(exponent=0), "exponent"),
+        (dict(returning=1.5), "returning"),
+        (dict(contexts="month"), "contexts"),
+        (dict(alike=0.0), "alike"),
+    ],
+)
+def test_a_twin_checks_its_fields(more, field):
+    with pytest.raises(ValueError, match=f"InteractionsTwin.{field}"):
+        InteractionsTwin(**more)
+
+
+# The real thing
+
+
+@real(Gowalla())
+def test_real_gowalla():
+    data = Gowalla().load()
+    assert len(data.users) == 620_683 and data.domain.shape == (31_803, 7)
+    sizes = np.bincount(data.users)
+    assert (len(sizes), sizes.min(), sizes.max()) == (5628, 15, 1624)
+    assert np.bincount(data.items).min() == 1 and np.bincount(data.contexts).min() > 2000
+    assert {row.state for row in published.verify(Gowalla())} == {"ok"}
+
+
+@real(OnlineRetail())
+def test_real_online_retail():
+    dataset = OnlineRetail()
+    data = dataset.load()
+    assert len(data.users) == 406_829 and dataset.without_customer() == 135_080
+    assert len(np.unique(data.users)) == 4372 and np.bincount(data.users).max() == 7983
+    assert data.domain.shape == (4070, 7) and len(np.unique(data.items)) == 3684
+    assert np.bincount(data.contexts, minlength=7)[5] == 0  # no Saturdays
+
+
+@real(NetflixPrize())
+def test_real_netflix():
+    data = NetflixPrize().load()
+    assert len(data.users) == 100_480_507
+    assert len(np.unique(data.users)) == 480_189 and np.bincount(data.users).max() == 17_653
+
+
+@real(MovieLens())
+def test_real_movielens():
+    data = MovieLens().load()
+    sizes = np.bincount(data.users)[1:]
+    assert (len(sizes), sizes.min(), sizes.max()) == (6040, 20, 2314)
+    assert len(np.unique(data.items)) == 3706
+
+
+@real(Foursquare())
+def test_real_foursquare():
+    assert len(Foursquare().load().users) == 227_428

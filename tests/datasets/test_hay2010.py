@@ -1,0 +1,591 @@
+"""Histograms, degrees and event counts: read as published, bounded; twins have their numbers."""
+
+import io
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.datasets.test_datasets import cells, pack, real, refuses
+from workbench import datasets
+from workbench.datasets import (
+    EventSeries,
+    GraphDegrees,
+    KeywordFrequencies,
+    KeywordFrequenciesTwin,
+    NetTrace,
+    NetTraceTwin,
+    NumpyHistogram,
+    RetailHours,
+    SearchLogs,
+    SearchLogsTwin,
+    SnapDegrees,
+    SocialNetwork,
+    SocialNetworkTwin,
+    StringCounts,
+    Surnames,
+    published,
+)
+from workbench.table import PUBLIC, Bound
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty WORKBENCH_DATA, and an empty project beside it."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(published, "raw", lambda: tmp_path / "raw")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+# Hay et al. 2010
+
+HAY = [
+    (NetTrace, "nettrace.txt", 65_536, Bound(1)),
+    (SearchLogs, "search_logs.txt", 32_768, Bound(1)),
+    (SocialNetwork, "social_network.txt", 11_342, Bound(2, 1)),
+    (KeywordFrequencies, "keywords.txt", 20_000, Bound(1)),
+]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+@pytest.mark.parametrize("dataset, name, size, bound", HAY)
+def test_counts_one_a_line(folder, dataset, name, size, bound, suffix):
+    counts = np.random.default_rng(0).integers(0, 3, size)
+    pack(folder / "hay2010" / (name + suffix), "\n".join(map(str, counts)))
+    table = dataset().load()
+    assert table.domain == dataset().domain and table.domain.shape == (size,)
+    assert (table.dense() == counts).all()
+    assert table.bound == bound and table.truth_public
+    pack(folder / "hay2010" / (name + suffix), "\r\n".join([*map(str, counts), "", ""]))
+    assert (dataset().load().dense() == counts).all()
+
+
+def test_a_friendship_moves_two_degrees():
+    assert Bound(2, 1).l1 == 2
+
+
+@pytest.mark.parametrize("dataset, name, size, bound", HAY)
+def test_a_file_of_another_length_is_refused(folder, dataset, name, size, bound):
+    path = pack(folder / name, "1\n" * (size - 1))
+    refuses(dataset(), path, f"line {size - 1}", f"need {size:,} counts")
+    pack(path, "1\n" * size + "\n7\n1\n")
+    refuses(dataset(), path, f"line {size + 2}", f"need {size:,} counts")
+    pack(path, "")
+    refuses(dataset(), path, "line 0", "ends after 0 counts")
+
+
+@pytest.mark.parametrize("bad", ["-1", "1.5", "x", "1e3", "1,2", "3 4", "nan", '"5', "9" * 20])
+def test_what_is_not_a_count_is_refused_by_line(folder, bad):
+    path = pack(folder / "hay2010/search_logs.txt", "0\n" * 40 + f"{bad}\n" + "0\n" * 32_727)
+    refuses(SearchLogs(), path, "line 41", bad, "a whole number >= 0")
+
+
+def test_a_file_that_nobody_publishes_says_what_it_should_be(folder):
+    with pytest.raises(FileNotFoundError) as error:
+        NetTrace().load()
+    for word in ("nettrace.txt", folder, "nobody publishes it", "65,536 lines", "25,714"):
+        assert str(word) in str(error.value)
+    assert "workbench data fetch" not in str(error.value)
+    for fetched in ("hay2010", "NetTrace", NetTrace()):
+        with pytest.raises(FileNotFoundError, match="cannot be fetched: nobody publishes"):
+            published.fetch(fetched)
+    pack(folder / "nettrace.txt", "1\n")
+    (row,) = published.verify(NetTrace())
+    assert row.state == "unknown"
+    assert [r.state for r in published.verify("hay2010")].count("by hand") == 3
+
+
+# Twins
+
+TWINS = [
+    # twin, of, cells that are not empty, share that is, sum, largest
+    (NetTraceTwin, NetTrace, 2_228, 0.966, 25_714, 1423),
+    (SearchLogsTwin, SearchLogs, 15_696, 0.521, 335_889, 496),
+    (SocialNetworkTwin, SocialNetwork, 11_342, 0.0, 674_708, 1678),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("twin, of, full, empty, total, largest", TWINS)
+def test_twins_have_the_published_statistics(twin, of, full, empty, total, largest, seed):
+    table = twin(seed).load()
+    assert table.domain == of().domain and table.truth_public
+    assert (len(table), table.total, table.counts.max()) == (full, total, largest)
+    assert round(1 - table.density, 3) == empty
+    assert (twin(seed).load().keys == table.keys).all()
+    assert (twin(seed).load().counts == table.counts).all()
+    other = twin(seed + 2).load()
+    assert (other.dense() != table.dense()).any()
+    assert (np.sort(other.counts) == np.sort(table.counts)).all()  # sizes are the law's
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_net_trace_twin_is_few_values_in_clusters(seed):
+    table = NetTraceTwin(seed).load()
+    assert table.bound == Bound(1)
+    assert len(np.unique(table.counts)) < 150 and (table.counts == 1).mean() > 0.5
+    assert np.sort(table.counts)[-223:].sum() > 0.7 * table.total  # the busiest tenth
+    blocks = np.bincount(table.keys >> 8, minlength=256)
+    assert (blocks == 0).sum() > 80  # of 256; uniform hosts would leave none empty
+
+
+def test_search_logs_twin_rises_late_and_in_bursts():
+    table = SearchLogsTwin().load()
+    assert table.bound == Bound(1)
+    by_day = table.dense().reshape(2048, 16).sum(axis=1)
+    assert by_day[:1096].sum() < 0.01 * table.total  # 2004 to 2006
+    assert by_day[208] > 20 * by_day[:200].mean()  # the keynote
+    assert by_day[1461:].sum() > 0.9 * table.total  # 2008 and 2009
+    assert by_day.argmax() in (1769, 1770)  # the election
+    hours = table.dense().reshape(2048, 16)[1461:].sum(axis=0)
+    assert hours.max() > 1.5 * hours.min()
+
+
+def test_social_network_twin_is_the_degrees_of_a_graph():
+    table = SocialNetworkTwin().load()
+    assert table.bound == Bound(2, 1) and table.counts.min() >= 1 and table.total % 2 == 0
+    assert np.median(table.counts) == 37
+    degrees = np.sort(table.counts)[::-1]
+    k = np.arange(1, len(degrees) + 1)  # Erdős and Gallai's condition, for every k
+    rest = [np.minimum(degrees[i:], i).sum() for i in k]
+    assert (np.cumsum(degrees) <= k * (k - 1) + rest).all()
+    assert abs(np.corrcoef(table.keys, table.counts)[0, 1]) < 0.05
+
+
+def test_keyword_frequencies_twin_follows_zipf():
+    table = KeywordFrequenciesTwin().load()
+    assert table.domain == KeywordFrequencies().domain and table.bound == Bound(1)
+    assert len(table) == 20_000 and table.total == 3_141_763
+    falling = np.sort(table.counts)[::-1]
+    rank = np.arange(1, 20_001)
+    slope, _ = np.polyfit(np.log(rank[:5000]), np.log(falling[:5000]), 1)
+    assert abs(slope + 1) < 0.05 and len(np.unique(falling)) < 1200
+
+
+# Surnames
+
+CENSUS = (
+    "name,rank,count,prop100k,cum_prop100k,pctwhite\r\n"
+    "SMITH,1,2442977,828.19,828.19,70.9\r\nNULL,2,15,1,1,(S)\r\nCHE,3,14,1,1,(S)\r\n"
+    "ALL OTHER NAMES,0,29312001,9936.97,9936.97,66.65\r\n"
+)
+
+
+def archive(text: str) -> bytes:
+    """As the Census Bureau has it: a table beside its spreadsheet."""
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as made:
+        made.writestr("Names_2010Census.xlsx", b"PK")
+        made.writestr("Names_2010Census.csv", text)
+    return out.getvalue()
+
+
+def test_surnames_from_the_publishers_archive_or_table(folder):
+    path = folder / "surnames" / "names.zip"
+    path.parent.mkdir()
+    path.write_bytes(archive(CENSUS))
+    table = Surnames(n=3).load()
+    assert table.dense().tolist() == [2442977, 15, 14] and table.bound == Bound(1)
+    assert cells(table) == {(1,): 2442977, (2,): 15, (3,): 14}
+    assert Surnames(n=2).load().total == 2442992
+    refuses(Surnames(n=4), path, "ends after 3 names; need 4")
+    assert published.verify("surnames")[0].state == "unknown"
+    path.unlink()
+    path = pack(folder / "Names_2010Census.csv.gz", CENSUS.replace(",14,", ",1x,"))
+    refuses(Surnames(n=1), path, "line 4", "'count'", "'1x'")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="workbench data fetch surnames"):
+        Surnames().load()
+
+
+def test_surnames_from_the_rendering(folder):
+    path = folder / "surnames" / "census_2010.parquet"
+    path.parent.mkdir()
+    frame = pl.DataFrame({"name": ["A", "B", "ALL OTHER NAMES"], "count": [9, 7, 100]})
+    frame.with_columns(rank=pl.Series([1, 2, 0])).write_parquet(path)
+    assert Surnames(n=2).load().counts.tolist() == [9, 7]
+    frame.with_columns(count=pl.Series([9, None, 100])).write_parquet(path)
+    refuses(Surnames(n=2), path, "line 2", "'count'", "nothing")
+    frame.drop("count").write_parquet(path)
+    refuses(Surnames(n=2), path, "no such Parquet file")
+    path.write_bytes(b"PAR1 and then nothing")
+    refuses(Surnames(n=2), path, "no such Parquet file")
+
+
+def test_a_fetched_file_without_a_recorded_sha256_is_taken_as_it_comes(folder, monkeypatch):
+    monkeypatch.setattr(
+        published, "_download",
+        lambda url, part: (part.parent.mkdir(parents=True), part.write_bytes(archive(CENSUS))),
+    )  # fmt: skip
+    (path,) = published.fetch("surnames")
+    assert path.name == "names.zip" and Surnames(n=3).load().counts[0] == 2442977
+    assert published.verify("surnames")[0].state == "unknown"
+
+
+# Degrees
+
+EDGES = """# Directed graph, each pair twice, say: "toy.txt
+# FromNodeId\tToNodeId
+0\t1
+1 0
+2   1
+
+0\t1
+3\t3
+ 4\t0\t
+"""
+
+
+def test_degrees_of_an_undirected_graph(folder):
+    path = pack(folder / "toy.txt", EDGES.replace("\n", "\r\n"))
+    table = GraphDegrees(str(path), nodes=6).load()
+    assert table.dense().tolist() == [2, 2, 1, 0, 1, 0]
+    assert table.bound == Bound(2, 1) and not table.truth_public
+    assert GraphDegrees(str(path), 5, truth_public=True).load().truth_public
+    listed = GraphDegrees(str(path), nodes=5, listed=True).load()
+    alone = GraphDegrees(str(path))
+    assert (alone.load().dense() == listed.dense()).all() and alone.domain == listed.domain
+    assert listed.dense().tolist() == [2, 2, 1, 0, 1]
+    pack(path, EDGES.replace("2", "50"))
+    assert (GraphDegrees(str(path), 5, listed=True).load().dense() == [2, 2, 0, 1, 1]).all()
+    pack(path, "# nothing\n")
+    assert len(GraphDegrees(str(path), nodes=9).load()) == 0
+
+
+def test_one_edge_more_moves_two_degrees_by_one(folder):
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, 50, (300, 2))
+    path = folder / "random.txt"
+    for last in ((3, 4), (49, 0), (7, 7)):
+        both = []
+        for more in (ends, np.concatenate([ends, [last]])):
+            pack(path, "".join(f"{a} {b}\n" for a, b in more))
+            both.append(GraphDegrees("random.txt", 50).load().dense())
+        moved = abs(both[1] - both[0])
+        assert moved.sum() in (0, 2) and moved.max() <= 1
+    assert both[0].sum() == 2 * len({frozenset(e) for e in ends.tolist() if e[0] != e[1]})
+
+
+@pytest.mark.parametrize("bad", ["1", "1 2 3", "a b", "1,2", "-1 2", "1.0 2", "1 2 # no"])
+def test_a_line_that_is_no_edge_is_refused(folder, bad):
+    path = pack(folder / "toy.txt.gz", EDGES + bad + "\n")
+    refuses(GraphDegrees("toy.txt", 6), path, "line 10", "two node ids")
+    refuses(GraphDegrees("toy.txt", 5, listed=True), path, "line 10", "two node ids")
+
+
+def test_nodes_are_public_and_not_learnt(folder):
+    path = pack(folder / "toy.txt", EDGES)
+    assert GraphDegrees("toy.txt", 100).domain.shape == (100,)
+    refuses(GraphDegrees("toy.txt", 4), path, "line 9", "from 0 to 3")
+    refuses(GraphDegrees("toy.txt", 6, listed=True), path, "5 nodes", "need 6")
+    with pytest.raises(ValueError, match="GraphDegrees.nodes"):
+        GraphDegrees("toy.txt", 0)
+    with pytest.raises(FileNotFoundError, match="none.txt.*give its path"):
+        GraphDegrees("none.txt", 5).load()
+
+
+def test_snap_graphs_are_read_by_name(folder):
+    path = pack(folder / "graphs/ca-GrQc.txt.gz", EDGES)
+    refuses(SnapDegrees(), path, "5 nodes", "need 5242")
+    chain = "".join(f"{7 * i}\t{7 * i + 7}\n" for i in range(5241))
+    pack(path, "# FromNodeId\tToNodeId\n" + chain)
+    table = SnapDegrees().load()
+    assert table.domain == SnapDegrees().domain and table.total == 2 * 5241
+    assert table.bound == Bound(2, 1) and table.truth_public
+    states = {r.file: r.state for r in published.verify("graphs")}
+    assert states["ca-GrQc.txt"] == "different" and states["ca-HepTh.txt"] == "missing"
+    with pytest.raises(FileNotFoundError, match="workbench data fetch graphs"):
+        SnapDegrees("ca-HepTh").load()
+
+
+# Events
+
+SHOP = """InvoiceNo,Description,InvoiceDate,CustomerID,Country
+1,"RED, WHITE",2010-12-01 00:00:00,17850.0,UK
+1,BLUE,2010-12-01 00:59:59,17850.0,UK
+2,LAMP,2010-12-01 01:00:00,17850.0,UK
+2,LAMP,2010-12-01 01:30:00,,UK
+3,LAMP,2011-12-09 23:59:00,12347.0,FR
+"""
+
+
+def shop(**more) -> EventSeries:
+    fields = dict(start="2010-12-01", end="2011-12-10", most=10) | more
+    return EventSeries("shop.csv", "InvoiceDate", "CustomerID", **fields)
+
+
+def test_events_are_counted_by_the_bin(folder):
+    pack(folder / "shop.csv.gz", SHOP)
+    table = shop().load()
+    assert table.domain.shape == (8976,) and table.domain.attributes == ("bin",)
+    assert cells(table) == {(0,): 2, (1,): 1, (8975,): 1}  # the line without customer is out
+    assert table.bound == Bound(10, 10, 10) and not table.truth_public
+    days = shop(minutes=24 * 60, truth_public=True).load()
+    assert cells(days) == {(0,): 3, (373,): 1} and days.truth_public
+    assert shop(minutes=60 * 24 * 373).domain.shape == (2,)
+    assert shop(minutes=60 * 24 * 374, most=3).load().bound == Bound(1, 3, 3)
+    assert shop(start="2010-12-01 00:30", end="2010-12-01 01:15").domain.shape == (1,)
+
+
+def test_a_unit_keeps_at_most_so_many_events_whatever_the_others_do(folder):
+    rng = np.random.default_rng(1)
+    rows = [(f"c{u}", int(h)) for u in range(40) for h in rng.integers(0, 200, 3 * u)]
+
+    def table(rows, **more):
+        text = "".join(f"2010-12-{1 + h // 24:02} {h % 24:02}:00:00,{u}\n" for u, h in rows)
+        pack(folder / "shop.csv", "InvoiceDate,CustomerID\n" + text)
+        return shop(end="2010-12-20", **more).load().dense()
+
+    whole = table(rows, most=10)
+    assert whole.sum() == sum(min(10, 3 * u) for u in range(40))
+    assert (table(rows[::-1], most=10) == whole).all()  # nor does the file's order matter
+    for unit in ("c39", "c20", "c2"):
+        moved = abs(whole - table([r for r in rows if r[0] != unit], most=10))
+        assert moved.sum() <= 10
+        alone = table([r for r in rows if r[0] == unit], most=10)
+        assert (moved == alone).all()
+    assert (table(rows, most=10, seed=1) != whole).any()
+    assert (table(rows, most=10**6) == np.bincount([h for _, h in rows], minlength=456)).all()
+
+
+def test_every_event_of_a_unit_is_as_likely_as_any_other(folder):
+    text = "".join(f"2010-12-01 {h:02}:00:00,a\n" for h in range(12))
+    pack(folder / "shop.csv", "InvoiceDate,CustomerID\n" + text)
+    kept = sum(shop(end="2010-12-02", most=3, seed=s).load().dense()[:12] for s in range(800))
+    assert kept.sum() == 2400 and abs(kept - 200).max() < 6 * (200 * 3 / 4) ** 0.5
+
+
+@pytest.mark.parametrize(
+    "bad", ["12/1/2010 8:26", "", "2010-12-01", "2010-11-30 23:59:59", "2011-12-10 00:00:00"]
+)
+def test_a_time_outside_the_period_or_badly_written_is_refused(folder, bad):
+    path = pack(folder / "shop.csv", SHOP.replace("2010-12-01 01:00:00", bad))
+    refuses(
+        shop(), path, "line 4", "'InvoiceDate'", repr(bad) if bad else "nothing", "2011-12-10"
+    )
+
+
+def test_events_written_otherwise(folder):
+    pack(folder / "shop.csv", "when,who\n1/12/2010 08:26,x\n")
+    series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1)
+    refuses(series, "line 2", "'when'")
+    british = {"written": "%d/%m/%Y %H:%M"}
+    series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1, **british)
+    assert cells(series.load()) == {(8,): 1}
+    absent = EventSeries("shop.csv", "when", "whose", "2010-12-01", "2010-12-02", 1)
+    refuses(absent, "line 1", "'whose'")
+
+
+@pytest.mark.parametrize(
+    "more, field",
+    [
+        (dict(start="yesterday"), "start"),
+        (dict(start="2010-12-01T00:00+01:00"), "start"),
+        (dict(end=2011), "end"),
+        (dict(end="2010-12-01"), "end"),
+        (dict(most=0), "most"),
+        (dict(minutes=0.5), "minutes"),
+        (dict(written="%H:%M"), "written"),
+        (dict(truth_public="yes"), "truth_public"),
+    ],
+)
+def test_event_series_checks_its_fields(more, field):
+    with pytest.raises(ValueError, match=f"EventSeries.{field}"):
+        shop(**more)
+
+
+def test_retail_hours(folder):
+    with pytest.raises(FileNotFoundError, match=r"spreadsheet.*online\+retail.zip.*save"):
+        RetailHours().load()
+    pack(folder / "online_retail/online_retail.csv", SHOP)
+    table = RetailHours(most=2).load()
+    assert table.domain == RetailHours().domain and table.domain.shape == (8976,)
+    assert table.total == 3 and table.bound == Bound(2, 2, 2) and table.truth_public
+    assert published.verify("online_retail")[0].state == "unknown"
+
+
+# Arrays
+
+
+def test_numpy_histograms_of_any_shape(folder):
+    for array in (
+        np.array([3, 0, 1]),
+        np.arange(6, dtype=np.uint8).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.zeros((2, 2, 2), ">i4"),
+    ):
+        np.save(folder / "counts.npy", array)
+        dataset = NumpyHistogram("counts.npy", Bound(1))
+        table = dataset.load()
+        assert table.domain == dataset.domain and table.domain.shape == array.shape
+        assert (table.dense() == array).all() and table.bound == Bound(1)
+        assert not table.truth_public
+    assert table.domain.attributes == ("axis0", "axis1", "axis2")
+    more = NumpyHistogram("counts.npy", Bound(3, 2), truth_public=True)
+    assert more.load().bound == Bound(3, 2) and more.load().truth_public
+    assert repr(more) == (
+        "NumpyHistogram(path='counts.npy', bound=Bound(l0=3, linf=2, l1=6), truth_public=True)"
+    )
+    assert NumpyHistogram("counts.npy", PUBLIC).load().bound is PUBLIC
+    with pytest.raises(ValueError, match="NumpyHistogram.bound"):
+        NumpyHistogram("counts.npy", 1)
+
+
+def npy(array, **more) -> bytes:
+    np.save(out := io.BytesIO(), array, **more)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+@pytest.mark.parametrize(
+    "content, texts",
+    [
+        (npy(np.array([[1, 2], [3, -4]])), ("cell (1, 1)", "-4")),
+        (npy(np.array([0, 1.5])), ("cell (1,)", "1.5")),
+        (npy(np.array([np.nan])), ("cell (0,)", "nan")),
+        (npy(np.array([np.inf], np.float16)), ("cell (0,)", "inf")),
+        (npy(np.array([2**63], np.uint64)), ("cell (0,)", 2**63)),
+        (npy(np.array(["1"])), ("<U1", "need counts")),
+        (npy(np.array([1j])), ("complex", "need counts")),
+        (npy(np.array(7)), ("shape ()", "at least one")),
+        (npy(np.zeros((0, 3), int)), ("shape (0, 3)", "at least one")),
+        (npy(np.array([{}]), allow_pickle=True), ("whole .npy array", "allow_pickle=False")),
+        (npy(np.arange(100))[:-8], ("not a whole .npy array",)),
+        (npy(np.arange(100))[:50], ("not a whole .npy array",)),
+        (npy(np.arange(100))[:4], ("not a whole .npy array",)),
+        (b"", ("not a whole .npy array",)),
+        (b"1\n2\n3\n", ("not a whole .npy array",)),
+        (archive(""), ("not a whole .npy array",)),
+    ],
+)
+def test_what_is_not_an_array_of_counts_is_refused(folder, content, texts, suffix):
+    path = pack(folder / f"counts.npy{suffix}", content)
+    refuses(NumpyHistogram("counts.npy", Bound(1)), path, *texts)
+    with pytest.raises(FileNotFoundError, match="other.npy.*give its path"):
+        _ = NumpyHistogram("other.npy", Bound(1)).domain
+
+
+# Files of one's own
+
+
+@pytest.mark.parametrize("dataset", datasets.OWN, ids=lambda d: d.__name__)
+def test_what_is_ones_own_is_not_public_unless_one_says_so(dataset):
+    assert dataset.truth_public is False and "nit is" in dataset.__doc__
+
+
+@pytest.mark.parametrize("dataset", [NumpyHistogram, StringCounts])
+def test_how_far_a_unit_moves_totals_is_stated_and_has_no_default(dataset):
+    with pytest.raises(TypeError, match="bound"):
+        dataset("totals")
+    assert dataset("totals", Bound(3, 2)).bound == Bound(3, 2)
+
+
+def test_a_path_is_looked_for_as_it_stands_first(folder, tmp_path):
+    np.save(folder / "x.npy", [1])
+    np.save(tmp_path / "x.npy", [2, 2])  # where we stand
+    assert NumpyHistogram("x.npy", Bound(1)).load().total == 4
+    assert NumpyHistogram(str(folder / "x.npy"), Bound(1)).load().total == 1
+    (tmp_path / "x.npy").unlink()
+    assert NumpyHistogram("x.npy", Bound(1)).load().total == 1
+    assert NumpyHistogram("~/x.npy", Bound(1)).files()[0].name == "~/x.npy"
+
+
+def test_importing_the_room_still_loads_no_reader():
+    code = (
+        "import sys, workbench.datasets; sys.exit(bool({'polars', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# The real thing
+
+
+@real(NetTrace())
+def test_real_net_trace():
+    table = NetTrace().load()
+    assert (table.total, table.counts.max()) == (25_714, 1423)
+    assert round(1 - table.density, 3) == 0.966
+
+
+@real(SearchLogs())
+def test_real_search_logs():
+    table = SearchLogs().load()
+    assert (table.total, table.counts.max()) == (335_889, 496)
+    assert round(1 - table.density, 3) == 0.521
+
+
+@real(SocialNetwork())
+def test_real_social_network():
+    table = SocialNetwork().load()
+    assert (table.total, table.counts.max()) == (674_708, 1678)
+
+
+@real(KeywordFrequencies())
+def test_real_keyword_frequencies():
+    assert len(KeywordFrequencies().load()) == 20_000
+
+
+@real(SnapDegrees())
+@pytest.mark.parametrize(
+    "graph, full, edges, largest",
+    [
+        ("ca-GrQc", 5241, 14_484, 81),
+        ("ca-HepTh", 9875, 25_973, 65),
+        ("p2p-Gnutella08", 6301, 20_777, 97),
+    ],
+)
+def test_real_graphs(graph, full, edges, largest):
+    table = SnapDegrees(graph).load()
+    assert (len(table), table.total, table.counts.max()) == (full, 2 * edges, largest)
+
+
+@real(Surnames())
+def test_real_surnames():
+    table = Surnames().load()
+    assert len(table) == 20_000 and table.counts[0] == 2_442_977
+    assert (np.diff(table.counts) <= 0).all()
+    if Surnames().files()[0].find().name == "census_2010.parquet":
+        assert (table.total, table.counts[-1]) == (222_342_652, 1339)
+
+
+@real(RetailHours())
+def test_real_retail_hours():
+    table = RetailHours().load()
+    assert (len(table), table.total) == (2758, 40_802)
+    everything = RetailHours(most=7983).load()
+    assert (len(everything), everything.total) == (2893, 541_909 - 135_080)
+    assert (RetailHours(seed=1).load().dense() != table.dense()).any()
+    by_hour = everything.dense().reshape(-1, 24).sum(axis=0)
+    assert by_hour[:6].sum() == 0 and by_hour.argmax() == 12
+
+
+def test_ranked_is_the_sorted_counts_of_any_dataset():
+    ranked = datasets.Ranked(datasets.NetTraceTwin())
+    assert repr(ranked) == "Ranked(dataset=NetTraceTwin())" and ranked.truth_public
+    table = ranked.load()
+    own = datasets.NetTraceTwin().load()
+    assert table.domain == ranked.domain == own.ranked().domain
+    assert (table.dense() == np.sort(own.dense())).all() and table.bound == own.bound
+    assert table.truth_public and ranked.files() == ()
+    files = datasets.Ranked(datasets.NetTrace()).files()
+    assert [f.name for f in files] == [f.name for f in datasets.NetTrace().files()]
+    with pytest.raises(ValueError, match="need a dataset"):
+        datasets.Ranked(3)
+
+
+def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, monkeypatch):
+    from workbench import DP, Sweep, experiment
+    from workbench.mechanisms import UnattributedHistogram
+    from workbench.metrics import SquaredError
+
+    asked = []
+    monkeypatch.setattr(experiment, "_sources", lambda modules: asked.append(modules) or "")
+    monkeypatch.setattr(experiment, "_edited", lambda modules: "")
+    data = datasets.Ranked(datasets.NetTraceTwin())
+    sweep = Sweep([data], [UnattributedHistogram(DP(1.0))], [SquaredError()], 1)
+    assert len(experiment.run(sweep, tmp_path)) == 1
+    assert "workbench.datasets.hay2010_twins" in asked[0]

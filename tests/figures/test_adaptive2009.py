@@ -1,0 +1,286 @@
+"""Specs of adaptive2009 on points: each check tells a world where its claim is true from others."""
+
+import math
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import (
+    adaptive2009_fig5,
+    adaptive2009_fig6_7,
+    adaptive2009_table1,
+    adaptive2009_thm3,
+)
+from tests.figures.worlds import differs, holds
+from tests.reference import adaptive as reference
+from workbench import Trial, plots
+from workbench.claims import UNTESTABLE
+from workbench.datasets import CommuteTwin
+from workbench.metrics import EarthMover
+from workbench.records import Records
+from workbench.table import PUBLIC
+
+matplotlib.use("Agg")
+
+SEEDS = 6
+NAMES = (adaptive2009_fig5.REAL, adaptive2009_fig5.TWIN)
+
+
+def spread(told):
+    """Every row several times, seeds one per cent apart."""
+    return pd.DataFrame(
+        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
+        for row in told
+        for seed in range(SEEDS)
+    )
+
+
+def fig5():
+    spec, told = adaptive2009_fig5, []
+    for name in NAMES:
+        for epsilon in spec.EPSILONS:
+            for level in range(spec.DEPTHS[name] + 1):
+                about = {"panel": name, "epsilon": epsilon, "down_to": level}
+                known = {spec.DIRECT: 20 / epsilon**0.5, spec.IMPROVED: 60, spec.TREE: 50}
+                known |= {spec.RESAMPLE: 20, spec.SECOND: 28}
+                told += [
+                    about | {"series": s, "metric": spec.DISTANCE, "value": v * level}
+                    for s, v in known.items()
+                ]
+                told.append(
+                    about | {"series": spec.RESAMPLE, "metric": "theory", "value": 20.0 * level}
+                )
+            for level in range(1, 6):
+                about = {"panel": name, "epsilon": epsilon, "series": spec.DIRECT}
+                about |= {"metric": spec.NODE, "node_level": level}
+                told.append(about | {"value": 1.1})
+    return spread(told)
+
+
+def fig6_7():
+    spec, told = adaptive2009_fig6_7, []
+    for origin, kind, gap in (("City", spec.POPULOUS, 0.01), ("Island", spec.SPARSE, 0.2)):
+        about = {"panel": NAMES[0], "origin": origin, "kind": kind, "population": 1000}
+        about |= {"commuters": 500}
+        for km in (0.0, 10.0, 20.0):
+            source = {"series": spec.SOURCE, "metric": spec.CDF, "km": km, "value": km / 20}
+            told.append(about | source)
+        for epsilon in spec.EPSILONS:
+            for series in (spec.IMPROVED, spec.DIRECT, spec.TREE):
+                one = about | {"series": f"{series}, ε = {epsilon:g}", "epsilon": epsilon}
+                told.append(one | {"metric": spec.GAP, "value": gap})
+                told.append(one | {"metric": spec.CDF, "km": 10.0, "value": 0.5})
+    return spread(told)
+
+
+def table1():
+    spec, told = adaptive2009_table1, []
+    for name in NAMES:
+        about = {"panel": name, "origin_latitude": 41.5, "origin_longitude": -71.5}
+        for series, away in ((spec.SOURCE, 0.0), (spec.RESAMPLE, 0.02)):
+            told.append(about | {"series": series, "metric": spec.AWAY, "value": away})
+            told.append(about | {"series": series, "metric": spec.SQUARES, "value": 100.0})
+        for epsilon in spec.EPSILONS:
+            for series in (spec.DIRECT, spec.IMPROVED):
+                one = about | {"series": series, "epsilon": epsilon}
+                away = 0.2 / (1 + math.log10(epsilon) / 2)
+                told.append(one | {"metric": spec.AWAY, "value": away})
+                told.append(one | {"metric": spec.SQUARES, "value": 140.0})
+    made = spread(told)
+    fixed = (made.series == spec.SOURCE) & (made.metric == spec.SQUARES)
+    made.loc[fixed, "value"] = 100.0
+    return made
+
+
+def thm3():
+    return adaptive2009_thm3.rows("quick", None)
+
+
+WORLDS = {
+    adaptive2009_fig5: fig5,
+    adaptive2009_fig6_7: fig6_7,
+    adaptive2009_table1: table1,
+    adaptive2009_thm3: thm3,
+}
+BROKEN = [  # claim, which rows, by what factor
+    ("a-5-1", {"panel": NAMES[0], "series": "second release"}, 0.1),
+    ("a-5-1", {"panel": NAMES[1], "series": "direct synthesis", "epsilon": 10.0}, 4),
+    ("a-5-1", {"panel": NAMES[0], "series": "direct synthesis", "epsilon": 0.1}, 5),
+    ("a-5-2", {"panel": NAMES[1], "series": "resample"}, 0.1),
+    ("a-4", {"metric": "NodeError", "node_level": 4, "epsilon": 1.0}, 4),
+    ("a-6", {"kind": "populous", "epsilon": 0.1, "metric": "CommuteDistances"}, 3),
+    ("a-7", {"kind": "sparse", "epsilon": 10.0, "metric": "CommuteDistances"}, 0.1),
+    ("a-t1", {"panel": NAMES[0], "epsilon": 10.0, "metric": "TotalVariation"}, 3),
+    ("a-t1", {"panel": NAMES[1], "epsilon": 1.0, "metric": "EffectiveSquares"}, 0.5),
+    ("a-th3", {"panel": "ε", "noise": "laplace", "way": "added", "epsilon": 0.1}, 1.6),
+    ("a-th3", {"panel": "ε", "noise": "geometric", "way": "removed"}, 2.1),
+    ("a-th3", {"panel": "depth", "series": "improved histogram", "splits": 20.0}, 2),
+]
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+UNTESTED = {"a-5-3"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CLAIMS) - UNTESTED))
+def test_a_claim_holds_in_a_world_where_it_is_true(name):
+    spec, claim = CLAIMS[name]
+    holds(claim, WORLDS[spec]())
+
+
+@pytest.mark.parametrize("name, where, factor", BROKEN)
+def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
+    spec, claim = CLAIMS[name]
+    differs(claim, WORLDS[spec](), where, factor)
+
+
+def test_every_claim_is_tried_or_says_why_not():
+    assert {name for name, *_ in BROKEN} | UNTESTED == set(CLAIMS)
+    for name in UNTESTED:
+        verdict = CLAIMS[name][1].judge(pd.DataFrame(), "paper")
+        assert verdict.outcome == UNTESTABLE and verdict.why
+
+
+@pytest.mark.parametrize("spec", WORLDS)
+def test_a_spec_tells_its_numbers_beside_the_papers(spec):
+    assert len(spec.compare_with_paper(WORLDS[spec]()))
+
+
+# --- what the specs compute themselves
+
+
+def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
+    from workbench.datasets import published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    for profile in ("quick", "paper"):
+        assert list(adaptive2009_fig5.datasets(profile)) == [adaptive2009_fig5.TWIN]
+
+
+def test_thresholds_are_the_noise_on_the_childrens_counts_and_finite():
+    for epsilon in adaptive2009_fig5.EPSILONS:
+        made = adaptive2009_fig5.improved_histogram(epsilon)
+        assert made.threshold == math.ceil(32 / epsilon) and made.measure == 0.5
+        assert made.discount is None, "Theorem 3's"
+        assert 16 * made.empty_split_probability(CommuteTwin(1000).hierarchy, 1) < 1
+
+
+SMALL = CommuteTwin(3000, depth=8)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return SMALL.load()
+
+
+def test_resampling_costs_what_is_expected(small):
+    law = adaptive2009_fig5.expected_resampling(small, 8)
+    keys, counts = small.level(8)
+    rng, found = np.random.default_rng(0), []
+    for _ in range(40):
+        drawn = rng.multinomial(small.total, counts / small.total)
+        made = Records.from_keys(small.hierarchy, keys, drawn, PUBLIC)
+        found.append(EarthMover(8).levels(small, made))
+    found = np.array(found)
+    off = np.abs(found.mean(axis=0) - law)
+    assert law[0] == found[:, 0].max() == 0, "as many records as the source"
+    assert (off <= 5 * found.std(axis=0) / np.sqrt(40) + 1e-9).all()
+
+
+def test_a_second_release_has_twice_the_variance(small):
+    sums = [adaptive2009_fig5._resamples(small, 4, seed) for seed in range(12)]
+    told = pd.concat(sums).groupby(["series", "down_to"]).value.mean()
+    ratio = told[adaptive2009_fig5.SECOND][4] / told[adaptive2009_fig5.RESAMPLE][4]
+    assert 1.2 < ratio < 1.6, "√2, less where cells hold one or two"
+
+
+def test_errors_at_nodes_are_counted_where_nodes_hold_enough(small):
+    mechanism = adaptive2009_fig5.DirectSynthesis(
+        adaptive2009_fig5.DP(8.0), depth=4, records=small.total
+    )
+    release = Trial(SMALL, mechanism, 0).release(small)
+    found = adaptive2009_fig5._at_nodes(small, release.estimate.synthetic(0), mechanism)
+    assert len(found) and (found.nodes >= adaptive2009_fig5.FEWEST).all()
+    exact = adaptive2009_fig5._at_nodes(small, small, mechanism)
+    assert (exact.value == 0).all() and (found.value < 4).all()
+
+
+def test_origins_are_chosen_by_public_population():
+    found = adaptive2009_fig6_7.origins(NAMES[1], SMALL)
+    assert list(found.kind) == ["populous", "sparse"]
+    assert list(found.place) == ["city 1", "city 3000"]
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    for spec in (adaptive2009_fig5, adaptive2009_fig6_7, adaptive2009_table1):
+        monkeypatch.setattr(spec, "SEEDS", {"quick": 2})
+        monkeypatch.setattr(spec, "TWIN_SEEDS", 2)
+        data = CommuteTwin(20_000)
+        monkeypatch.setattr(spec, "sources", lambda profile, data=data: {NAMES[1]: data})
+
+
+def test_all_of_it_runs_on_a_twin(tiny):
+    rows = adaptive2009_fig5.drawn_rows(adaptive2009_fig5.rows("quick", None))
+    fig = plots.grid(rows, adaptive2009_fig5.panels(rows), adaptive2009_fig5.COLUMNS)
+    assert len(fig.axes) == 4 and len(adaptive2009_fig5.node_errors(rows))
+    rows = adaptive2009_fig6_7.drawn_rows(adaptive2009_fig6_7.rows("quick", None))
+    fig = plots.grid(rows, adaptive2009_fig6_7.panels(rows), 2)
+    assert (
+        len(fig.axes) == 2 and rows[rows.metric == "CommuteDistances"].value.between(0, 1).any()
+    )
+    rows = adaptive2009_table1.rows("quick", None)
+    fig = plots.maps(
+        adaptive2009_table1.drawn_rows(rows), 4, **adaptive2009_table1.map_options(rows)
+    )
+    assert len(fig.axes) >= 7, (
+        "a map for each release with anyone there, and a scale of colours"
+    )
+    assert rows.truth_public.all() and rows.by_theorem.dropna().ne("").any()
+
+
+def test_shares_of_squares_are_of_people():
+    ground = adaptive2009_table1.Ground(NAMES[1], SMALL)
+    told = pd.DataFrame(
+        {"latitude": [40.0, 40.0, 41.0], "longitude": -90.0, "value": [1, 2, 1]}
+    )
+    shares = ground.shares(told)
+    assert sorted(shares) == [0.25, 0.75]
+    same = adaptive2009_table1._statistics(shares, shares, "x", 0).set_index("metric").value
+    assert same["TotalVariation"] == 0
+    assert same["EffectiveSquares"] == pytest.approx(4 / 3**0.75)
+
+
+# --- Theorem 3
+
+
+@pytest.mark.parametrize("k, certified", [(2, 9), (16, 28), (38, 36)])
+def test_discounts_are_certified(k, certified):
+    found = adaptive2009_thm3.discounts().loc[(k, "ln k/ε")]
+    assert found.certified == certified < found.theorem
+    b = math.log(k) / 0.1
+    assert reference.smallest_discount(0.1, b) == certified
+    assert adaptive2009_thm3.discounts().loc[(38, "⌈ln k/ε⌉")].certified == 37
+
+
+def test_losses_are_those_of_all_admissible_paths():
+    rows = adaptive2009_thm3.rows("quick", None)
+    some = rows[(rows.panel == "ε") & (rows.epsilon >= 0.5)]
+    for row in some.itertuples():
+        both = reference.structural_loss(
+            row.epsilon, row.threshold, int(row.discount), row.noise
+        )
+        added, removed = (x / row.epsilon for x in both)
+        exact = max(1, added) if row.way == "added" else removed
+        assert row.value == pytest.approx(exact, abs=1e-6), row
+
+
+def test_more_splits_cost_no_more():
+    found = adaptive2009_thm3.worst_by_splits(0.1, 28, 35, 20) / 0.1
+    assert (np.diff(found) >= 0).all() and found[-1] < 1.4 and found[0] == pytest.approx(1)
+
+
+def test_trees_cost_no_more_than_they_pay():
+    found = adaptive2009_thm3.privtree_losses()
+    assert found.value.max() < 1 and found.value.min() > 0.7

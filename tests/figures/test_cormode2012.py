@@ -1,0 +1,674 @@
+"""Specs: what each exposes, and that a claim's check tells a world where it is true from others."""
+
+import csv
+import inspect
+import pickle
+import re
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import (
+    cormode2012_c6,
+    cormode2012_fig2,
+    cormode2012_fig3,
+    cormode2012_fig5,
+    cormode2012_fig6a,
+    cormode2012_fig6b,
+    cormode2012_fig6c,
+    cormode2012_modern,
+    cormode2012_sec45,
+    cormode2012_table1,
+    verdicts,
+)
+from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
+from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
+from workbench.metrics import MeanAbsoluteError
+from workbench.table import Bound
+
+HERE = Path(__file__).parents[2] / "experiments"
+SPECS = [
+    import_module(f"experiments.{path.stem}")
+    for path in sorted(HERE.glob("*.py"))
+    if path.stem != "__init__" and not path.stem.endswith("_data")
+]
+OURS = (
+    "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
+    "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
+    "c-c6-1 c-th h-ex h-3 h-5-1 h-5-2 h-5-3 h-6-1 h-6-2 h-6-3 h-6-4 h-6-5 h-7 h-e h-th2 h-th4 "
+    "a-5-1 a-5-2 a-5-3 a-4 a-6 a-7 a-8-1 a-8-2 a-10 a-t1 a-th3 "
+    "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2 "
+    "n-2a n-2b n-2c n-3 n-4 n-5 n-6a n-6b n-7"
+).split()
+each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
+
+
+@each
+def test_a_spec_says_what_is_run_and_what_the_paper_says(spec):
+    assert spec.TITLE and spec.PAGE and spec.__doc__ and hasattr(spec, "PAPER")
+    assert list(inspect.signature(spec.rows).parameters)[:2] == ["profile", "store"]
+    assert all(isinstance(claim, claims.Claim) for claim in spec.CLAIMS)
+    assert all(claim.says.endswith(".") for claim in spec.CLAIMS)
+
+
+def test_every_claim_is_judged_once():
+    ids = [claim.id for spec in SPECS for claim in spec.CLAIMS]
+    assert len(set(ids)) == len(ids)
+    assert set(OURS) <= set(ids)
+
+
+def rows(curves, along, seeds=6):
+    """Fabricated rows: a dict of (panel, series, metric, …) to a function of each point of `along`."""
+    made = []
+    for (panel, series, metric), law in curves.items():
+        for seed in range(seeds):
+            for name, xs in along(panel).items():
+                made += [
+                    {
+                        "panel": panel,
+                        "series": series,
+                        "metric": metric,
+                        "seed": seed,
+                        name: x,
+                        "value": law(x) * (1 + 0.01 * (seed - (seeds - 1) / 2)),
+                    }
+                    for x in xs
+                ]
+    return pd.DataFrame(made)
+
+
+ABSOLUTE, RELATIVE, SIGNED = "MeanAbsoluteError", "MedianRelativeError", "MeanSignedError"
+CUT = "ErrorCut"
+
+
+def fig2():
+    two = "filter"
+    one = "one-sided filter"
+    made = rows(
+        {
+            ("a", two, ABSOLUTE): lambda t: 500,
+            ("a", one, ABSOLUTE): lambda t: 500 * (1 + 60 / t if t < 60 else 1),
+            ("a", two, RELATIVE): lambda t: 0.01 + abs(t - 40) / 1000,
+            ("a", one, RELATIVE): lambda t: 0.1,
+            ("a", two, SIGNED): lambda t: 0,
+            ("a", one, SIGNED): lambda t: 10 * t,
+            ("a", two, "HeldCells"): lambda t: 0.97,
+            ("a", one, "HeldCells"): lambda t: 0.97,
+            ("b", "threshold", ABSOLUTE): lambda s: 1e8 / s,
+            ("b", "priority", ABSOLUTE): lambda s: 1.1e8 / s,
+            ("b", "threshold", RELATIVE): lambda s: 3e3 / s,
+            ("b", "priority", RELATIVE): lambda s: 4e3 / s,
+            ("c", "filter-priority, R = 5,000", ABSOLUTE): lambda t: 700 + 5 * abs(t - 45),
+            ("c", "filter-priority, R = 5,000", RELATIVE): lambda t: 0.01,
+            ("sides", "geometric", ABSOLUTE): lambda r: 11 * r**0.5,
+            ("sides", one, ABSOLUTE): lambda r: 4 * r,
+        },
+        lambda panel: {
+            "b": {"target": cormode2012_fig2.SIZES},
+            "sides": {"query_size": cormode2012_fig2.SUBSETS},
+        }.get(panel, {"theta": cormode2012_fig2.THETAS}),
+    )
+    weights = [
+        rows(
+            {("weights", "priority", m): law},
+            lambda _: {"query_size": cormode2012_fig2.SUBSETS},
+        ).assign(weights=kind)
+        for kind, m, law in (
+            ("raw", ABSOLUTE, lambda r: 6 * r),
+            ("unbiased", ABSOLUTE, lambda r: 18 * r**0.5),
+            ("raw", SIGNED, lambda r: -4 * r),
+            ("unbiased", SIGNED, lambda r: 0),
+        )
+    ]
+    tests = pd.DataFrame({"panel": "laws", "mechanism": "M", "statistic": "size"}, index=[0, 1])
+    made = pd.concat([made, *weights, tests.assign(value=[0.5, 0.1])], ignore_index=True)
+    made["sides"] = made.series.map({one: 1})
+    made["released"] = 100_000 * 60 / made.theta
+    made["query_size"] = made.query_size.mask(made.panel == "c", 5000)
+    return made
+
+
+def fig3():
+    sizes = cormode2012_fig3.SUBSETS
+
+    def noise(r):
+        return 11 * r**0.5
+
+    def filtered(r):
+        return 0.5 * noise(r) + 0.04 * r
+
+    world = {
+        "geometric": noise,
+        "filter, θ = 50": filtered,
+        "priority": lambda r: 2.5 * noise(r),
+        "filter-priority, θ = 40": lambda r: 1.1 * noise(r),
+    }
+    curves = {(p, series, ABSOLUTE): law for p in "ab" for series, law in world.items()}
+    curves |= {(p, s, RELATIVE): lambda r: 0.05 * (100 / r) ** 0.5 for p in "ab" for s in world}
+    curves |= {
+        ("c", "geometric", ABSOLUTE): noise,
+        ("c", "filter, θ = 50", ABSOLUTE): lambda r: 2.5 * noise(r) * (r / 1000) ** 0.5,
+        ("c", "priority", ABSOLUTE): lambda r: 2.5 * noise(r),
+        ("c", "filter-priority, θ = 20", ABSOLUTE): lambda r: 1.5 * noise(r),
+        ("c", "filter-priority, θ = 20, s = 2·10⁵", ABSOLUTE): lambda r: 1.1 * noise(r),
+        ("d", "geometric", ABSOLUTE): noise,
+        ("d", "filter, θ = 50", ABSOLUTE): lambda r: 0.8 * noise(r),
+        ("d", "filter, θ = 70", ABSOLUTE): lambda r: 0.9 * noise(r),
+        ("d", "priority", ABSOLUTE): lambda r: 3 * noise(r),
+        ("d", "filter-priority, θ = 50", ABSOLUTE): lambda r: 0.6 * noise(r),
+    }
+    return rows(curves, lambda p: {"query_size": sizes.get(p, [*sizes["a"], *sizes["b"]])})
+
+
+def fig6a():
+    far = {"geometric": (1, 1), "filter": (9, 9), "priority": (1.5, 0.8)}
+    far["filter-priority"] = 1.5, 0.9
+    panel = cormode2012_fig6a.JUDGED
+    curves = {
+        (panel, series, ABSOLUTE): lambda x, near=near, wide=wide: (
+            1e6 * x**0.5 * (wide if x >= 0.2 else near)
+        )
+        for series, (near, wide) in far.items()
+    }
+    curves |= {(panel, series, RELATIVE): lambda x: 1e-4 / x**0.5 for series in far}
+    return rows(curves, lambda _: {"share": cormode2012_fig6a.SHARES})
+
+
+def fig5():
+    full, cells, filtered = "geometric, dyadic", "geometric", "filter, dyadic"
+    sampled, both = "priority, dyadic", "filter-priority, dyadic"
+    world = {
+        cells: lambda r: 11 * r**0.5,
+        full: lambda r: 900 * r**0.01,
+        filtered: lambda r: 800,
+        both: lambda r: 1000,
+        sampled: lambda r: 4000,
+    }
+    curves = {("a", series, ABSOLUTE): law for series, law in world.items()}
+    curves |= {("b", full, ABSOLUTE): lambda r: 900, ("b", filtered, ABSOLUTE): lambda r: 500}
+    curves |= {("c", s, CUT): lambda r: 0.7 - 0.05 * len(str(r)) for s in (filtered, both)}
+    curves |= {("uniform", s, CUT): lambda r: 0.1 for s in (filtered, both)}
+    made = rows(curves, lambda _: {"query_size": cormode2012_fig5.RANGES})
+    times = {full: 1, filtered: 4, sampled: 2, both: 3, "numpy, dyadic": 0.2}
+    times |= {"our sums, dyadic": 10, "dense sums, dyadic": 1}
+    timed = [
+        {"panel": "sums" if "sums" in s else "throughput", "series": s, "metric": "throughput"}
+        | {"density": d, "value": x, "seconds": 1 / x}
+        for s, x in times.items()
+        for d in cormode2012_fig5.DENSITIES
+    ]
+    return pd.concat([made, pd.DataFrame(timed)], ignore_index=True)
+
+
+def fig6b():
+    panel = cormode2012_fig6b.JUDGED
+    world = {
+        "geometric": lambda x: 5e4 * x**0.5,
+        "geometric, dyadic": lambda x: 1500,
+        "filter, dyadic": lambda x: 1000,
+    }
+    curves = {(panel, series, ABSOLUTE): law for series, law in world.items()}
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+
+
+def fig6c():
+    curves = {
+        (cormode2012_fig6c.JUDGED, series, CUT): lambda x: 0.1
+        for series in ("filter, dyadic", "filter-priority, dyadic")
+    }
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+
+
+def sec45():
+    panel = cormode2012_sec45.JUDGED
+    world = {cormode2012_sec45.GEOMETRIC: 1e4, cormode2012_sec45.SYNTHESIS: 4e4}
+    curves = {(panel, name, ABSOLUTE): lambda x, n=n: n * x**0.5 for name, n in world.items()}
+    return rows(curves, lambda _: {"share": cormode2012_sec45.SHARES}).assign(epsilon=1.0)
+
+
+def c6():
+    sketch, depths = "count sketch, mean", {"depth": cormode2012_c6.DEPTHS}
+    world = {sketch: 70, "priority": 18, "filter": 1.5, "filter-priority": 3}
+    curves = {("range", s, ABSOLUTE): lambda r, x=x: x * r**0.5 for s, x in world.items()}
+    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+        curves[panel, sketch, ABSOLUTE] = lambda d: 70 + 5 * d
+    ranges = {"query_size": cormode2012_c6.RANGES}
+    return rows(curves, lambda panel: ranges if panel == "range" else depths)
+
+
+def table1():
+    printed = {"Census Income (UCI), age/5": (0.03, 20), "Adult, seven attributes": (0.0014, 9)}
+    printed["OnTheMap twin, 4001 places"] = 0.051, 150
+    return pd.DataFrame(
+        [
+            {"name": name, "metric": metric, "value": value}
+            for name, values in printed.items()
+            for metric, value in zip(("density", "mean"), values, strict=True)
+        ]
+    )
+
+
+WORLDS = {
+    cormode2012_fig2: fig2,
+    cormode2012_fig3: fig3,
+    cormode2012_fig5: fig5,
+    cormode2012_fig6a: fig6a,
+    cormode2012_fig6b: fig6b,
+    cormode2012_fig6c: fig6c,
+    cormode2012_sec45: sec45,
+    cormode2012_c6: c6,
+    cormode2012_table1: table1,
+}
+BROKEN = {  # claim: what makes it false, as (panel, series, metric, factor, added)
+    "c-2a-1": ("a", "one-sided filter", ABSOLUTE, 0.4, 0),
+    "c-2a-2": ("a", "filter", RELATIVE, 2, 0),
+    "c-2a-3": ("a", "filter", ABSOLUTE, 2, 0),
+    "c-2a-4": ("a", "one-sided filter", SIGNED, -1, 0),
+    "c-2b-1": ("b", "threshold", ABSOLUTE, 2, 0),
+    "c-2b-2": ("b", "priority", RELATIVE, 10, 0),
+    "c-2c-1": ("c", "filter-priority, R = 5,000", RELATIVE, 10, 0),
+    "c-21": ("sides", "one-sided filter", ABSOLUTE, 9, 0),
+    "c-c2": ("weights", "priority", SIGNED, 1, 50),
+    "c-th": ("laws", None, None, 1e-6, 0),
+    "c-3a-1": ("a", "geometric", RELATIVE, 2, 0),
+    "c-3a-2": ("a", "filter, θ = 50", ABSOLUTE, 10, 0),
+    "c-3a-3": ("b", "filter-priority, θ = 40", ABSOLUTE, 2, 0),
+    "c-3c-1": ("c", "filter-priority, θ = 20", ABSOLUTE, 5, 0),
+    "c-3c-2": ("c", "filter-priority, θ = 20, s = 2·10⁵", ABSOLUTE, 2, 0),
+    "c-3d-1": ("d", "filter-priority, θ = 50", ABSOLUTE, 3, 0),
+    "c-5a-1": ("a", "geometric, dyadic", ABSOLUTE, 2, 0),
+    "c-5a-2": ("throughput", "filter, dyadic", "throughput", 3, 0),
+    "c-5b-1": ("b", "filter, dyadic", ABSOLUTE, 2, 0),
+    "c-5c-1": ("uniform", "filter-priority, dyadic", CUT, 3, 0),
+    "c-6a-1": (cormode2012_fig6a.JUDGED, "filter", RELATIVE, 100, 0),
+    "c-6b-1": (cormode2012_fig6b.JUDGED, "filter, dyadic", ABSOLUTE, 2, 0),
+    "c-6c-1": (cormode2012_fig6c.JUDGED, "filter, dyadic", CUT, 1, -0.2),
+    "c-45-1": (cormode2012_sec45.JUDGED, cormode2012_sec45.SYNTHESIS, ABSOLUTE, 0.7, 0),
+    "c-c6-1": ("range", "priority", ABSOLUTE, 2, 0),
+}
+CHECKS = [
+    (spec, claim)
+    for spec in WORLDS
+    for claim in spec.CLAIMS
+    if not claim.id.startswith("c-t1-o")
+]
+checks = pytest.mark.parametrize("spec, claim", CHECKS, ids=[c.id for _, c in CHECKS])
+
+
+@checks
+def test_a_claim_holds_in_a_world_where_it_is_true(spec, claim):
+    verdict = claim.judge(WORLDS[spec](), "quick")
+    assert verdict.outcome == HOLDS, verdict.measured
+    assert verdict.measured and not verdict.why
+
+
+@checks
+def test_a_claim_differs_in_a_world_where_it_is_false(spec, claim):
+    world = WORLDS[spec]()
+    if claim.id in BROKEN:
+        panel, series, metric, factor, added = BROKEN[claim.id]
+        there = world.panel == panel
+        if series:
+            there &= (world.series == series) & (world.metric == metric)
+        assert there.any()
+        world.loc[there, "value"] = world.value[there] * factor + added
+    else:
+        world["value"] *= 3
+    verdict = claim.judge(world, "quick")
+    assert verdict.outcome == DIFFERS, verdict.measured
+
+
+def test_what_is_not_at_hand_is_named_and_not_judged():
+    there = table1()
+    there = there[~there.name.str.startswith("Adult")]
+    found = {v.id: v for v in claims.judge(cormode2012_table1.CLAIMS, there, "paper")}
+    assert found["c-t1-a"].outcome == UNTESTABLE and "not at hand" in found["c-t1-a"].why
+    assert found["c-t1-o"].outcome == UNTESTABLE and "47 states" in found["c-t1-o"].why
+    assert found["c-t1-c"].outcome == HOLDS
+    assert "Adult, seven attributes: not at hand" in cormode2012_table1.missing_datasets(there)
+
+
+def test_tables_run_without_any_file(monkeypatch, tmp_path):
+    from workbench.datasets import published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    found = cormode2012_table1.rows("quick", tmp_path)
+    assert list(found.name.unique()) == ["OnTheMap twin, 4001 places"]
+    assert (
+        len(cormode2012_table1.missing_datasets(found)) == len(cormode2012_table1.DATASETS) - 1
+    )
+
+
+@pytest.mark.parametrize(
+    "panel, series, factor, added, says",
+    [
+        ("a", "priority, dyadic", 0.15, 0, "priority worse than the filter: no"),
+        ("a", "filter-priority, dyadic", 0.7, 0, "filter better than filter-priority: no"),
+        ("a", "geometric", 0.3, 0, "better than the table of cells from 10⁴: no"),
+        ("c", "filter, dyadic", 1, 0.5, "filter, dyadic, skewed: by 30 % to 60 %: no"),
+        ("throughput", "priority, dyadic", 0.4, 0, "always faster: no"),
+    ],
+)
+def test_each_part_of_a_claim_is_checked(panel, series, factor, added, says):
+    world = fig5()
+    there = (world.panel == panel) & (world.series == series)
+    world.loc[there, "value"] = world.value[there] * factor + added
+    told = claims.judge(cormode2012_fig5.CLAIMS, world, "quick")
+    assert sum(v.outcome == DIFFERS and says in v.measured for v in told) == 1
+
+
+def test_an_error_that_follows_the_range_is_not_flat():
+    world = fig5()
+    there = (world.panel == "a") & (world.series == "priority, dyadic")
+    world.loc[there, "value"] *= 1 + (world.query_size[there] / 1e5)
+    found = cormode2012_fig5.CLAIMS[0].judge(world, "quick")
+    assert (
+        found.outcome == DIFFERS and "priority, dyadic: error nearly flat: no" in found.measured
+    )
+
+
+def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(60, 6, (2000, 40)), rng.normal(100, 10, (2000, 40))
+    made = [
+        {"panel": "c", "series": series, "consistent": kept, "query_size": x, "seed": seed}
+        | {"metric": ABSOLUTE, "value": values[x, seed]}
+        for series, kept, values in (("filter, dyadic", False, b),)
+        + (("filter, dyadic, consistent", True, a),)
+        for x in range(2000)
+        for seed in rng.permutation(40)
+    ]
+    found = cormode2012_fig5.error_cut(pd.DataFrame(made), "query_size")
+    assert set(found.metric) == {CUT} and set(found.series) == {"filter, dyadic"}
+    told = claims.confidence_intervals(found, "query_size")
+    np.testing.assert_allclose(told["mean"], 1 - a.mean(axis=1) / b.mean(axis=1))
+    covered = ((told.low < 0.4) & (0.4 < told.high)).mean()
+    assert 0.93 < covered < 0.97
+
+
+def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
+    told = cormode2012_fig5._same_cost(fig5())
+    assert told.measured == f"{5 / 1.4:.3g}–{5 / 1.15:.3g}×" and told.holds
+
+
+def test_the_plain_way_sums_the_same_tree():
+    table = cormode2012_fig5.GaussianSparse(m=1000).load()
+    nodes, sums = cormode2012_fig5.DYADIC.on(table.domain).forward(table.keys, table.counts)
+    dense = cormode2012_fig5._dense_sums(table)
+    assert len(dense) == 2 * 1024 - 1
+    assert sorted(dense[dense > 0]) == sorted(sums)
+
+
+def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
+    domain = cormode2012_fig5.UNIFORM.domain
+    filtered, both = cormode2012_fig5.filters(domain, cormode2012_fig5.SIZE)
+    assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
+    assert (
+        cormode2012_fig5.DYADIC.on(domain).noise_blocks[0].nodes_per_count
+        == cormode2012_fig5.NODES_PER_COUNT
+    )
+    twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
+    filtered, both = cormode2012_fig5.filters(twin, cormode2012_fig6b.SIZE)
+    assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
+
+
+@pytest.mark.parametrize("spec", [cormode2012_fig6a, cormode2012_fig6b])
+def test_commuting_data_is_in_the_order_of_work_places(spec):
+    for dataset in spec.DATASETS.values():
+        try:
+            assert dataset.domain.attributes == ("work", "home")
+        except FileNotFoundError:
+            continue
+
+
+def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
+    from workbench.datasets import GaussianSparse, published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    small = {cormode2012_fig6b.JUDGED: GaussianSparse(m=40_000)}
+    small["Rhode Island, tracts"] = cormode2012_fig6b.DATASETS["Rhode Island, tracts"]
+    monkeypatch.setattr(cormode2012_fig6b, "DATASETS", small)
+    monkeypatch.setattr(cormode2012_fig6b, "SIZE", 4000)
+    for spec, series in ((cormode2012_fig6b, 5), (cormode2012_fig6c, 4)):
+        found = spec.rows("quick", tmp_path)
+        assert (
+            set(found.panel) == {cormode2012_fig6b.JUDGED} and found.series.nunique() == series
+        )
+        assert spec.missing_datasets(found) == ["Rhode Island, tracts: not at hand"]
+        assert len(spec.compare_with_paper(found)) and claims.judge(spec.CLAIMS, found, "quick")
+        assert spec.panels(found)
+
+
+def test_the_best_number_of_rows_is_told_at_either_size():
+    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+        world = c6()
+        world.loc[(world.panel == panel) & (world.depth == 1), "value"] *= 2
+        (found,) = claims.judge(cormode2012_c6.CLAIMS, world, "quick")
+        assert found.outcome == DIFFERS and found.measured.count(": no") == 1
+
+
+@pytest.mark.parametrize("size", [cormode2012_c6.SIZE, cormode2012_c6.LARGE])
+def test_the_line_of_theory_is_the_variance_of_every_sketch(size):
+    squares = float(np.square(cormode2012_c6.DATA.load().counts).sum())
+    told = cormode2012_c6.theory(size)[1](np.array(cormode2012_c6.DEPTHS))
+    each = [cormode2012_c6.sketch(size, d).variance(squares, 1) for d in cormode2012_c6.DEPTHS]
+    np.testing.assert_allclose(told, each)
+
+
+def test_totals_of_published_tables_are_as_stated():
+    for name, dataset in cormode2012_sec45.DATASETS.items():
+        try:
+            assert dataset.load().total == cormode2012_sec45.TOTALS[name]
+        except FileNotFoundError:
+            continue
+    assert cormode2012_modern.DATA.load().total == cormode2012_modern.TOTAL
+    assert cormode2012_modern.DATA.load().counts.max() <= cormode2012_modern.LARGEST
+
+
+def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(300, 30, (2000, 40)), rng.normal(100, 10, (2000, 40))
+    made = [
+        {"series": series, "epsilon": 1.0, "share": x, "seed": seed, "value": values[x, seed]}
+        for series, values in ((cormode2012_sec45.SYNTHESIS, a), ("geometric", b))
+        for x in range(2000)
+        for seed in rng.permutation(40)
+    ]
+    found = cormode2012_sec45.error_ratio(pd.DataFrame(made), "geometric")
+    assert set(found.metric) == {"ErrorRatio"} and len(found) == a.size
+    told = claims.confidence_intervals(found, "share")
+    np.testing.assert_allclose(told["mean"], a.mean(axis=1) / b.mean(axis=1))
+    assert 0.93 < ((told.low < 3) & (told.high > 3)).mean() < 0.97
+
+
+def test_synthesis_by_work_place_keeps_every_place_in_its_total():
+    table = SparseTable(
+        Domain(("work", "home"), (3, 4)),
+        np.array([0, 3, 9, 10]),
+        np.array([5, 1, 7, 2]),
+        Bound(1, 1),
+        truth_public=True,
+    )
+    parts = dict(cormode2012_sec45._work_places(table))
+    assert [(start, part.total) for start, part in parts.items()] == [(0, 6), (8, 9)]
+    assert list(parts[8].keys) == [1, 2] and parts[8].domain.shape == (4,)
+    data = SimpleNamespace(load=lambda: table, truth_public=True)
+    metrics = [MeanAbsoluteError(RandomRanges(12, 1)), MeanAbsoluteError(RandomRanges(1, 50))]
+    found = cormode2012_sec45._by_work_place(data, metrics, seeds=5)
+    assert (found[found.query_size == 12].value == 0).all(), "all jobs are there"
+    assert (found[found.query_size == 1].value > 0).any()
+
+
+def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
+    from workbench.datasets import GaussianSparse, published
+
+    monkeypatch.setattr(published, "raw", lambda: tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    spec, data = cormode2012_sec45, GaussianSparse(m=10_000)
+    monkeypatch.setattr(spec, "DATASETS", {**spec.DATASETS, spec.JUDGED: data})
+    monkeypatch.setattr(spec, "SIZE", 2000)
+    monkeypatch.setattr(spec, "TOTALS", {**spec.TOTALS, spec.JUDGED: int(data.load().total)})
+    found = spec.rows("quick", tmp_path)
+    assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.missing_datasets(found)) == 2
+    assert found.series.nunique() == 6 and len(spec.panels(found)) == 2
+    assert len(spec.compare_with_paper(found)) == 4 and claims.judge(
+        spec.CLAIMS, found, "quick"
+    )
+    replaced = found[found.series == spec.REPLACED]
+    assert set(replaced.relation) == {"replace-one-unit"} and set(replaced.epsilon) == {1.0}
+    assert replaced.trial.str.contains("epsilon=0.5").all()
+
+
+def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_path):
+    spec = cormode2012_modern
+    told = [*spec.full_tables(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
+    told += spec.others(1.0, 10, 10)
+    made = pd.DataFrame(
+        {"mechanism": type(m).__name__, "panel": panel, "query_size": n, "seed": seed}
+        | {"transform": repr(m.transform) if getattr(m, "transform", None) else None}
+        | {"consistent": getattr(m, "consistent", None), "theta": getattr(m, "theta", None)}
+        | {"delta": m.budget.delta, "epsilon": 1.0, "bytes": 8, "target": 10}
+        | {"metric": ABSOLUTE, "value": 1.0}
+        for m in told
+        for panel in ("ε", "size")
+        for n in spec.QUERIES
+        for seed in range(2)
+    )
+    named = spec.with_series(made)
+    assert named.series.nunique() == len(told)
+    fig = plots.grid(spec.drawn_rows(named), spec.PANELS, columns=3)
+    lines = [line for ax in fig.axes for line in ax.lines]
+    looks = {
+        (line.get_color(), line.get_marker(), str(line._dash_pattern), line.get_label())
+        for line in lines
+    }
+    assert len({look[:3] for look in looks}) == len({look[3] for look in looks}) == len(looks)
+    hollow = {line.get_label() for line in lines if line.get_markerfacecolor() == "white"}
+    assert hollow == {"stability histogram", "Dirichlet synthesis"}
+    assert spec.least_errors(named).shape == (2, 3)
+    plt.close(fig)
+
+
+# --- the words of claims, as numbers
+
+
+def line(values, spread=0.01, seeds=6):
+    made = [
+        (x, v * (1 + spread * (s - (seeds - 1) / 2))) for x, v in values for s in range(seeds)
+    ]
+    return claims.confidence_intervals(pd.DataFrame(made, columns=["x", "value"]), "x")
+
+
+POINTS = [(x, 100.0) for x in range(8)]
+TWICE = [(x, 200.0) for x in range(8)]
+
+
+def test_better_needs_intervals_apart_at_three_quarters():
+    low, high = line(POINTS), line(TWICE)
+    assert claims.check_lower(low, high).holds and claims.check_lower(high, low).holds is False
+    assert claims.check_lower(low, high, times=3).holds is False
+    assert claims.check_lower(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
+    some = line([(x, 100.0 if x < 6 else 300.0) for x in range(8)])
+    assert claims.check_lower(some, high).holds, "at six of eight"
+    assert claims.check_lower(some, high, share=1).holds is False
+    with pytest.raises(ValueError, match="no point in common"):
+        claims.check_lower(low, line([(99, 1.0)]))
+
+
+def test_alike_is_within_a_quarter_or_too_noisy_to_tell():
+    assert claims.check_similar(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
+    assert claims.check_similar(line(POINTS), line(TWICE)).holds is False
+    noisy = claims.check_similar(line(POINTS, 0.5), line(TWICE, 0.5))
+    assert noisy.holds is None and noisy.if_unsettled
+
+
+def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
+    for leans, outcome in ((False, DIFFERS), (True, HOLDS)):
+        found = claims.Finding(None, "", if_unsettled=leans)
+        claim = claims.Claim("x", "It is.", lambda rows, found=found: found)
+        assert claim.judge(pd.DataFrame(), "quick").outcome == UNDECIDED
+        assert claim.judge(pd.DataFrame(), "paper").outcome == outcome
+
+
+def test_parts_are_settled_together():
+    yes, no = claims.Finding(True, "1"), claims.Finding(False, "2", "because")
+    open_, leaning = claims.Finding(None, "3"), claims.Finding(None, "4", if_unsettled=True)
+    assert claims.all_of({"a": yes, "b": yes}).holds
+    assert claims.all_of({"a": yes, "b": no, "c": open_}).holds is False
+    assert claims.all_of({"a": yes, "b": open_}).holds is None
+    assert claims.all_of({"a": yes, "b": leaning}).if_unsettled
+    assert not claims.all_of({"a": open_, "b": leaning}).if_unsettled
+    told = claims.all_of({"a": yes, "b": no})
+    assert told.measured == "a: yes (1); b: no (2)" and told.why == "because"
+
+
+def test_a_printed_number_is_decided_by_a_mean_and_left_open_by_its_interval():
+    point = claims.Printed("1 to 2", 1, 2)
+    for mean, half, holds in ((1.5, 9, True), (3, 0.5, False), (3, 1.5, None), (0, 1.5, None)):
+        found = claims.decide_printed(
+            point, pd.Series({"mean": mean, "low": mean - half, "high": mean + half})
+        )
+        assert found is holds
+
+
+def test_falling_allows_noise_and_no_rise():
+    assert claims.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
+    assert claims.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
+    assert claims.check_decreasing(line([(1, 5.0), (2, 5.0)])).holds is False
+
+
+def test_where_curves_cross_and_lines_on_logarithmic_axes():
+    one = line([(1, 10.0), (10, 10.0), (1000, 10.0)])
+    other = line([(1, 1.0), (10, 1.0), (1000, 100.0)])
+    assert claims.crossing(one, other) == pytest.approx(100)
+    assert np.isnan(claims.crossing(other, one))
+    assert claims.crossing(other / 2, other) == 1
+    law = pickle.loads(pickle.dumps(claims.interpolate_log_log([1, 100], [2, 200])))
+    assert np.allclose(law(np.array([1, 10, 100])), [2, 20, 200])
+    assert np.isnan(law(np.array([0.5, 101]))).all()
+
+
+def test_a_printed_number_has_a_reading_error():
+    about = claims.Printed.approximately("around 1 %", 0.01, 0.005)
+    assert about.covers(0.0145) and not about.covers(0.016) and not about.covers(0.0049)
+    assert claims.check_printed(about, line([(1, 0.01)]), percent=True).measured == "1 %"
+    assert claims.check_printed(about, line([(1, 0.01), (2, 0.05)])).holds is False
+    assert claims.check_printed(about, line([(1, 0.016)], spread=0.1)).holds is None
+
+
+# --- what is committed
+
+
+def test_verdicts_are_collected_from_finished_figures(tmp_path):
+    judged = [claims.Verdict("c-1", "A.", HOLDS, "1×"), claims.Verdict("c-0", "B.", DIFFERS)]
+    spec = SimpleNamespace(__name__="experiments.demo2020_fig1", TITLE="A figure")
+    frame = pd.DataFrame({"dataset": ["Twin()"], "value": [1.0], "truth_public": [True]})
+    figures.save(None, frame, spec=spec, profile="paper", results=tmp_path, verdicts=judged)
+    path = verdicts.write("demo2020", tmp_path, into=tmp_path)
+    found = pd.read_csv(path, keep_default_na=False)
+    assert list(found.id) == ["c-0", "c-1"] and list(found) == verdicts.COLUMNS
+    assert set(found.datasets) == {"Twin()"} and set(found.profile) == {"paper"}
+    with pytest.raises(FileNotFoundError, match="reproduce --profile paper"):
+        verdicts.collect("other2020", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((HERE / "verdicts").glob("*.csv")), ids=lambda p: p.stem
+)
+def test_committed_verdicts_are_of_a_paper_run(path):
+    ids = {claim.id for spec in SPECS for claim in spec.CLAIMS}
+    with open(path, newline="", encoding="utf-8") as file:
+        told = list(csv.DictReader(file))
+    assert {row["id"] for row in told} <= ids
+    assert [row["id"] for row in told] == sorted(row["id"] for row in told)
+    for row in told:
+        assert row["profile"] == "paper" and row["outcome"] in OUTCOMES
+        assert row["outcome"] != UNDECIDED and row["measured"] + row["why"]
+        assert re.fullmatch(rf"{path.stem}_\w+", row["figure"]) and row["datasets"]

@@ -1,0 +1,123 @@
+"""Notebooks call, choose, show and tell; the quick profile of every one of them runs."""
+
+import ast
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+DRAWN_BY_HAND = {
+    "plot",
+    "scatter",
+    "bar",
+    "errorbar",
+    "fill_between",
+    "imshow",
+    "hist",
+    "subplots",
+}
+
+
+def cells(path, kind):
+    return [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == kind]
+
+
+def nodes(path):
+    for cell in cells(path, "code"):
+        yield from ast.walk(ast.parse("".join(cell["source"])))
+
+
+def test_there_are_notebooks():
+    assert {"00_tour", "cormode2012_table1", "cormode2012_fig2"} <= {p.stem for p in NOTEBOOKS}
+
+
+@each
+def test_defines_nothing_and_loops_over_nothing(path):
+    forbidden = ast.FunctionDef | ast.ClassDef | ast.For | ast.While | ast.Lambda | ast.Try
+    for node in nodes(path):
+        assert not isinstance(node, forbidden), (
+            f"move {ast.unparse(node)[:60]!r} to the package"
+        )
+
+
+@each
+def test_draws_nothing_by_hand_and_touches_no_raw_data(path):
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            by_hand = node.value.id in ("plt", "ax", "axes") and node.attr in DRAWN_BY_HAND
+            assert not by_hand and not node.attr.startswith("read_"), ast.unparse(node)
+
+
+@each
+def test_parameters_are_the_two_literals(path):
+    """papermill injects after this cell, so a derived value would keep its old default."""
+    (cell,) = (c for c in cells(path, "code") if "parameters" in c["metadata"].get("tags", ()))
+    told = {
+        s.targets[0].id: ast.literal_eval(s.value)
+        for s in ast.parse("".join(cell["source"])).body
+    }
+    assert told == {"profile": "quick", "results": "../experiments/results"}
+
+
+@each
+def test_cells_are_short(path):
+    for cell in cells(path, "code"):
+        assert len(cell["source"]) <= 14 and len("".join(cell["source"])) < 900
+
+
+@each
+def test_is_committed_without_outputs(path):
+    assert not any(c["outputs"] or c["execution_count"] for c in cells(path, "code"))
+
+
+@each
+def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(path):
+    if path.stem[:2].isdigit():
+        return
+    assert (ROOT / "experiments" / f"{path.stem}.py").exists()
+    prose = "\n".join("".join(c["source"]) for c in cells(path, "markdown"))
+    for heading in ("Reading the", "Where we differ"):
+        assert heading in prose
+
+
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory):
+    """The quick profile of everything, by the command that users type."""
+    results = tmp_path_factory.mktemp("results")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("workbench"), "reproduce", "--results", str(results)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    return results / "quick", done
+
+
+@pytest.mark.slow
+def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
+    quick, done = reproduced
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "report.html" in done.stdout.strip().splitlines()[-1]
+    page = (quick / "report.html").read_text()
+    assert "<script" not in page and all(
+        p.stem in page for p in NOTEBOOKS if p.stem != "00_tour"
+    )
+
+
+@pytest.mark.slow
+@each
+def test_every_notebook_leaves_its_figure_rows_and_manifest(path, reproduced):
+    folder = reproduced[0] / path.stem
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for suffix in ("pdf", "svg", "png"):
+        assert (folder / f"{path.stem}.{suffix}").stat().st_size > 5000
+    with open(folder / "rows.csv", newline="") as f:
+        rows = list(csv.DictReader(f))
+    assert rows and manifest["profile"] == "quick"

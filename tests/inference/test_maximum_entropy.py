@@ -1,0 +1,284 @@
+"""Maximum entropy: against the reference's optimum, its conditionals, its printed setting."""
+
+from dataclasses import replace
+from itertools import product as cells
+from math import inf, prod
+
+import numpy as np
+import pytest
+
+from tests.reference import kernel_pca
+from tests.reference import maximum_entropy as reference
+from workbench import PUBLIC, Domain, Marginals, Products, Ranges
+from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates.gibbs import Chains
+from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
+from workbench.inference.dual_problem import DualProblem
+from workbench.workload import TableQueries, Together, linear_queries
+
+SHAPE = (3, 4, 2)
+DOMAIN = Domain(("a", "b", "c"), SHAPE)
+PRIOR = ((0.5, 0.3, 0.2), (0.1, 0.2, 0.3, 0.4), (0.7, 0.3))
+N = 1000
+
+
+def features(workload, domain=DOMAIN):
+    """f_i(t), as the reference wants them."""
+    workload = linear_queries(workload, domain)
+    return np.stack(
+        [workload.sums(domain, np.array([t]), np.ones(1)) for t in range(domain.size)], axis=1
+    )
+
+
+def truth(seed=0):
+    p = np.random.default_rng(seed).dirichlet(np.ones(DOMAIN.size))
+    return np.random.default_rng(seed).multinomial(N, p).astype(float)
+
+
+def history(workload, scale=10.0, seed=0):
+    workload = linear_queries(workload, DOMAIN)
+    exact = features(workload) @ truth(seed)
+    noisy = exact + np.random.default_rng(seed).laplace(0, scale, len(exact))
+    return NoisyAnswers(DOMAIN, workload, noisy, 2 * scale**2)
+
+
+def optimum(answers, alpha, prior=None, pi=None):
+    f = features(answers.workload)
+    p0 = kernel_pca.uniform(SHAPE) if prior is None else kernel_pca.product_prior(prior)
+    pi = answers.values / N if pi is None else pi
+    box = reference.boxes(alpha, N, answers.scales)
+    w = reference.solve(f, pi, box, p0)
+    return reference.distribution(w, f, p0), reference.gap(w, f, pi, box, p0)
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR])
+@pytest.mark.parametrize("alpha", [0.001, 0.02, 0.3])
+def test_the_exact_fit_is_the_references_optimum(alpha, prior):
+    ranges = Products.of(
+        DOMAIN,
+        [{"a": (0, 2), "b": (1, 3)}, {"c": {1}, "b": (0, 2)}, [{"a": {2}}, (-1.0, {"c": {0}})]],
+    )
+    tables = TableQueries.of(DOMAIN, [(("c", "a"), [[1, 0, 2], [0, 1, 0]])])
+    answers = history(Together((ranges, tables)))
+    model = MaximumEntropy(alpha, N, prior)(answers)
+    p, gap = optimum(answers, alpha, prior)
+    assert model.explicit and model.joint.ravel() == pytest.approx(p, abs=2e-5)
+    assert -1e-9 <= model.gap < gap + 1e-4
+    assert model.answer(answers.workload) / N == pytest.approx(
+        features(answers.workload) @ p, abs=2e-5
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.002, 0.05])
+def test_marginals_that_agree_reach_the_references_optimum(alpha):
+    answers = history(Marginals(2))
+    problem = DualProblem.of(answers, N, alpha, None, True)
+    p, _ = optimum(answers, alpha, pi=problem.pi)
+    model = MaximumEntropy(alpha, N)(answers)
+    assert model.joint.ravel() == pytest.approx(p, abs=3e-4)
+    assert model.gap < 0.05
+
+
+def test_complete_tables_agree_with_each_other_and_the_total():
+    both = Together((Marginals(2).on(DOMAIN), Marginals(1).on(DOMAIN)))
+    problem = DualProblem.of(history(both), N, 1.0, None, True)
+    tables, start = {}, 0
+    for axes in ((0, 1), (0, 2), (1, 2), (0,), (1,), (2,)):
+        shape = [SHAPE[k] for k in axes]
+        tables[axes] = problem.pi[start : start + prod(shape)].reshape(shape)
+        assert tables[axes].sum() == pytest.approx(1)
+        start += prod(shape)
+    assert tables[0, 1].sum(1) == pytest.approx(tables[0, 2].sum(1))
+    assert tables[0, 1].sum(1) == pytest.approx(tables[0,])
+    assert tables[0, 1].sum(0) == pytest.approx(tables[1, 2].sum(1))
+    assert tables[0, 2].sum(0) == pytest.approx(tables[2,])
+    exact = NoisyAnswers(DOMAIN, Marginals(2), features(Marginals(2)) @ truth(), 1.0)
+    assert DualProblem.of(exact, N, 1.0, None, True).pi * N == pytest.approx(exact.values)
+
+
+def test_infinite_alpha_fits_what_can_be_fitted():
+    answers = NoisyAnswers(DOMAIN, Marginals(2), features(Marginals(2)) @ (truth() + 5), 4.0)
+    model = MaximumEntropy(inf, N + 5 * DOMAIN.size)(answers)
+    assert model.answer(Marginals(2)) == pytest.approx(answers.values, abs=0.05)
+
+
+def test_a_sweep_draws_from_the_references_conditionals():
+    rng = np.random.default_rng(1)
+    workload = Marginals(2).on(DOMAIN)
+    w = rng.normal(size=len(workload))
+    answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
+    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
+    chains = Chains(SHAPE, problem.prior, problem.sets)
+    chains.set_potentials(problem.potentials(w))
+    f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
+    start = np.array([2, 1, 0], np.int32)
+    states, sums = np.tile(start, (60_000, 1)), chains.sums()
+    chains.sweep(states, rng, sums)
+    matrix = reference.sweep_matrix(reference.gibbs_matrix, w, f, SHAPE, p0)
+    expected = matrix[np.ravel_multi_index(start, SHAPE)]
+    seen = np.bincount(np.ravel_multi_index(states.T, SHAPE), minlength=24) / len(states)
+    assert seen == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(len(states)))
+    # from the model itself, whole conditionals have the model's own margins
+    p = reference.distribution(w, f, p0)
+    at = rng.choice(24, 60_000, p=p)
+    states = np.stack(np.unravel_index(at, SHAPE), axis=1).astype(np.int32)
+    sums = chains.sums()
+    chains.sweep(states, rng, sums, workers=1)
+    found = np.concatenate([m.ravel() for m in chains.margins(sums)])
+    assert found == pytest.approx(f @ p, abs=0.01)
+
+
+def test_impossible_tuples_are_left_by_logarithms():
+    chains = Chains((2, 2), (np.full(2, 0.5),) * 2, ((0, 1),))
+    chains.set_potentials([np.array([[-2000.0, -1000.0], [-1500.0, 0.0]])])
+    states = np.zeros((500, 2), np.int32)
+    for _ in range(3):
+        chains.sweep(states, np.random.default_rng(0))
+    assert (states == 1).all()
+
+
+def test_jumps_alone_reach_the_model():
+    """From a tree of the prior; also after aiming at the model's own margins."""
+    rng = np.random.default_rng(5)
+    workload = Marginals(2).on(DOMAIN)
+    w = rng.normal(size=len(workload))
+    answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
+    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
+    f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
+    p = reference.distribution(w, f, p0)
+    chains = Chains(SHAPE, problem.prior, problem.sets)
+    chains.set_potentials(problem.potentials(w))
+    own = [m.reshape([SHAPE[k] for k in s]) for m, s in zip(
+        np.split(f @ p, np.cumsum([12, 6])), problem.sets, strict=True)]  # fmt: skip
+    for margins in (problem.prior_margins(), own):
+        chains.set_proposal(margins)
+        states = chains.propose(40_000, rng)
+        for _ in range(60):
+            chains.jump(states, rng)
+        seen = np.bincount(np.ravel_multi_index(states.T, SHAPE), minlength=24) / len(states)
+        assert seen == pytest.approx(p, abs=5 * 0.5 / np.sqrt(len(states)))
+
+
+@pytest.mark.parametrize("alpha", [0.002, 0.02])
+def test_drawn_fits_approach_the_exact_one(alpha):
+    answers = history(Marginals(2))
+    exact = MaximumEntropy(alpha, N, PRIOR)(answers)
+    drawn = MaximumEntropy(alpha, N, PRIOR, limit=0, chains=4096, tolerance=0.0)(answers)
+    assert not drawn.explicit
+    assert np.abs(drawn.answer(Marginals(2)) - exact.answer(Marginals(2))).max() < 0.012 * N
+    assert np.abs(drawn.answer(Marginals(3)) - exact.answer(Marginals(3))).sum() < 0.12 * N
+    again = MaximumEntropy(alpha, N, PRIOR, limit=0, chains=4096, tolerance=0.0)(answers)
+    assert all((a == b).all() for a, b in zip(drawn.potentials, again.potentials, strict=True))
+
+
+def test_drawn_fits_of_ranges_approach_the_exact_one():
+    rng = np.random.default_rng(4)
+    asked = []
+    for _ in range(30):
+        a, b = sorted(rng.choice(4, 2, replace=False)), sorted(rng.choice(5, 2, replace=False))
+        asked.append({"a": (int(a[0]), int(a[1])), "b": (int(b[0]), int(b[1]))})
+    answers = history(Products.of(DOMAIN, asked))
+    exact = MaximumEntropy(0.02, N)(answers)
+    drawn = MaximumEntropy(0.02, N, limit=0, steps=1550, tolerance=0.0)(answers)
+    off = np.abs(drawn.answer(answers.workload) - exact.answer(answers.workload))
+    assert off.mean() < 0.02 * N
+
+
+def test_synthetic_tables_follow_the_model():
+    model = MaximumEntropy(0.05, N, PRIOR)(history(Marginals(2)))
+    table = model.synthetic(40_000, seed=3)
+    assert table.bound is PUBLIC and table.total == 40_000 and table.domain == DOMAIN
+    seen = table.dense() / 40_000
+    assert np.abs(seen - model.joint).sum() < 0.04
+    assert (model.synthetic(100, 3).keys == model.synthetic(100, 3).keys).all()
+    assert model.synthetic(0).total == 0
+    for bad in (-1, 2.5, "x"):
+        with pytest.raises(ValueError, match="size = "):
+            model.synthetic(bad)
+
+
+def test_modes_that_no_single_draw_connects_keep_their_shares():
+    """Two attributes that are always equal, 30 to 70."""
+    domain = Domain(("a", "b"), (2, 2))
+    told = NoisyAnswers(domain, Marginals(2), [300.0, 0, 0, 700.0], 1e-6)
+    model = MaximumEntropy(1.0, 1000, limit=0)(told)
+    assert model.answer(Marginals(2)) == pytest.approx([300, 0, 0, 700], abs=30)
+    found = model.synthetic(20_000).answer(Ranges([0, 3], [1, 4])) / 20
+    assert found == pytest.approx([300, 700], abs=40)
+
+
+def test_untouched_attributes_follow_the_prior():
+    answers = NoisyAnswers(DOMAIN, Products.of(DOMAIN, [{"a": {0}}]), [800.0], 0.02)
+    for limit in (0, 2**16):
+        model = MaximumEntropy(1.0, N, PRIOR, limit=limit, tolerance=0.0)(answers)
+        found = model.answer(Products.of(DOMAIN, [{"c": {1}}, {"c": {1}, "a": {0}}, {}]))
+        assert found == pytest.approx([300, 240, 1000], abs=2 + 10 * (limit == 0))
+
+
+def test_as_printed_is_the_references_loop_in_law():
+    answers = history(Marginals(2))
+    printed = MaximumEntropyAsPrinted(0.02, N, gamma=0.02, steps=4000)
+    f, p0 = features(Marginals(2)), kernel_pca.uniform(SHAPE)
+    box = reference.boxes(0.02, N, answers.scales)
+    theirs = [
+        reference.as_printed(
+            f, answers.values / N, box, SHAPE, p0, 0.02, 400, np.random.default_rng(seed)
+        )[0]
+        for seed in range(12)
+    ]
+    ours = [
+        np.concatenate(
+            [t.ravel() for t in replace(printed, steps=400, seed=s)(answers).potentials]
+        )
+        for s in range(40)
+    ]
+    spread = np.std(theirs, axis=0) * np.sqrt(1 / 12 + 1 / 40)
+    assert (np.abs(np.mean(ours, axis=0) - np.mean(theirs, axis=0)) < 6 * spread + 0.02).all()
+    with pytest.raises(ValueError, match="as printed"):
+        printed(history(Products.of(DOMAIN, [{"a": (0, 2)}])))
+
+
+def test_models_are_saved_and_read():
+    model = MaximumEntropy(0.02, N, PRIOR)(history(Marginals(2)))
+    same = Model.from_arrow(model.to_arrow(), model.metadata())
+    assert (same.answer(Marginals(3)) == model.answer(Marginals(3))).all()
+    assert (
+        len(model.to_frame()) == len(model)
+        and np.isnan(model.answer(Marginals(1), error=True)[1]).all()
+    )
+
+
+def test_margins_come_in_the_order_asked():
+    model = MaximumEntropy(0.02, N, PRIOR)(history(Marginals(2)))
+    for axes in ((0, 1), (2, 0), (1,), (2, 1, 0), ()):
+        rest = tuple(k for k in range(3) if k not in axes)
+        by = [sorted(axes).index(k) for k in axes]
+        assert model.margin(axes) == pytest.approx(model.joint.sum(axis=rest).transpose(by))
+
+
+def test_bad_input_is_refused():
+    answers = history(Marginals(2))
+    for bad in (0, -1.0, float("nan"), "x", True):
+        with pytest.raises(ValueError, match="alpha"):
+            MaximumEntropy(bad, N)
+    with pytest.raises(ValueError, match="total"):
+        MaximumEntropy(1.0)(answers)
+    with pytest.raises(ValueError, match="total"):
+        MaximumEntropy(1.0, -5)
+    with pytest.raises(ValueError, match="prior"):
+        MaximumEntropy(1.0, N, ((1.0,),))(answers)
+    with pytest.raises(ValueError, match="prior"):
+        MaximumEntropy(1.0, N, ((0.0, 1.0),))
+    with pytest.raises(ValueError, match="empty"):
+        MaximumEntropy(1.0, N)([])
+
+
+def test_contradictory_negative_and_repeated_answers_are_fine():
+    ask = Products.of(DOMAIN, [{"a": {0}}, {"a": {0}}, {"b": {1}}, {"c": {0}}])
+    answers = NoisyAnswers(DOMAIN, ask, [500.0, 700.0, -40.0, 2000.0], [2.0, 200.0, 2.0, 2.0])
+    model = MaximumEntropy(1.0, N)(answers)
+    found = model.answer(ask)
+    assert found[0] == pytest.approx(500, abs=1)  # ten times as precise
+    assert 0 <= found[2] < 1 and found[3] > 999
+    for t in cells(*map(range, SHAPE)):
+        assert model.joint[t] >= 0

@@ -1,0 +1,151 @@
+"""Imports run one way, noise is drawn behind one door, and only that door writes receipts."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HOUSE = ROOT / "workbench"
+FLOORS = (
+    "value compiled privacy domain hierarchy workload transform labelled_rows table records "
+    "interactions estimates noise shares release mechanism option_grammar inference metrics datasets "
+    "claims mechanisms advice experiment session audit plots figures reproduction report widgets cli"
+).split()
+PRIVATE = {
+    "labelled_rows",
+    "table",
+    "records",
+    "interactions",
+    "datasets",
+    "noise",
+    "shares",
+    "release",
+    "mechanism",
+    "mechanisms",
+}
+
+
+def modules():
+    for path in sorted(HOUSE.rglob("*.py")):
+        room = path.relative_to(HOUSE).parts[0].removesuffix(".py")
+        if room != "__init__":
+            yield room, path, ast.parse(path.read_text())
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "workbench":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("workbench."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (
+                a.name.split(".")[1] for a in node.names if a.name.startswith("workbench.")
+            )
+
+
+def test_every_room_has_its_floor_and_imports_only_what_lies_above():
+    for room, path, tree in modules():
+        assert room in FLOORS, f"{path.name}: give the room its floor"
+        for above in imported(tree):
+            assert above in FLOORS, (
+                f"{path.name} imports {above} from the package, not from its room"
+            )
+            assert above == room or FLOORS.index(above) < FLOORS.index(room), (path.name, above)
+
+
+def test_the_harness_knows_no_mechanism_and_no_dataset():
+    trees = [tree for room, _, tree in modules() if room == "experiment"]
+    assert trees
+    for tree in trees:
+        assert not set(imported(tree)) & {"mechanisms", "datasets", "plots", "noise"}
+
+
+def test_inference_and_plots_cannot_hold_private_data():
+    for room, path, tree in modules():
+        if room in ("inference", "plots"):
+            assert not set(imported(tree)) & PRIVATE, path.name
+
+
+def test_mechanisms_only_pass_rng_on():
+    for room, path, tree in modules():
+        if room != "mechanisms":
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                told = ast.unparse(node)
+                assert not told.startswith("rng."), f"{path.name} touches {told}"
+                if told.startswith(("np.random", "numpy.random")):
+                    assert told in ("np.random", "np.random.Generator"), (path.name, told)
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert "random" not in ast.unparse(node), f"{path.name} imports randomness"
+
+
+def test_only_the_door_writes_receipts():
+    allowed = {
+        HOUSE / "noise" / "source.py",
+        HOUSE / "release.py",
+    }  # the latter reads files
+    for _, path, tree in modules():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func).split(".")[-1] == "Receipt"
+            ):
+                assert path in allowed, path.name
+
+
+def test_nobody_uses_global_randomness_pickle_or_eval():
+    for _, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                told = ast.unparse(node.func)
+                assert told not in ("eval", "exec", "pickle.load", "pickle.loads"), path.name
+                if told.startswith("np.random."):
+                    assert told.startswith(
+                        ("np.random.default_rng", "np.random.SeedSequence")
+                    ), told
+
+
+def test_the_package_never_imports_the_experiments():
+    for _, path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert "experiments" not in ast.unparse(node), path.name
+
+
+def test_there_are_no_drawers():
+    drawers = {
+        "utils",
+        "helpers",
+        "common",
+        "base",
+        "misc",
+        "core",
+        "config",
+        "runner",
+        "manager",
+    }
+    assert not {p.stem for p in HOUSE.rglob("*.py")} & drawers
+
+
+@pytest.mark.parametrize("heavy", ["numpy", "pandas", "matplotlib", "numba", "polars"])
+def test_importing_the_package_loads_nothing_heavy(heavy):
+    code = f"import sys, workbench; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize("heavy", ["numba", "cryptography", "matplotlib"])
+def test_importing_a_mechanism_loads_nothing_that_it_does_not_use_yet(heavy):
+    code = f"import sys, workbench.mechanisms; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_public_names_are_there():
+    import workbench
+
+    for name in workbench.__all__:
+        assert getattr(workbench, name, None) is not None, name

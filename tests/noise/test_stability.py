@@ -1,0 +1,222 @@
+"""The stability histogram's cut: exact, smallest, and for the worst that a bound allows one unit."""
+
+from decimal import Decimal, getcontext
+from fractions import Fraction
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.agreement import RARE, fits, same_law
+from tests.reference import stability as literal
+from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, noise
+from workbench.cli import release_text
+from workbench.mechanisms import StabilityHistogram
+from workbench.noise import stability
+from workbench.noise.laws import two_sided
+
+getcontext().prec = 90
+BOUNDS = [
+    Bound(),
+    Bound(3, 1),
+    Bound(1, 4),
+    Bound(4, 3, 7),
+    Bound(5, 3, 6),
+    Bound(4, 2, 4),
+    Bound(9, 4, 10),
+    Bound(2, 5, 9),
+    Bound(6, 4, 6.5),
+]
+
+
+def literally(decay, cut, count):
+    """Pr[count + X >= cut], summed term by term."""
+    a = (-Decimal(decay.numerator) / Decimal(decay.denominator)).exp()
+    reach = cut - count
+    far = max(reach, 0) + int(140 / float(decay)) + 2
+    return (1 - a) / (1 + a) * sum(a ** abs(x) for x in range(min(reach, far), far))
+
+
+def ways(cells, most, total):
+    """All ways to fill at most so many new cells, each with 1 … most counts, total in all."""
+    yield []
+    if cells:
+        for first in range(1, int(min(most, total)) + 1):
+            for rest in ways(cells - 1, min(first, most), total - first):
+                yield [first, *rest]
+
+
+def failing(decay, cut, bound):
+    """The worst chance that a cell shows which one unit alone fills, over all ways."""
+    shown = {c: literally(decay, cut, c) for c in range(1, int(bound.linf) + 1)}
+    chances = []
+    for filled in ways(bound.l0, bound.linf, bound.l1):
+        hidden = Decimal(1)
+        for c in filled:
+            hidden *= 1 - shown[c]
+        chances.append(1 - hidden)
+    return max(chances)
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=repr)
+@pytest.mark.parametrize("epsilon, delta", [(0.3, 1e-3), (1.0, 1e-6), (2.5, 1e-9), (1.5, 0.3)])
+def test_the_cut_is_the_smallest_whose_literal_failure_is_small_enough(bound, epsilon, delta):
+    decay = Fraction(epsilon) / Fraction(bound.l1)
+    cut, spent = noise.stability_threshold(bound, epsilon=epsilon, delta=delta)
+    here = failing(decay, cut, bound)
+    assert here <= Decimal(spent) <= Decimal(delta)
+    assert Decimal(spent) <= here * (1 + Decimal(2) ** -50)
+    assert cut == 1 or failing(decay, cut - 1, bound) > Decimal(delta)
+
+
+def test_many_cells_of_little_can_show_more_easily_than_few_of_much():
+    """The obvious worst case, as many cells as possible filled to the brim, is not always the worst."""
+    bound, decay = Bound(4, 2, 4), Fraction(1, 4)
+    full, ones = (
+        1 - (1 - literally(decay, 30, count)) ** cells for cells, count in ((2, 2), (4, 1))
+    )
+    assert ones > Decimal("1.5") * full
+    assert float(failing(decay, 30, bound)) == pytest.approx(float(ones))
+    alpha = two_sided(decay).alpha
+    assert float(stability.failure_probability(30, bound, alpha, 192)) == pytest.approx(
+        float(ones)
+    )
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta, cut", [(1.0, 1e-6, 15), (0.1, 1e-6, 133), (1.0, 1e-9, 22), (0.5, 0.05, 7)]
+)
+def test_one_unit_one_cell(epsilon, delta, cut):
+    formula = 1 + log(1 / (delta * (1 + exp(-epsilon)))) / epsilon
+    assert cut == np.ceil(formula)
+    assert StabilityHistogram(DP(epsilon, delta)).threshold(Bound()) == cut
+
+
+@pytest.mark.parametrize("bound", BOUNDS[:-1], ids=repr)
+def test_the_cut_and_what_it_keeps_agree_with_someone_elses(bound):
+    epsilon, delta, rng = 0.7, 0.01, np.random.default_rng(1)
+    mechanism = StabilityHistogram(DP(epsilon, delta))
+    cut = mechanism.threshold(bound)
+    assert cut == literal.threshold(bound.l0, bound.linf, bound.l1, epsilon, delta)
+    spent = literal.delta(cut, bound.l0, bound.linf, bound.l1, epsilon)
+    assert noise.stability_threshold(bound, epsilon=epsilon, delta=delta)[1] == pytest.approx(
+        spent
+    )
+    counts = [0, cut, cut + 9, 0, cut - 4, 2 * cut]
+    data = SparseTable.from_dense(Domain(("x",), (6,)), counts, bound)
+    for cells in ([0], [1, 2], [4], [5]):
+        ours = [
+            mechanism(data, rng).answer(Ranges([c], [c + 1]))[0]
+            for c in cells
+            for _ in range(300)
+        ]
+        kept = [
+            literal.release(counts, epsilon, bound.l1, cut, rng)
+            for _ in cells
+            for _ in range(300)
+        ]
+        theirs = [k.get(c, 0) for i, k in enumerate(kept) for c in [cells[i // 300]]]
+        assert same_law(ours, theirs) > 1e-5
+
+
+def test_extreme_budgets():
+    for epsilon, delta in ((2.0**-30, 1e-12), (1.0, 5e-324), (1e8, 1e-6), (700.0, 0.5)):
+        cut, spent = noise.stability_threshold(Bound(7, 5, 20), epsilon=epsilon, delta=delta)
+        assert cut >= 1 and 0 < spent <= delta
+    cut, spent = noise.stability_threshold(Bound(10**6, 100, 10**7), epsilon=1, delta=1e-9)
+    assert cut > 10**8 and 0.99e-9 < spent <= 1e-9
+    assert noise.stability_threshold(Bound(), epsilon=1, delta=0.99)[0] == 1
+
+
+DOMAIN = Domain(("x",), (1000,))
+
+
+def test_it_fails_as_often_as_its_receipt_says():
+    bound, b = Bound(3, 2, 4), DP(0.8, 0.2)
+    empty = SparseTable.from_keys(DOMAIN, [], [], bound)
+    assert len(StabilityHistogram(b)(empty).estimate) == 0
+    n, rng = 4000, np.random.default_rng(0)
+    shown, paid = [], StabilityHistogram(b)(empty, rng).privacy.delta
+    assert 0.1 < paid <= 0.2
+    for filled in ways(3, 2, 4):
+        if filled:
+            alone = SparseTable.from_keys(DOMAIN, range(len(filled)), filled, bound)
+            made = (StabilityHistogram(b)(alone, rng).estimate for _ in range(n))
+            shown.append(np.mean([len(e) > 0 for e in made]))
+    assert max(shown) == pytest.approx(paid, abs=5 * sqrt(paid / n))
+
+
+def test_what_shows_has_the_noisy_count_of_its_cell():
+    n, count, b = 4000, 20, DP(0.5, 1e-3)
+    data = SparseTable.from_keys(DOMAIN, [7], [count], Bound())
+    cut, a = StabilityHistogram(b).threshold(Bound()), exp(-0.5)
+    values = [v for _ in range(n) for v in StabilityHistogram(b)(data).estimate.values]
+    tail = float(literally(Fraction(1, 2), cut, count))
+    assert min(values) >= cut
+    assert abs(len(values) / n - tail) < stats.norm.isf(RARE / 2) * sqrt(tail * (1 - tail) / n)
+    law = lambda v: (1 - a) / (1 + a) * a ** abs(v - count) / tail
+    assert fits(values, law) > RARE
+
+
+def test_a_release_of_it_is_shown_and_loaded(tmp_path):
+    data = SparseTable.from_keys(DOMAIN, [7, 30], [900, 800], Bound(2, 1))
+    release = StabilityHistogram(DP(1.0, 1e-6))(data)
+    back = Release.load(release.save(tmp_path / "x.parquet"))
+    assert back.estimate.keys.tolist() == [7, 30] and back.privacy == release.privacy
+    assert 0 < back.privacy.delta <= 1e-6 and back.ledger == release.ledger
+    assert (
+        release_text.cells_from_nothing(back) == ""
+    )  # it would release nothing of an empty table
+    asked = Ranges([0], [1000])
+    assert np.isnan(back.answer(asked, error=True)[1]).all()
+
+
+def test_large_domains_and_one_cell():
+    for size in (1, 2**62):
+        data = SparseTable.from_keys(Domain(("x",), (size,)), [size - 1], [500], Bound())
+        estimate = StabilityHistogram(DP(1.0, 1e-6))(data).estimate
+        assert estimate.keys.tolist() == [size - 1]
+
+
+@pytest.mark.parametrize("budget", [DP(1.0), DP(1.0, 1.0), DP(0.0, 1e-6), 1.0])
+def test_budgets_that_cannot_be_spent_are_refused(budget):
+    with pytest.raises(ValueError, match="delta|epsilon|need a DP"):
+        StabilityHistogram(budget)
+    with pytest.raises(ValueError, match="delta"):
+        noise.stability_threshold(Bound(), epsilon=1, delta=0)
+
+
+def test_a_peers_threshold_reports_less_than_it_fails():
+    """OpenDP 0.16 releases what reaches its threshold, and prices only what exceeds it.
+
+    Known there as issue 2922: the reported δ lacks the outcome that equals the threshold, a factor of
+    e^(1/scale). Ours is held against the same mechanism.
+    """
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    cells = dp.map_domain(dp.atom_domain(T=int), dp.atom_domain(T=int))
+    distance = dp.l01inf_distance(dp.absolute_distance(T=int))
+
+    def theirs(cut):
+        return dp.m.make_laplace_threshold(cells, distance, scale=1.0, threshold=cut)
+
+    for bound in (Bound(), Bound(3, 2)):
+        unit = bound.l0, bound.l1, bound.linf
+        cut, alpha = 14, two_sided(Fraction(1)).alpha
+        epsilon, reported = theirs(cut).map(unit)
+        exact, above = (
+            float(stability.failure_probability(t, bound, alpha, 192)) for t in (cut, cut + 1)
+        )
+        assert epsilon == bound.l1
+        if reported >= exact:
+            pytest.skip("this version of the peer counts the threshold itself")
+        assert (
+            reported == pytest.approx(above, rel=1e-6) == pytest.approx(exact / np.e, rel=1e-3)
+        )
+
+    n, cut = 40_000, 3  # cells of one count: how often do they show?
+    shown = len(theirs(cut)(dict.fromkeys(range(n), 1))) / n
+    exact = float(literally(Fraction(1), cut, 1))
+    wide = stats.norm.isf(RARE / 2) * sqrt(exact / n)
+    assert abs(shown - exact) < wide < exact - theirs(cut).map((1, 1, 1))[1]
