@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.value import value
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Int
 
 MAX_CELLS = 2**63 - 1  # keys are int64
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    from jaxtyping import Float, Int
 
     from workbench.domain import Domain
 

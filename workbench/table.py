@@ -8,7 +8,6 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
 from workbench.labelled_rows import arrow_column, refuse_missing_columns, value_codes
@@ -17,6 +16,7 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int, Num
 
 _LARGEST_MOVE = 1e300  # of one unit
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact

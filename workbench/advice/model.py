@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
 _NORMAL = 25  # non-empty cells from which their sum is taken for normal
 _GROUPS = 24  # counts that stand for many

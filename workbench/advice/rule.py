@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, expm1
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Complex, Float
 
 from workbench.advice.model import NodeCounts
 from workbench.estimates.summary import geometric_variance
+
+if TYPE_CHECKING:
+    from jaxtyping import Complex, Float
 
 
 class Moments(NamedTuple):

@@ -8,13 +8,13 @@ from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.claims.claim import ALIKE, Finding, Printed
 from workbench.claims.decisions import decide, decide_all
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float
 
 
 def all_of(parts: Mapping[str, Finding]) -> Finding:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.table import Bound
 from workbench.value import parameter, sealed, value
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
     from workbench.hierarchy import Quadtree
     from workbench.records import Records

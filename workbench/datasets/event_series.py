@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
@@ -17,6 +16,7 @@ from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import polars as pl
+    from jaxtyping import Int
 
 
 def _moment(text: Any) -> str | None:

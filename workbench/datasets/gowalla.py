@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
@@ -17,6 +16,7 @@ from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import polars as pl
+    from jaxtyping import Bool, Int
 
     from workbench.interactions import Interactions
 

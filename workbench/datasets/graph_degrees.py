@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import Int
 
 from workbench.datasets.readers.delimited import read_lines
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 @value

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.datasets.movielens import GROUPS
 from workbench.datasets.readers.user_records import WEEKDAYS
@@ -15,6 +14,8 @@ from workbench.table import Bound
 from workbench.value import parameter, sealed, value
 
 if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
     from workbench.interactions import Interactions
 
 # Shares of records by the day, and of users by group: round numbers of our own, after what such

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 LABELS: dict[str, tuple[str, ...] | range | None] = {
     "Age": range(16, 95),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks, read_lines
@@ -22,6 +21,8 @@ from workbench.table import Bound
 from workbench.value import parameter, value
 
 if TYPE_CHECKING:
+    from jaxtyping import Int
+
     from workbench.interactions import Interactions
 
 BANDS = ("under 25", "25-34", "above 34")

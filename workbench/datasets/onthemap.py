@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
@@ -18,6 +17,8 @@ from workbench.table import Bound, SparseTable
 from workbench.value import parameter, subset_of, value
 
 if TYPE_CHECKING:
+    from jaxtyping import Int
+
     from workbench.datasets.commute_points import CommutePoints
 
 FIPS = dict(

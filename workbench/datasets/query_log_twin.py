@@ -7,13 +7,13 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.table import Bound
 from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import polars as pl
+    from jaxtyping import Float, Int
 
     from workbench.hierarchy import Prefixes
     from workbench.records import Records

@@ -13,7 +13,6 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import bit_counts
@@ -25,6 +24,7 @@ from workbench.workload import Products, TableQueries, Together
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int, UInt64
 
 _MAX_BITS = 2**16  # of a report
 _REPORTS_OF_PRODUCTS = 2**13  # that are laid out at a time

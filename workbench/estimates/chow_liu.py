@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 _INDEPENDENT_SHARE = (
     0.01  # of independent attributes in each pair, so that all cells are possible

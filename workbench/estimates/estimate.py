@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.hierarchy import from_dict, to_dict
@@ -16,6 +15,7 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+    from jaxtyping import Float
 
 
 def _unchanged(x: Any) -> Any:

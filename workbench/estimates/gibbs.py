@@ -12,13 +12,15 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.compiled import njit
 from workbench.estimates.chow_liu import attribute_tree
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 _TINY = 1e-30  # below this a product of weights is computed again, by logarithms
 _CHAINS_AT_ONCE = 2**16  # their uniform numbers fit in cache

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
@@ -18,6 +17,7 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+    from jaxtyping import Float
 
 
 class _Level(NamedTuple):

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
@@ -15,6 +14,7 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
 
 @dataclass(frozen=True, eq=False)

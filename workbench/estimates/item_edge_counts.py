@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import Estimate, check_weights
@@ -17,6 +16,7 @@ from workbench.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+    from jaxtyping import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.value import sealed
 from workbench.workload import Products, TableQueries, Together
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class Joints:

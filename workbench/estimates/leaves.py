@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.estimates.estimate import HIERARCHY, Estimate, in_metadata
 from workbench.estimates.summary import geometric_variance
@@ -23,6 +22,7 @@ from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
 
 class _Position(NamedTuple):

@@ -9,7 +9,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import (
@@ -25,6 +24,7 @@ from workbench.workload import Margins, Workload, linear_queries
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import Estimate
@@ -24,6 +23,7 @@ from workbench.workload import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Bool, Float, Int
 
 
 class _MergedAnswers(NamedTuple):

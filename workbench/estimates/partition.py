@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
 from workbench.hierarchy import Hierarchy
@@ -14,6 +13,7 @@ from workbench.workload import Boxes, Workload, queries_on_hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Int
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
@@ -18,6 +17,9 @@ from workbench.estimates.estimate import (
     without_errors,
 )
 from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    from jaxtyping import UInt64
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import (
@@ -31,6 +30,7 @@ from workbench.workload import Products, TableQueries, Together, Workload, linea
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
 _MAX_JOINT_CELLS = 2**22
 

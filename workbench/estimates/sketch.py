@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int, UInt64
 
 from workbench.domain import Domain
 from workbench.estimates import hashes
 from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
 from workbench.estimates.summary import geometric_variance
 from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    from jaxtyping import Int, UInt64
 
 
 @dataclass(frozen=True, eq=False)

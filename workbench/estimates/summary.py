@@ -8,7 +8,6 @@ from math import exp, expm1
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
@@ -17,6 +16,7 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Bool, Float, Int
 
 
 def geometric_variance(decay: float) -> float:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.estimates.estimate import in_metadata
 from workbench.estimates.summary import Summary, geometric_variance
@@ -16,6 +15,7 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
 
 def _transform_to_dict(transform: Dyadic | Haar) -> dict:

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Int, UInt8
 
 from workbench.domain import Domain
 from workbench.value import value
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Int, UInt8
 
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys

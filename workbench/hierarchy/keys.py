@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import Int, UInt64
 
 from workbench.compiled import njit
 
-Keys = UInt64[np.ndarray, "words n"]
+if TYPE_CHECKING:
+    from jaxtyping import Int, UInt64
+
+    Keys = UInt64[np.ndarray, "words n"]
+else:
+    Keys = np.ndarray
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:

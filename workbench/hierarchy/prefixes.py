@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt8
 
 from workbench.compiled import njit
 from workbench.value import parameter, value
@@ -15,6 +14,7 @@ from workbench.value import parameter, value
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+    from jaxtyping import Int, UInt8
 
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys

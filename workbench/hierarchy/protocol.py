@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from jaxtyping import Int, UInt8
 
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Int, UInt8
 
 _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 

@@ -7,13 +7,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt8, UInt64
 
 from workbench.compiled import njit
 from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Bool, Float, Int, UInt8, UInt64
 
 from workbench.hierarchy.digits import WORD, Digits
 from workbench.hierarchy.keys import Keys

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates import Model, NoisyAnswers
@@ -24,6 +24,9 @@ from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.inference.reconciliation import reconciled_shares
 from workbench.value import sealed
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 _WIDEST = 1000.0  # nats: no box is wider, as e^−1000 is no probability that a float holds
 _POWER_STEPS = 12  # of the power iteration for the steepness

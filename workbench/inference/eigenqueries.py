@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
@@ -21,6 +20,9 @@ from workbench.inference.priors import prior_vectors
 from workbench.value import sealed
 from workbench.workload import Workload, linear_queries
 from workbench.workload.inner import inner_products, means, squared_norms
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 _PRODUCTS_AT_ONCE = 2**24  # 128 MiB
 _NO_BIAS = 1e-9  # of a query's squared norm: what rounding leaves of no bias

@@ -7,8 +7,12 @@ Differs    nothing: the paper's min-max formula and pooling are equal.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from jaxtyping import Float, Num
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

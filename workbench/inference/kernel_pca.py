@@ -20,7 +20,6 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
@@ -32,6 +31,7 @@ from workbench.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float
 
 
 def check_alpha(x: Any) -> str | None:

@@ -9,14 +9,16 @@ Cost       two passes over the tree, and one copy of it.
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Num
 
 from workbench.compiled import njit
 from workbench.inference.isotonic import finite_array
 from workbench.transform import level_sizes
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.compiled import njit
 from workbench.estimates import Model, NoisyAnswers
@@ -20,6 +19,9 @@ from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import likelihood_weight, total_field
 from workbench.inference.priors import normalised_prior, prior_field
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 _CHAINS = 4096  # that say what the last weights expect
 _SWEEPS = 40

@@ -9,9 +9,9 @@ Cost       the heuristic one pass over the tree; the exact solution some ten tim
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Num
 
 from workbench.estimates import HierarchicalSums, Histogram
 from workbench.inference.isotonic import finite_array
@@ -23,6 +23,9 @@ from workbench.inference.least_squares import (
     tree_sums,
 )
 from workbench.value import sealed, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
 _ROUNDING = 1e-13  # of the largest noisy sum: less says nothing about a sign
 _PATIENCE = 3  # exchanges of all wrong leaves that may not help

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.domain import Domain
 from workbench.interactions import kernels
@@ -22,6 +21,7 @@ from workbench.value import sealed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from jaxtyping import Int
 
 _BATCH = 2**20  # rows that are encoded at a time
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
 from workbench.interactions import kernels, sampling
@@ -22,6 +21,9 @@ from workbench.interactions.reading import (
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import read_only, sealed
 from workbench.workload import Workload
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
 _MOST_RECORDS = 2**31  # of one user
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from workbench.hierarchy import Hierarchy
 from workbench.records import Records
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
 
 
 class AttributeBoxes(NamedTuple):

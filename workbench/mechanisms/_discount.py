@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int, Num
 
 from workbench import noise
 from workbench.records import Frontier, Records
 from workbench.records.value import Children
 from workbench.value import sealed
+
+if TYPE_CHECKING:
+    from jaxtyping import Int, Num
 
 STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 

@@ -15,10 +15,9 @@ Cost       `depth` times the children of nodes that have more than one record to
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt64
 
 from workbench import noise
 from workbench.estimates import Leaves, Partition
@@ -30,6 +29,9 @@ from workbench.mechanisms._attribute_boxes import AttributeBoxes, LocatedRecords
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
 from workbench.value import value
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int, UInt64
 
 _PORTION = 2**22  # children that noise is put on at a time
 _MAX_CHILDREN = 2**33  # and in all, at a level

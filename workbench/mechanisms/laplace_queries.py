@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, sqrt
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench import noise
 from workbench.domain import Domain
@@ -36,6 +35,9 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 _NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
 

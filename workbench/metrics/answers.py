@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.estimates import Summary
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.table import SparseTable
 from workbench.value import parameter, value
 from workbench.workload import Ranges, Workload
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class _AnswerPair(NamedTuple):

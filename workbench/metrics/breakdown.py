@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.interactions import Interactions
 from workbench.metrics.counts import count_pair
@@ -14,6 +13,7 @@ from workbench.metrics.refusal import refuse_private
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Float, Int
 
 
 def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.interactions import Interactions
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class CountPair(NamedTuple):

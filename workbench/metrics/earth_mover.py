@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.compiled import njit
 from workbench.hierarchy import Quadtree
 from workbench.metrics.refusal import refuse_private
 from workbench.records import Records
 from workbench.value import parameter, value
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 @value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from workbench.estimates import Leaves
 from workbench.hierarchy import Keys, Prefixes, searchsorted_keys
@@ -15,6 +14,7 @@ from workbench.value import parameter, value
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jaxtyping import Bool, Int
 
 
 class MatchedStrings(NamedTuple):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Num
 
 from workbench.estimates.summary import geometric_variance
 from workbench.noise.arguments import check_counts, check_grid, decay
@@ -14,6 +13,9 @@ from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.value import sealed
+
+if TYPE_CHECKING:
+    from jaxtyping import Int, Num
 
 
 class NoisyValues(NamedTuple):

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt64
 
 from workbench.compiled import njit
 from workbench.domain import Domain
@@ -25,6 +24,9 @@ from workbench.noise.exact import Interval, Real, accept, exp_neg
 from workbench.noise.source import Source
 from workbench.privacy import LOCAL, Receipt
 from workbench.value import sealed
+
+if TYPE_CHECKING:
+    from jaxtyping import Int, UInt64
 
 
 class RandomisedReports(NamedTuple):

@@ -14,10 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, nextafter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.noise.arguments import check_counts, decay
 from workbench.noise.exact import Interval, Real
@@ -26,6 +25,9 @@ from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.table import Bound
 from workbench.value import sealed
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 class StableCells(NamedTuple):

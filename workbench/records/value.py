@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.hierarchy import (
     Attributes,
@@ -20,6 +19,9 @@ from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
 from workbench.value import read_only, sealed
 from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     import pandas as pd
+    from jaxtyping import Float
 
 
 class Session:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 def level_sizes(leaves: int, branching: int) -> list[int]:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, product
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.compiled import njit
 from workbench.domain import MAX_CELLS, Domain
@@ -18,6 +18,9 @@ from workbench.transform.axis import Axis
 from workbench.transform.basis import NodeBlock, NodeWeights
 from workbench.value import parameter, value
 from workbench.workload import Boxes, Ranges
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 _RATIO = 2 ** (1 / 3)  # how much more each finer level gets, split="geometric"
 

@@ -9,9 +9,9 @@ lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query 
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench.domain import Domain
 from workbench.workload import kernels
@@ -25,6 +25,9 @@ from workbench.workload.linear import (
 )
 from workbench.workload.products import Products
 from workbench.workload.tables import TableQueries, Together
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 def inner_products(

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
 MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
 MAX_INTEGER_TERM = (
@@ -21,7 +24,7 @@ MAX_INTEGER_TERM = (
 _EXACT = 2**53
 _EXTREME = 1e100
 
-Prior = Sequence[Float[np.ndarray, " values"]]
+Prior = Sequence["Float[np.ndarray, ' values']"]
 
 
 class Linear:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from workbench.domain import Domain
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
 _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 

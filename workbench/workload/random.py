@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.domain import Domain
 from workbench.value import parameter, sealed, value
@@ -15,6 +14,9 @@ from workbench.workload.products import Products
 from workbench.workload.queries import Boxes, Ranges
 from workbench.workload.shuffle import Shuffle, Windows
 from workbench.workload.tables import TableQueries
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 @value

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.value import parameter, read_only, sealed, value
@@ -26,6 +25,9 @@ from workbench.workload.linear import (
 )
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload, digest_text
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 class TableGroup(NamedTuple):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.domain import Domain
 from workbench.labelled_rows import LabelledRows
@@ -15,6 +14,8 @@ from workbench.table import Bound, Unbounded
 from workbench.value import sealed
 
 if TYPE_CHECKING:
+    from jaxtyping import Int
+
     from workbench.interactions import Interactions
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench.mechanism import Release
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.metrics import MeanSquaredError
 from workbench.table import SparseTable
 from workbench.workload import RandomRanges, Ranges
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 LEAVES, TREE = "L̃, noisy cells", "H̃, noisy nodes"
 PLAIN, NODES = "H̄ not zeroed, consistent", "H̄ by nodes, consistent"

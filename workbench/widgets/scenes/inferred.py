@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
@@ -24,6 +23,9 @@ from workbench.workload import (
     Workload,
     linear_queries,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 NEW = RandomMarginalRanges(200, seed=1)
 COUNTS = LaplaceQueries(DP(0.02), Marginals(1))  # behind the prior
