@@ -1,6 +1,6 @@
-"""What a mechanism is. One line imports all that most need to be written:
+"""What a mechanism is, and, under one import, all that its author needs.
 
-`from workbench.mechanism import DP, Release, SparseTable, noise, parameter, pure_budget, sensitivity, value`
+`mechanisms/laplace_histogram.py` is the shortest to copy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from workbench import noise
+from workbench.estimates.histogram import Histogram
+from workbench.estimates.summary import Summary
 from workbench.privacy import ADD_REMOVE, DP
 from workbench.release import Release, read_release, refuse_existing
 from workbench.shares import (
@@ -29,14 +31,16 @@ from workbench.shares import (
     transform_field,
 )
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.value import parameter, sealed, value
 
 __all__ = [
     "DP",
     "Bound",
+    "Histogram",
     "Mechanism",
     "Release",
     "SparseTable",
+    "Summary",
     "approximate_budget",
     "consistent_field",
     "dense_counts",
@@ -52,6 +56,7 @@ __all__ = [
     "refuse_inconsistent",
     "refuse_several_tuples_per_unit",
     "refuse_size_above",
+    "sealed",
     "sensitivity",
     "split_epsilon",
     "transform_field",
@@ -69,7 +74,7 @@ class Mechanism(Protocol):
     """
 
     budget: DP
-    takes: ClassVar[type]
+    takes: ClassVar[type] = SparseTable
     cite: ClassVar[str]
     converges: ClassVar[bool] = True
     spends_delta: ClassVar[bool] = False
@@ -92,4 +97,5 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """One sensible instance, for laws, audits and widgets."""
+        """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
+        return cls(budget)
