@@ -27,6 +27,7 @@ PATIENCE = 60_000  # ms
 FIRST = "01_explore.ipynb"
 
 pytestmark = [
+    pytest.mark.xdist_group("browser"),
     pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
 ]

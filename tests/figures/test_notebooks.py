@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows.check import compare
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -95,11 +97,15 @@ def reproduced(tmp_path_factory):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1500,
     )
     return results / "quick", done
 
 
+run_once = pytest.mark.xdist_group("notebooks")  # by one worker, for all tests of the results
+
+
+@run_once
 @pytest.mark.slow
 def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
     quick, done = reproduced
@@ -111,6 +117,7 @@ def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
     )
 
 
+@run_once
 @pytest.mark.slow
 @each
 def test_every_notebook_leaves_its_figure_rows_and_manifest(path, reproduced):
@@ -121,3 +128,16 @@ def test_every_notebook_leaves_its_figure_rows_and_manifest(path, reproduced):
     with open(folder / "rows.csv", newline="") as f:
         rows = list(csv.DictReader(f))
     assert rows and manifest["profile"] == "quick"
+
+
+@run_once
+@pytest.mark.slow
+def test_no_row_moved(reproduced):
+    """Of figures that ran on the data that was at hand when their rows were recorded."""
+    outcomes = compare(reproduced[0].parent)
+    moved = {
+        figure: outcome
+        for figure, outcome in outcomes.items()
+        if outcome not in ("same", "other data")
+    }
+    assert not moved

@@ -1,0 +1,66 @@
+"""Release files of every mechanism, written before its names changed, load and answer the same."""
+
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench import Boxes, Domain, Marginals, RandomRanges, Ranges, Release
+
+FOLDER = Path(__file__).parent / "releases"
+MECHANISMS = json.loads((FOLDER / "mechanisms.json").read_text())
+FRAMES = json.loads(lzma.decompress((FOLDER / "frames.json.xz").read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    with np.load(FOLDER / "answers.npz") as answers:
+        return dict(answers)
+
+
+def workloads(release):
+    """What was asked when the files were written."""
+    domain = release.estimate.domain
+    if isinstance(domain, Domain):
+        cells = np.arange(domain.size)
+        yield "ranges", RandomRanges(5, 40, 1)
+        yield "cells", Ranges(cells, cells + 1)
+        yield "marginals", Marginals(1)
+        return
+    random = np.random.default_rng(3)
+    lo = random.integers(0, 5, (40, 2))
+    hi = lo + random.integers(1, 4, (40, 2))
+    yield "boxes", Boxes(lo, np.minimum(hi, 8))
+
+
+def answered(release, workload, error):
+    """The answers, empty where the estimate refuses the workload."""
+    try:
+        answers = release.answer(workload, error=error)
+    except ValueError:
+        return np.array([])
+    return np.stack(answers) if error else np.asarray(answers)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_old_file_loads_and_answers_the_same(name, recorded):
+    release = Release.load(FOLDER / f"{name}.parquet")
+    assert release.simulated and str(release.mechanism) == MECHANISMS[name]
+    assert release.to_frame().to_csv(index=False) == FRAMES[name]
+    for what, workload in workloads(release):
+        for error in (False, True):
+            expected = recorded[f"{name}/{what}-{error}"]
+            np.testing.assert_array_equal(answered(release, workload, error), expected)
+    if f"{name}/own" in recorded:
+        answers = release.answer(release.estimate.workload, error=True)
+        np.testing.assert_array_equal(np.stack(answers), recorded[f"{name}/own"])
+
+
+def test_every_mechanism_that_can_be_saved_has_a_file():
+    from workbench import mechanisms
+
+    saved = {name.partition("-")[0] for name in MECHANISMS}
+    unsaved = {cls.__name__ for cls in mechanisms.ALL} - saved
+    assert unsaved == {"DirichletSynthesis"}, "idealised, never saved"
