@@ -222,7 +222,9 @@ def _with_d(rows) -> Finding:
     rises = mean.is_monotonic_increasing
     apart = (error.high.to_numpy()[:-1] < error.low.to_numpy()[1:]).all()
     falls = (mean.shift(-1) < mean / ALIKE).any()
-    measured = f"{format_number(mean.iloc[0])} → {format_number(mean.iloc[-1])}, S̃ {format_number(2 * LENGTH)}"
+    first = format_number(mean.iloc[0])
+    last = format_number(mean.iloc[-1])
+    measured = f"{first} → {last}, S̃ {format_number(2 * LENGTH)}"
     return Finding(decide(rises or apart, falls), measured)
 
 

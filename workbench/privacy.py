@@ -90,6 +90,20 @@ def compose(receipts: Iterable[Receipt]) -> DP:
 
     Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4.
 
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+
+    Returns
+    -------
+    DP
+        Their sum in sequence; of parts of a declared partition the dearest.
+
+    Raises
+    ------
+    ValueError
+        If receipts are about different relations.
+
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
     """

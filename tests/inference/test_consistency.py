@@ -356,8 +356,10 @@ def test_the_largest_prices_leave_the_counts_alone(bound, epsilon):
 
 
 @pytest.mark.parametrize("call, why", [
-    (lambda: tree_least_squares([]), "no nodes"), (lambda: tree_least_squares(np.zeros((1, 7))), "plain sequence"),
-    (lambda: tree_least_squares(np.zeros(7), 2.0), "branching = 2.0"), (lambda: isotonic(5.0), "plain sequence"),
+    (lambda: tree_least_squares([]), "no nodes"),
+    (lambda: tree_least_squares(np.zeros((1, 7))), "plain sequence"),
+    (lambda: tree_least_squares(np.zeros(7), 2.0), "branching = 2.0"),
+    (lambda: isotonic(5.0), "plain sequence"),
     (lambda: Zeroed()(Histogram(Domain(("x",), (3,)), np.zeros(3))), "HierarchicalSums"),
     (lambda: HierarchicalSums(Domain(("x",), (64,)), 2, np.zeros(5), None), "5 nodes"),
     (lambda: HierarchicalSums(Domain(("x",), (3,)), 1, np.zeros(5), None), "1-ary"),

@@ -96,7 +96,9 @@ class Adult:
     cite: ClassVar[str] = "becker1996"
     truth_public: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = parameter(SEVEN, check=subset_of(LABELS))
+    attributes: tuple[str, ...] = parameter(
+        SEVEN, check=subset_of(LABELS), doc="which of the attributes"
+    )
     missing: str = parameter("keep", choices=("keep", "drop"), doc='what to do with "?"')
 
     @property

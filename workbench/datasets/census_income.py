@@ -87,8 +87,12 @@ class CensusIncome:
     cite: ClassVar[str] = "censusincome2000"
     truth_public: ClassVar[bool] = True
 
-    attributes: tuple[str, ...] = parameter(tuple(LABELS), check=subset_of(LABELS))
-    age_band: int = parameter(1, choices=(1, 5), unit="years")
+    attributes: tuple[str, ...] = parameter(
+        tuple(LABELS), check=subset_of(LABELS), doc="which of the attributes"
+    )
+    age_band: int = parameter(
+        1, choices=(1, 5), unit="years", doc="years that one code of age covers"
+    )
 
     @property
     def domain(self) -> Domain:

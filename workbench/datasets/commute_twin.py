@@ -47,9 +47,13 @@ class CommuteTwin:
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 
-    records: int = parameter(10_000_000, 1, 10**9, integer=True, unit="people")
-    depth: int = parameter(16, 1, 16, integer=True, unit="levels")
-    seed: int = parameter(0, 0, integer=True)
+    records: int = parameter(
+        10_000_000, 1, 10**9, integer=True, unit="people", doc="how many people"
+    )
+    depth: int = parameter(16, 1, 16, integer=True, unit="levels", doc="of the tree of places")
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def hierarchy(self) -> Quadtree:

@@ -59,7 +59,9 @@ class EventSeries:
     most: int = parameter(low=1, integer=True, unit="events", doc="of one unit")
     minutes: int = parameter(60, 1, integer=True, doc="length of a bin")
     written: str = parameter("%Y-%m-%d %H:%M:%S", check=_format, doc="how times are written")
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
     def __post_init__(self):

@@ -49,7 +49,7 @@ class Foursquare:
     cite: ClassVar[str] = "yang2015"
     truth_public: ClassVar[bool] = True
 
-    city: str = parameter("nyc", choices=tuple(CITIES))
+    city: str = parameter("nyc", choices=tuple(CITIES), doc="which city")
 
     @property
     def domain(self) -> Domain:

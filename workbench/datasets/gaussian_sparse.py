@@ -44,8 +44,12 @@ class GaussianSparse:
     density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
     mean: float = parameter(100.0, unit="counts", doc="of the cells, before rounding")
     std: float = parameter(20.0, 0, unit="counts", doc="of the cells, before rounding")
-    placement: str = parameter("uniform", choices=("uniform", "skewed"))
-    seed: int = parameter(0, 0, integer=True)
+    placement: str = parameter(
+        "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
+    )
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:

@@ -97,7 +97,9 @@ class Gowalla:
     cite: ClassVar[str] = "cho2011"
     truth_public: ClassVar[bool] = True
 
-    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"))
+    version: str = parameter(
+        "lglmf", choices=("lglmf", "snap", "austin"), doc="which published file"
+    )
 
     @property
     def domain(self) -> Domain:

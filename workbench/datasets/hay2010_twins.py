@@ -44,7 +44,9 @@ class NetTraceTwin:
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
 
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:
@@ -80,7 +82,9 @@ class SearchLogsTwin:
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
 
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:
@@ -115,7 +119,9 @@ class SocialNetworkTwin:
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
 
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:
@@ -146,7 +152,9 @@ class KeywordFrequenciesTwin:
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
 
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:

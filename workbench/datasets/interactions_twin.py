@@ -64,11 +64,20 @@ class InteractionsTwin:
     cite: ClassVar[str] = "fan2015"
     truth_public: ClassVar[bool] = True
 
-    users: int = parameter(45_289, 2, 2**31 - 1, integer=True)
-    items: int = parameter(17_967, 1, 2**31 - 1, integer=True)
-    records: int = parameter(1_276_988, 2, 2**40, integer=True)
-    max_per_user: int = parameter(1303, 1, 2**31 - 1, integer=True, unit="records")
-    min_per_user: int = parameter(1, 1, 2**31 - 1, integer=True, unit="records")
+    users: int = parameter(45_289, 2, 2**31 - 1, integer=True, doc="how many users")
+    items: int = parameter(17_967, 1, 2**31 - 1, integer=True, doc="how many items")
+    records: int = parameter(1_276_988, 2, 2**40, integer=True, doc="how many records in all")
+    max_per_user: int = parameter(
+        1303,
+        1,
+        2**31 - 1,
+        integer=True,
+        unit="records",
+        doc="records of the user with the most",
+    )
+    min_per_user: int = parameter(
+        1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the user with the fewest"
+    )
     exponent: float = parameter(1.25, 0, 10, strict=True, doc="how unequal users are")
     popularity: float = parameter(0.6, 0, 10, doc="how unequal items are")
     flat: float = parameter(0.0, 0, 1e9, doc="how many of the most popular items are alike")
@@ -78,7 +87,9 @@ class InteractionsTwin:
     alike: float = parameter(
         20.0, 0, 1e9, strict=True, doc="how much items resemble each other"
     )
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     def __post_init__(self):
         low = self.min_per_user

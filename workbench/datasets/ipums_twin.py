@@ -57,8 +57,12 @@ class IPUMSTwin:
     cite: ClassVar[str] = "chen2012"
     truth_public: ClassVar[bool] = True
 
-    records: int = parameter(500_000, 1, 10**8, integer=True, unit="people")
-    seed: int = parameter(0, 0, integer=True)
+    records: int = parameter(
+        500_000, 1, 10**8, integer=True, unit="people", doc="how many people"
+    )
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:

@@ -86,7 +86,7 @@ class MovieLens:
     cite: ClassVar[str] = "harper2015"
     truth_public: ClassVar[bool] = True
 
-    version: str = parameter("1m", choices=tuple(FORMS))
+    version: str = parameter("1m", choices=tuple(FORMS), doc="which published file")
     context: str = parameter(None, choices=("group", "weekday"), doc="what contexts are")
 
     def __post_init__(self):

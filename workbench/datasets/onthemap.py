@@ -74,7 +74,7 @@ class OnTheMap:
     truth_public: ClassVar[bool] = True
 
     states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
-    year: int = parameter(2019, 2002, 2019, integer=True)
+    year: int = parameter(2019, 2002, 2019, integer=True, doc="of the jobs")
     part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
     level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
 

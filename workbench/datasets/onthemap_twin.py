@@ -51,7 +51,9 @@ class OnTheMapTwin:
     truth_public: ClassVar[bool] = True
 
     attributes: bool = parameter(False, choices=(False, True), doc="age, salary, industry too")
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:

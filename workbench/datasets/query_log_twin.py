@@ -84,10 +84,16 @@ class QueryLogTwin:
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 
-    queries: int = parameter(90_000_000, 1, 10**10, integer=True)
-    distinct: int | None = parameter(None, 1, 20_000_000, integer=True, unit="strings")
-    depth: int = parameter(LONGEST, 1, LONGEST, integer=True, unit="symbols")
-    seed: int = parameter(0, 0, integer=True)
+    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="how many queries")
+    distinct: int | None = parameter(
+        None, 1, 20_000_000, integer=True, unit="strings", doc="how many different strings"
+    )
+    depth: int = parameter(
+        LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="longest string"
+    )
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     def __post_init__(self):
         if self.distinct is not None and self.distinct > self.queries:

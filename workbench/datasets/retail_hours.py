@@ -41,7 +41,9 @@ class RetailHours:
     truth_public: ClassVar[bool] = True
 
     most: int = parameter(10, 1, integer=True, unit="lines", doc="of one customer")
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def domain(self) -> Domain:

@@ -54,7 +54,7 @@ class SnapDegrees:
     cite: ClassVar[str] = "leskovec2014"
     truth_public: ClassVar[bool] = True
 
-    graph: str = parameter("ca-GrQc", choices=tuple(SNAP))
+    graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="which graph")
 
     @property
     def domain(self) -> Domain:

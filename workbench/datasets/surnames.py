@@ -58,7 +58,14 @@ class Surnames:
     truth_public: ClassVar[bool] = True
 
     year: int = parameter(2010, choices=(2010,), doc="of the census")
-    n: int = parameter(20_000, 1, NAMES, unit="names", integer=True)
+    n: int = parameter(
+        20_000,
+        1,
+        NAMES,
+        unit="names",
+        integer=True,
+        doc="how many of the most frequent surnames",
+    )
 
     @property
     def domain(self) -> Domain:

@@ -35,11 +35,15 @@ class Towns:
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 
-    records: int = parameter(100_000, 1, 10**7, integer=True, unit="people")
-    towns: int = parameter(20, 1, 10_000, integer=True)
+    records: int = parameter(
+        100_000, 1, 10**7, integer=True, unit="people", doc="how many people"
+    )
+    towns: int = parameter(20, 1, 10_000, integer=True, doc="how many towns")
     spread: float = parameter(2.0, 0, unit="km", doc="of homes around the centre of a town")
     depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="of halving the square")
-    seed: int = parameter(0, 0, integer=True)
+    seed: int = parameter(
+        0, 0, integer=True, doc="of the generator: the same seed, the same data"
+    )
 
     @property
     def hierarchy(self) -> Quadtree:

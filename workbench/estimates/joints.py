@@ -22,6 +22,7 @@ class Joints:
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+        """The estimated table over some axes, computed once."""
         if axes not in self._made:
             self._made[axes] = self._estimate(axes)
         return self._made[axes]

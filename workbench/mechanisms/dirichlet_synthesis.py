@@ -95,8 +95,8 @@ class DirichletSynthesis:
     def failure(self, k: int, alpha: float) -> float:
         """δ: at least the probability of a release that has a loss above ε against any neighbour.
 
-        By `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is beta
-        binomial; with T(x) the probability of that tail, the k cells together have at most
+        By `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is
+        beta binomial; with T(x) the probability of that tail, the k cells together have at most
         Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, since the counts x_i sum to n. Against one
         neighbour, which is all that (ε, δ)-DP asks, the loss exceeds ε only by the cell x >= 1 that
         the record leaves: max_{x>=1} T(x).

@@ -41,7 +41,12 @@ class _Distances(NamedTuple):
         return ends[np.searchsorted(self.kilometres, at, "right")] / ends[-1]
 
 
-def great_circle(lat1, lon1, lat2, lon2) -> Float[np.ndarray, " n"]:
+def great_circle(
+    lat1: Float[np.ndarray, " n"],
+    lon1: Float[np.ndarray, " n"],
+    lat2: Float[np.ndarray, " n"],
+    lon2: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, " n"]:
     """Distances on the globe, by the haversine formula.
 
     Parameters
