@@ -106,6 +106,7 @@ def test_counts_of_many_cells_are_the_declared_ones():
 QUERIES = (1, 30, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon, size, model",
     [(0.1, 2000, MODEL), (1.0, 500, dict(density=0.05, mean=12, spread=4))],
@@ -256,6 +257,7 @@ def test_large_domains_take_no_time():
 # --- extremes and refusals ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("m", [1, 2, 1000, 2**62])
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])

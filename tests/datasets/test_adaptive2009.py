@@ -529,6 +529,7 @@ def test_different_choices_spell_different_queries():
     assert all(word[0] == " " and word[1:].isalpha() for word in later[0][1:])
 
 
+@pytest.mark.slow
 def test_a_query_log_of_millions_of_strings():
     records = QueryLogTwin(20_000_000, distinct=3_000_000).load()
     assert (len(records), records.total) == (3_000_000, 20_000_000)

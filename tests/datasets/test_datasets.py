@@ -184,6 +184,7 @@ def test_the_twin_has_the_published_statistics():
     assert (OnTheMapTwin(seed=1).load().keys == table.keys).all()
 
 
+@pytest.mark.slow
 def test_the_twin_with_attributes_is_the_same_jobs_in_sparser_cells():
     table = OnTheMapTwin(attributes=True).load()
     plain = OnTheMapTwin().load()

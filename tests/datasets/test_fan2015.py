@@ -545,6 +545,7 @@ TABLE4 = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset, printed", TABLE4, ids=lambda x: getattr(x, "__name__", ""))
 def test_a_twin_has_the_printed_numbers_exactly(preset, printed):
     twin = preset()
@@ -637,6 +638,7 @@ def test_twins_at_the_edges(numbers, contexts, once):
         assert len(set(zip(data.users, data.items, strict=True))) == twin.records
 
 
+@pytest.mark.slow
 def test_both_ways_to_draw_without_replacement_have_one_law():
     from workbench.datasets import interactions_twin_kernels as kernels
 

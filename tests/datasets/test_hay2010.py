@@ -352,6 +352,7 @@ def test_a_unit_keeps_at_most_so_many_events_whatever_the_others_do(folder):
     assert (table(rows, most=10**6) == np.bincount([h for _, h in rows], minlength=456)).all()
 
 
+@pytest.mark.slow
 def test_every_event_of_a_unit_is_as_likely_as_any_other(folder):
     text = "".join(f"2010-12-01 {h:02}:00:00,a\n" for h in range(12))
     pack(folder / "shop.csv", "InvoiceDate,CustomerID\n" + text)
@@ -552,6 +553,7 @@ def test_real_surnames():
         assert (table.total, table.counts[-1]) == (222_342_652, 1339)
 
 
+@pytest.mark.slow
 @real(RetailHours())
 def test_real_retail_hours():
     table = RetailHours().load()
@@ -578,14 +580,15 @@ def test_ranked_is_the_sorted_counts_of_any_dataset():
 
 
 def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, monkeypatch):
-    from workbench import DP, Sweep, experiment
+    from workbench import DP, Sweep, run
+    from workbench.experiment import store
     from workbench.mechanisms import UnattributedHistogram
     from workbench.metrics import SquaredError
 
     asked = []
-    monkeypatch.setattr(experiment, "_sources", lambda modules: asked.append(modules) or "")
-    monkeypatch.setattr(experiment, "_edited", lambda modules: "")
+    monkeypatch.setattr(store, "_source_hash", lambda modules: asked.append(modules) or "")
+    monkeypatch.setattr(store, "_edited", lambda modules: "")
     data = datasets.Ranked(datasets.NetTraceTwin())
     sweep = Sweep([data], [UnattributedHistogram(DP(1.0))], [SquaredError()], 1)
-    assert len(experiment.run(sweep, tmp_path)) == 1
+    assert len(run(sweep, tmp_path)) == 1
     assert "workbench.datasets.hay2010_twins" in asked[0]

@@ -385,18 +385,10 @@ def test_errors_of_known_answers():
     truth = SparseTable.from_keys(domain, [0, 1], [10, 20], Bound(), truth_public=True)
     other = SparseTable.from_keys(domain, [0, 1, 3], [13, 16, 5], PUBLIC)
     cells = Ranges([0, 1, 2, 3], [1, 2, 3, 4])
-    assert metrics.MeanAbsoluteError.__call__(_asking(cells), truth, _estimate(other)) == 3.0
-    assert metrics.MedianRelativeError.__call__(
-        _asking(cells), truth, _estimate(other)
-    ) == pytest.approx(0.25)
-    assert metrics.MeanSignedError.__call__(_asking(cells), truth, _estimate(other)) == 1.0
-
-
-class _asking:
-    weights = "unbiased"
-
-    def __init__(self, workload):
-        self.workload = workload
+    estimate = _estimate(other)
+    assert metrics.MeanAbsoluteError(cells)(truth, estimate) == 3.0
+    assert metrics.MedianRelativeError(cells)(truth, estimate) == pytest.approx(0.25)
+    assert metrics.MeanSignedError(cells)(truth, estimate) == 1.0
 
 
 class _estimate:

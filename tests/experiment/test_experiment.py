@@ -119,6 +119,7 @@ def test_a_damaged_row_is_measured_again(tmp_path):
     assert json.loads(kept.read_text())
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues(tmp_path):
     code = f"""
         from workbench import *

@@ -218,7 +218,7 @@ def tiny(monkeypatch):
         monkeypatch.setattr(spec, "SEEDS", {"quick": 2})
         monkeypatch.setattr(spec, "TWIN_SEEDS", 2)
         data = CommuteTwin(20_000)
-        monkeypatch.setattr(spec, "sources", lambda profile, data=data: {NAMES[1]: data})
+        monkeypatch.setattr(spec, "datasets", lambda profile, data=data: {NAMES[1]: data})
 
 
 def test_all_of_it_runs_on_a_twin(tiny):

@@ -72,6 +72,7 @@ def test_a_claim_holds_in_a_world_where_it_is_true(name):
     assert verdict.measured and not verdict.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, change, words",
     [
@@ -146,6 +147,7 @@ def small():
         return fig8_9.rows("quick", None), fig10.rows("quick", None)
 
 
+@pytest.mark.slow
 def test_rows_add_up_both_ways(small):
     rows, corpus = small[0], Corpus().load()
     at = dict(name=fig8_9.IMPROVED, epsilon=10.0, reading=fig8_9.ENDED, seed=1)

@@ -209,6 +209,7 @@ def test_questions_noise_and_prior_are_what_the_spec_says():
         chen2012_data.exact_answers(private, past)
 
 
+@pytest.mark.slow
 def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_path):
     rows = chen2012_fig2.rows("quick", tmp_path)
     assert len(rows) == 2 * 2 * 4 * 2 * len(ALPHAS) and rows.truth_public.all()
@@ -244,6 +245,7 @@ def test_merged_and_narrowed_people_are_the_same_people():
     assert same.domain.shape == table.domain.shape and (same.keys == table.keys).all()
 
 
+@pytest.mark.slow
 def test_times_are_of_all_three_and_name_their_machine(monkeypatch):
     monkeypatch.setitem(chen2012_fig5.STEPS, "quick", 2)
     monkeypatch.setattr(chen2012_fig5, "CHAINS", 64)

@@ -277,6 +277,7 @@ def records_of(data):
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("once", [False, True])
 def test_the_expected_error_is_that_of_the_literal_reference(once):
     twin = InteractionsTwin(40, 12, 240, 10, once=once, contexts="check-in week")
@@ -302,6 +303,7 @@ def test_the_formulas_are_those_of_the_literal_reference():
         assert ours[name] == pytest.approx(np.clip(best, 1, most))
 
 
+@pytest.mark.slow
 def test_the_error_measured_is_the_one_expected(monkeypatch, tmp_path):
     case = fan2015_data.Case("small", SMALL, "", 30, d=1)
     monkeypatch.setattr(fan2015_fig6, "cases", lambda profile: {"small": case})

@@ -135,6 +135,7 @@ def test_a_claim_holds_in_a_world_where_it_is_true(name):
     holds(claim, WORLDS[spec]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, where, factor", BROKEN)
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]

@@ -265,7 +265,7 @@ def test_weights_of_covers_answer_as_the_tree_does():
 
 
 def test_equi_depth_is_the_procedure_of_its_reference():
-    from reference import equi_depth
+    from tests.reference import equi_depth
 
     table, depth, n = hay2010_appE.wave_table(10**6), 10**6 / 8, hay2010_appE.CELLS
 

@@ -162,12 +162,14 @@ def test_a_filter_has_no_error_bars_and_a_sample_has_true_ones(table, advice):
     assert (np.mean(inside, axis=0) > 0.85).all()
 
 
+@pytest.mark.slow
 def test_the_lines_run_on_these_very_files(folder, table, advice):
     asking, releasing = spec.command_lines(advice)
     assert spec.run_command(asking, folder).strip().endswith(release_options(advice.mechanism))
     said = spec.run_command(releasing, folder)
     again = Release.load(folder / "unbiased.parquet")
-    assert said.startswith(f"$ {releasing}\nunbiased.parquet") and "1-DP" in said
+    assert said.startswith(f"$ {releasing}\n") and "\nunbiased.parquet" in said
+    assert "1-DP" in said
     assert again.privacy == DP(spec.EPSILON) and not again.simulated
     assert again.bound == table.bound and again.estimate.domain == table.domain
     assert "unbiased.parquet exists" in spec.run_command(releasing, folder)

@@ -126,6 +126,7 @@ def test_noisy_intervals_are_answered_from_the_minimal_cover(n, k):
     assert len(frame) == len(noisy) and frame["hi"].max() == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, k", [(8, 2), (16, 4), (27, 3), (64, 2)])
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
 def test_the_variance_of_consistent_ranges_is_exact(n, k, law):
@@ -147,6 +148,7 @@ def test_the_variance_of_consistent_ranges_is_exact(n, k, law):
     assert (np.abs(drawn.mean(axis=0)) < 5 * np.sqrt(ours / 3000)).all()  # unbiased
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 13])
 def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
     rng, counts = seeded(2), [0, 0, 9, 1, 0, 30, 2, 0, 0, 0, 4, 0, 0][:n]
@@ -196,6 +198,7 @@ def test_ranks_move_no_more_than_counts():
         assert (np.sort(counts) == one).all() and np.abs(one - other).sum() <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 5, 8, 13, 64])
 def test_privelet_inverts_its_transform_and_its_ranges_vary_as_they_should(m):
     counts = seeded(m).integers(0, 30, m)

@@ -54,6 +54,7 @@ def weight(prior):
 both = pytest.mark.parametrize("prior", [None, PRIOR], ids=["uniform", "prior"])
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("alpha", [0.1, 3.0, 40.0, 1e4, inf])
 @pytest.mark.parametrize("hard", [False, True])

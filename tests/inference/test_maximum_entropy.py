@@ -159,6 +159,7 @@ def test_jumps_alone_reach_the_model():
         assert seen == pytest.approx(p, abs=5 * 0.5 / np.sqrt(len(states)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.002, 0.02])
 def test_drawn_fits_approach_the_exact_one(alpha):
     answers = history(Marginals(2))
@@ -171,6 +172,7 @@ def test_drawn_fits_approach_the_exact_one(alpha):
     assert all((a == b).all() for a, b in zip(drawn.potentials, again.potentials, strict=True))
 
 
+@pytest.mark.slow
 def test_drawn_fits_of_ranges_approach_the_exact_one():
     rng = np.random.default_rng(4)
     asked = []
@@ -215,6 +217,7 @@ def test_untouched_attributes_follow_the_prior():
         assert found == pytest.approx([300, 240, 1000], abs=2 + 10 * (limit == 0))
 
 
+@pytest.mark.slow
 def test_as_printed_is_the_references_loop_in_law():
     answers = history(Marginals(2))
     printed = MaximumEntropyAsPrinted(0.02, N, gamma=0.02, steps=4000)

@@ -306,6 +306,7 @@ def fits(seen, chances):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "l"), [(5, 1), (5, 2), (6, 3), (6, 5), (5, 5), (4, 9)])
 def test_every_set_of_l_records_is_equally_likely(n, l):  # noqa: E741
     _, seen = kept_places(n, lambda data, rng: data.bounded(l, rng))
@@ -331,6 +332,7 @@ def literal_pick(items, l, scores, random):  # noqa: E741
     return chances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [(1, 2, 3), (5, 5, 1), (0, 0, 0), (-1.5, 3.5, -np.inf)])
 @pytest.mark.parametrize(
     ("l", "random"), [(1, 0), (3, 0), (5, 0), (4, 2), (3, 3), (7, 1), (2, 1)]
@@ -349,6 +351,7 @@ def test_one_record_of_an_item_is_any_of_them():
     fits(seen, {k: v for k, v in chances.items()})
 
 
+@pytest.mark.slow
 def test_the_picks_of_many_users_are_literal():
     rng = seeded(4)
     scores = rng.permutation(200)  # no ties

@@ -265,8 +265,16 @@ def test_the_error_vanishes_as_epsilon_grows(cls):
     assert errors[1] < 1e-6 < errors[0]
 
 
-@in_every_basis
-@pytest.mark.parametrize("bound", [Bound(), Bound(2, 1)], ids=["one cell", "two cells"])
+def neighbour_cases():
+    """Every mechanism at one bound quickly; all bounds and bases where there is more time."""
+    for bound, name in ((Bound(), "one cell"), (Bound(2, 1), "two cells")):
+        for cls in (*mechanisms.ALL, *bases()):
+            quick = bound == Bound() and cls in mechanisms.ALL
+            marks = () if quick else pytest.mark.slow
+            yield pytest.param(cls, bound, marks=marks, id=f"{name}-{cls.__name__}")
+
+
+@pytest.mark.parametrize("cls, bound", neighbour_cases())
 def test_neighbours_are_hard_to_tell_apart(cls, bound):
     """Events about the cells that one unit moves: Pr[A | D] <= e^ε Pr[A | D'], within 5σ."""
     epsilon, n = 1.0, 2000

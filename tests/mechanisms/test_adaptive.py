@@ -80,6 +80,7 @@ def fanout(prefix):
     return 2 if len(prefix) < 2 else 0
 
 
+@pytest.mark.slow
 def test_the_basic_histogram_has_the_law_of_the_procedure():
     mechanism = BasicAdaptiveHistogram(DP(2.0), 8, 2)
     assert mechanism.budgets() == pytest.approx([0.5, 0.5, 1.0])
@@ -89,6 +90,7 @@ def test_the_basic_histogram_has_the_law_of_the_procedure():
     assert agree(mechanism, records(TREE, FEW), law) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["skip", "uniform"])
 def test_the_improved_histogram_has_the_law_of_the_procedure(strategy):
     mechanism = ImprovedAdaptiveHistogram(DP(2.0), 4, strategy=strategy)
@@ -100,6 +102,7 @@ def test_the_improved_histogram_has_the_law_of_the_procedure(strategy):
     assert agree(mechanism, records(TREE, FEW), law) > 1e-4
 
 
+@pytest.mark.slow
 def test_records_arrive_at_random_in_proportional_discounting():
     """The law over all orders of arrival, not that of any one."""
     few, t = [(0, 0), (0, 0), (1, 0), (1, 1)], 2
@@ -115,6 +118,7 @@ def test_records_arrive_at_random_in_proportional_discounting():
     assert agree(mechanism, records(TREE, few), law) > 1e-4
 
 
+@pytest.mark.slow
 def test_fractional_discounting_takes_a_share_of_all():
     mechanism = ImprovedAdaptiveHistogram(DP(2.0), 4, strategy="fractional")
     law = adaptive.structure_probabilities(
@@ -128,6 +132,7 @@ def test_fractional_discounting_takes_a_share_of_all():
     assert agree(mechanism, records(TREE, FEW), law) > 1e-4
 
 
+@pytest.mark.slow
 def test_priv_tree_has_the_law_of_the_procedure():
     mechanism = PrivTree(DP(8.0), 3)
     law = privtree.structure_probabilities(FEW, fanout, 2, 4.0, 3, 2)
@@ -135,6 +140,7 @@ def test_priv_tree_has_the_law_of_the_procedure():
     assert agree(mechanism, records(TREE, FEW), law) > 1e-4
 
 
+@pytest.mark.slow
 def test_direct_synthesis_has_the_law_of_the_procedure():
     mechanism, data = DirectSynthesis(DP(1.5), 2, 12), records(TREE, FEW)
     rng, other = seeded(1), seeded(2)
@@ -230,7 +236,7 @@ def after(tree, tuples, arrival, t, strategy) -> Counter:
     front, children = discount(front)
     kept = Counter()
     for whose, _, start, stop in zip(*children, strict=True):
-        part = 1 if front.part is None else front.part[whose]
+        part = 1 if front.share_left is None else front.share_left[whose]
         for at in range(start, stop):
             kept[path(tree, 2, front.records.keys[:, at : at + 1])[0]] += part
     return kept
@@ -442,6 +448,7 @@ def test_releases_are_saved_and_loaded(tree, tmp_path):
 # Choosing what to refine
 
 
+@pytest.mark.slow
 def test_the_attribute_to_refine_follows_the_exponential_mechanism():
     """Imbalance is the size of the largest part, at ε and not 2ε: it only grows with records."""
     table = SparseTable.from_dense(Domain(("a", "b"), (2, 3)), [[9, 3, 1], [2, 2, 2]], Bound())
@@ -604,6 +611,7 @@ def test_every_look_is_priced_for_what_a_unit_moves(mechanism, monkeypatch):
         assert sum(e for _, e in seen) == pytest.approx(release.privacy.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [ImprovedAdaptiveHistogram(DP(1.0), 9), PrivTree(DP(1.0))]
 )

@@ -64,6 +64,7 @@ def drawn(mechanism, times=3000, data=None):
     return [np.concatenate([t.items.values, t.edges.values]) for t in tables]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("l", "split"), [(1, (0.5, 0.5)), (2, (0.25, 0.75)), (9, (0.5, 0.5))])
 def test_sra_is_the_references(l, split):  # noqa: E741
     epsilon, rng = 3.0, seeded(2)
@@ -80,6 +81,7 @@ def test_sra_is_the_references(l, split):  # noqa: E741
         assert got.mean() == pytest.approx(mean, abs=5 * np.sqrt(spread / len(got)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("l", "d"), [(2, 1), (4, 3)])
 def test_hpa_is_the_references(l, d, share):  # noqa: E741
@@ -313,6 +315,7 @@ def test_the_variances_of_the_notes(h):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("consistent", [False, True])
 def test_error_bars_are_those_of_the_noise(consistent):
     data, mechanism = made(bound=Bound(6, 6, 6)), SRA(B, 6, (0.4, 0.6), consistent)

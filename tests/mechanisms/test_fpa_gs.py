@@ -234,6 +234,7 @@ def test_public_data_and_large_domains_are_refused(cls):
         some(cls, memory=100)(crowd())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [some(FPA, bound=2), some(FPA, bound=2, k=3), some(GS, bound=2, width=2)]
@@ -335,6 +336,7 @@ def _cosine(turn):
     return total
 
 
+@pytest.mark.slow
 def test_k_has_the_literal_law():
     data, n, epsilon = crowd(), 12, 4.0
     counts = data.item_counts()
@@ -357,6 +359,7 @@ def test_k_has_the_literal_law():
     assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 5, 11, None])
 def test_released_items_have_the_law_of_the_procedure(k):
     data = crowd(most=3)
@@ -376,6 +379,7 @@ def test_released_items_have_the_law_of_the_procedure(k):
     assert same_law(ours.max(axis=1), theirs.max(axis=1)) > 1e-6
 
 
+@pytest.mark.slow
 def test_the_squared_error_is_as_derived():
     data = crowd(most=3)
     counts = data.item_counts()
@@ -444,6 +448,7 @@ def test_one_user_moves_all_sums_together_by_at_most_the_bound(d, w, records):
     assert worst == records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["onesample", "rowsample", "noisysort", "random"])
 def test_released_items_have_the_law_of_the_procedure_by_groups(variant):
     rng, d, n = seeded(8), 8, 4000
