@@ -67,7 +67,9 @@ def bases():
 
 
 in_every_basis = pytest.mark.parametrize(
-    "cls", [*mechanisms.ALL, *bases()], ids=lambda c: c.__name__
+    "cls",
+    [*mechanisms.ALL, *(pytest.param(cls, marks=pytest.mark.slow) for cls in bases())],
+    ids=lambda c: c.__name__,
 )
 CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
