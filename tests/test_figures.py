@@ -95,6 +95,7 @@ def test_rows_that_do_not_say_whether_their_truth_is_public_are_not_saved(tmp_pa
     assert "truth_public" not in figures.load(folder).rows
 
 
+@pytest.mark.slow
 def test_an_interrupted_save_leaves_no_manifest(tmp_path, monkeypatch):
     saved(tmp_path)
 

@@ -95,6 +95,7 @@ class Seen(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
+@pytest.mark.slow
 def test_everything_is_on_the_page(page):
     text = page.read_text(encoding="utf-8")
     order = [
@@ -172,6 +173,7 @@ def test_an_empty_page_says_so(tmp_path):
     assert "Nothing has been run yet" in report.write(tmp_path, "quick").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_fits_and_is_readable_in_a_browser(page, scheme):

@@ -343,6 +343,7 @@ def book(stem, *cells):
     nbformat.write(made, f"notebooks/{stem}.ipynb")
 
 
+@pytest.mark.slow
 def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
     monkeypatch.setattr(reproduction.batch, "source_hashes", lambda project: {})
     book("bad", "raise ValueError('no od.csv.gz')")
@@ -427,6 +428,7 @@ QUICK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", QUICK)
 def test_help_and_the_usual_refusals_load_nothing_heavy(run, line):
     libraries, printed = loaded(line)
@@ -440,6 +442,7 @@ def test_jupyter_knows_the_command():
     assert err.splitlines() == ["Error: nowhere.parquet: no such release file"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, tmp_path):
     begun = "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))"
     book("fig1", begun, "import time; time.sleep(60)")
@@ -467,6 +470,7 @@ def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
     assert complaint(run("data list", code=130)) == "stopped"
 
 
+@pytest.mark.slow
 def test_lab_opens_and_stops(tmp_path):
     folders = {f"JUPYTER_{k}_DIR": str(tmp_path / k) for k in ("CONFIG", "DATA", "RUNTIME")}
     (tmp_path / "notebooks").mkdir()
@@ -491,6 +495,7 @@ def test_lab_says_which_folder_is_missing(run):
     assert "nowhere: no such folder" in complaint(run("lab --notebooks nowhere", code=2))
 
 
+@pytest.mark.slow
 def test_export_writes_what_a_panel_shows(run, tmp_path):
     told = run(f"export summaries epsilon=0.2 dyadic=on seed=3 --results {tmp_path}").stdout
     folder = Path(told.replace("\n", ""))

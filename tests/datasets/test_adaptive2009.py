@@ -212,6 +212,7 @@ def test_all_blocks_in_one_point_cannot_be_halved(island):
         _ = OnTheMap().points().hierarchy
 
 
+@pytest.mark.slow
 @real(OnTheMap())
 def test_real_points():
     points = OnTheMap().points()
@@ -496,6 +497,7 @@ def test_the_query_log_has_the_published_statistics(log):
     assert frame["query"].str.contains(" ").mean() > 0.3
 
 
+@pytest.mark.slow
 def test_the_query_log_at_another_depth_leaves_out_and_says_so(log):
     frame = log.to_frame()
     long = int(frame["count"][frame["query"].str.len() > 20].sum())
@@ -512,6 +514,7 @@ def test_the_query_log_is_the_same_for_the_same_parameters(log):
     assert (np.sort(other.counts) == np.sort(log.counts)).all()  # the law's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "queries, distinct", [(1, 1), (7, 7), (100, 1), (1000, 999), (10**9, 5)]
 )

@@ -164,6 +164,7 @@ def test_skewed_cells_lie_in_ten_regions_half_full():
     assert 1e9 - 3e5 < gaps[:9].sum() + table.keys[0] + (10**9 - table.keys[-1]) < 1e9 - 1e5
 
 
+@pytest.mark.slow
 def test_the_twin_has_the_published_statistics():
     for seed in (0, 1):
         table = OnTheMapTwin(seed=seed).load()
@@ -666,6 +667,7 @@ def test_real_files_are_the_recorded_ones():
     assert {row.state for row in published.status()} <= {"ok", "missing", "by hand"}
 
 
+@pytest.mark.slow
 @real(OnTheMap())
 def test_real_onthemap():
     table = OnTheMap().load()
@@ -703,6 +705,7 @@ def test_real_adult():
     assert Adult(tuple(datasets.adult.LABELS)).load().total == 48_842
 
 
+@pytest.mark.slow
 @real(CensusIncome())
 def test_real_census_income():
     table = CensusIncome().load()

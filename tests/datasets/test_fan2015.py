@@ -75,6 +75,7 @@ def combined(small_parts, films=NETFLIX, suffix="", end="\n"):
     return small_parts / f"combined_data_1.txt{suffix}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 def test_netflix_in_both_forms(small_parts, suffix, end):
@@ -210,6 +211,7 @@ def test_ratings_without_their_film_or_of_another(small_parts):
     refuses(NetflixPrize(), path, "ends before film 2")
 
 
+@pytest.mark.slow
 def test_netflix_cut_anywhere_is_refused(small_parts):
     path = combined(small_parts)
     whole = path.read_bytes()

@@ -52,6 +52,7 @@ HAY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 @pytest.mark.parametrize("dataset, name, size, bound", HAY)
 def test_counts_one_a_line(folder, dataset, name, size, bound, suffix):

@@ -174,6 +174,7 @@ def small():
     return SMALL.load()
 
 
+@pytest.mark.slow
 def test_resampling_costs_what_is_expected(small):
     law = adaptive2009_fig5.expected_resampling(small, 8)
     keys, counts = small.level(8)
@@ -195,6 +196,7 @@ def test_a_second_release_has_twice_the_variance(small):
     assert 1.2 < ratio < 1.6, "√2, less where cells hold one or two"
 
 
+@pytest.mark.slow
 def test_errors_at_nodes_are_counted_where_nodes_hold_enough(small):
     mechanism = adaptive2009_fig5.DirectSynthesis(
         adaptive2009_fig5.DP(8.0), depth=4, records=small.total

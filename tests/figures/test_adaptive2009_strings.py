@@ -65,6 +65,7 @@ CLAIMS = {claim.id: claim for spec in (fig8_9, fig10) for claim in spec.CLAIMS}
 WORLDS = {"a-8-1": recovered, "a-8-2": recovered, "a-10": often}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_holds_in_a_world_where_it_is_true(name):
     verdict = CLAIMS[name].judge(WORLDS[name](), "quick")
@@ -98,6 +99,7 @@ def test_where_no_string_is_frequent_there_is_nothing_to_judge():
     assert verdict.outcome == HOLDS and "ε = 0.1: yes (improved" not in verdict.measured
 
 
+@pytest.mark.slow
 def test_specs_tell_what_is_read_off():
     assert len(fig8_9.compare_with_paper(recovered())) == 2 * 3 * 4
     assert len(fig10.compare_with_paper(often())) == 4

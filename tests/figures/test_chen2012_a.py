@@ -128,6 +128,7 @@ def test_a_claim_holds_in_a_world_where_it_is_true(name):
     holds(claim, WORLDS[spec]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, where, factor", BROKEN)
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]
@@ -155,6 +156,7 @@ def test_few_seeds_settle_nothing():
     assert CLAIMS["n-2a"][1].judge(world, "quick").outcome in (UNDECIDED, DIFFERS)
 
 
+@pytest.mark.slow
 @specs
 def test_a_world_is_drawn_and_told(spec):
     world = WORLDS[spec]()
@@ -220,6 +222,7 @@ def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_
     assert past.value.mean() == pytest.approx(past.deviation.mean(), rel=0.4), "unbiased"
 
 
+@pytest.mark.slow
 def test_figure_3_has_the_true_curve_of_figure_2c(small, tmp_path):
     two, three = (spec.rows("quick", tmp_path) for spec in (chen2012_fig2, chen2012_fig3))
     keys = ["seed", "series", "alpha"]
@@ -259,6 +262,7 @@ def test_times_are_of_all_three_and_name_their_machine(monkeypatch):
     assert told.universe.eq(1e5).all() and told.truth_public.all()
 
 
+@pytest.mark.slow
 def test_a_bank_makes_answers_cheaper(monkeypatch, tmp_path):
     monkeypatch.setattr(answer_bank, "DATA", SMALL)
     monkeypatch.setattr(answer_bank, "TOTAL", 3000)

@@ -300,6 +300,7 @@ CHECKS = [
 checks = pytest.mark.parametrize("spec, claim", CHECKS, ids=[c.id for _, c in CHECKS])
 
 
+@pytest.mark.slow
 @checks
 def test_a_claim_holds_in_a_world_where_it_is_true(spec, claim):
     verdict = claim.judge(WORLDS[spec](), "quick")
@@ -307,6 +308,7 @@ def test_a_claim_holds_in_a_world_where_it_is_true(spec, claim):
     assert verdict.measured and not verdict.why
 
 
+@pytest.mark.slow
 @checks
 def test_a_claim_differs_in_a_world_where_it_is_false(spec, claim):
     world = WORLDS[spec]()
@@ -333,6 +335,7 @@ def test_what_is_not_at_hand_is_named_and_not_judged():
     assert "Adult, seven attributes: not at hand" in cormode2012_table1.missing_datasets(there)
 
 
+@pytest.mark.slow
 def test_tables_run_without_any_file(monkeypatch, tmp_path):
     from workbench.datasets import published
 
@@ -427,6 +430,7 @@ def test_commuting_data_is_in_the_order_of_work_places(spec):
             continue
 
 
+@pytest.mark.slow
 def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
     from workbench.datasets import GaussianSparse, published
 
@@ -462,6 +466,7 @@ def test_the_line_of_theory_is_the_variance_of_every_sketch(size):
     np.testing.assert_allclose(told, each)
 
 
+@pytest.mark.slow
 def test_totals_of_published_tables_are_as_stated():
     for name, dataset in cormode2012_sec45.DATASETS.items():
         try:
@@ -488,6 +493,7 @@ def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
     assert 0.93 < ((told.low < 3) & (told.high > 3)).mean() < 0.97
 
 
+@pytest.mark.slow
 def test_synthesis_by_work_place_keeps_every_place_in_its_total():
     table = SparseTable(
         Domain(("work", "home"), (3, 4)),
@@ -526,6 +532,7 @@ def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
     assert replaced.trial.str.contains("epsilon=0.5").all()
 
 
+@pytest.mark.slow
 def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_path):
     spec = cormode2012_modern
     told = [*spec.full_tables(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]

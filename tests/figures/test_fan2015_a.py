@@ -244,6 +244,7 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
     assert not found["MovieLens"].twin and found["MovieLens"].d == 20
 
 
+@pytest.mark.slow
 def test_rows_of_a_sweep_tell_the_parameters_of_metrics(tmp_path):
     metrics = [MeanSquaredCountError("items"), MeanSquaredCountError("edges"), TopPrecision(3)]
     rows = run(Sweep([SMALL], [SRA(DP(1.0), 2), SRA(DP(1.0), 5)], metrics, 2), tmp_path)

@@ -129,6 +129,7 @@ BROKEN = [  # claim, which rows, by what factor
 CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_holds_in_a_world_where_it_is_true(name):
     spec, claim = CLAIMS[name]
@@ -160,6 +161,7 @@ def test_the_error_as_judged_is_that_of_the_released_given_the_original():
     assert found["f-7b"].outcome == HOLDS
 
 
+@pytest.mark.slow
 def test_a_slice_settles_nothing():
     world = compared("items")
     world["panel"] = world.panel.where(
@@ -201,6 +203,7 @@ def small(monkeypatch, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_figures_7_to_9_share_their_runs(small):
     items = fan2015_fig7.rows("quick", small)
     kept = {path.name for path in small.glob("*.json")}

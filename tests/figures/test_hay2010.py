@@ -172,12 +172,14 @@ CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
 SILENT = {"h-ex"}  # examples: there is nothing to scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_holds_in_a_world_where_it_is_true(name):
     spec, claim = CLAIMS[name]
     holds(claim, WORLDS[spec]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, where, factor", BROKEN)
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]

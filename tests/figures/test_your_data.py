@@ -78,6 +78,7 @@ def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release(advice):
             )
 
 
+@pytest.mark.slow
 def test_rows_carry_what_is_expected_of_their_own_summary(rows, advice):
     assert len(rows) == 2 * spec.BEST * 5 * len(spec.QUERIES) and rows.truth_public.all()
     told = {
@@ -149,6 +150,7 @@ def test_what_is_believed_wrongly_breaks_no_closed_form():
     assert spec.CLAIMS[0].judge(rows, "quick").outcome == HOLDS
 
 
+@pytest.mark.slow
 def test_a_filter_has_no_error_bars_and_a_sample_has_true_ones(table, advice):
     filtered = spec.answer_table(advice.mechanism(table), advice)
     assert filtered["±"].isna().all() and filtered.cells.tolist() == [1, 240, 2_880]

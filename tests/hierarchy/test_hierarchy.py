@@ -46,6 +46,7 @@ def samples():
 every = pytest.mark.parametrize("tree,values", list(samples()), ids=lambda x: type(x).__name__)
 
 
+@pytest.mark.slow
 @every
 def test_children_of_a_node_hold_its_records(tree, values):
     """Level by level: the slices of occupied children are a partition, and keys are prefixes."""

@@ -175,6 +175,7 @@ def test_hierarchical_answers_have_the_law_of_the_literal_ones(n):
             assert same_law(ours[:, column], np.array(theirs)[:, column]) > 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["isotonic", "sorted", "noisy"])
 @pytest.mark.parametrize("law", ["laplace", "geometric"])
 def test_unattributed_histograms_have_the_law_of_the_literal_ones(estimator, law):

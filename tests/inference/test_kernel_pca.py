@@ -78,6 +78,7 @@ def test_answers_are_those_of_the_reference(prior, alpha, hard):
     assert found == pytest.approx(without, rel=1e-8, abs=1e-6)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("alpha", [0.5, 30.0, 1e3])
 @pytest.mark.parametrize("total", [None, TOTAL])
@@ -206,6 +207,7 @@ def test_configurations_are_values_and_what_is_wrong_is_named():
         )
 
 
+@pytest.mark.slow
 def test_the_curve_is_that_of_the_reference(monkeypatch):
     history, split = a_history(alike=True), []
     parts = cross_validation._split

@@ -51,6 +51,7 @@ def optimum(answers, alpha, prior=None, pi=None):
     return reference.distribution(w, f, p0), reference.gap(w, f, pi, box, p0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, PRIOR])
 @pytest.mark.parametrize("alpha", [0.001, 0.02, 0.3])
 def test_the_exact_fit_is_the_references_optimum(alpha, prior):
@@ -209,6 +210,7 @@ def test_modes_that_no_single_draw_connects_keep_their_shares():
     assert found == pytest.approx([300, 700], abs=40)
 
 
+@pytest.mark.slow
 def test_untouched_attributes_follow_the_prior():
     answers = NoisyAnswers(DOMAIN, Products.of(DOMAIN, [{"a": {0}}]), [800.0], 0.02)
     for limit in (0, 2**16):

@@ -232,6 +232,7 @@ def test_counts_and_answers_are_literal():
 # What is sampled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [UNBOUNDED, Bound(500, 500, 500), Bound(4, 4, 4), PUBLIC])
 def test_what_is_kept_says_its_bound(bound):
     data = made(bound=bound)
@@ -362,6 +363,7 @@ def test_the_picks_of_many_users_are_literal():
             assert sorted((scores[i] for i, _ in user_rows), reverse=True) == had
 
 
+@pytest.mark.slow
 def test_users_are_sampled_independently():
     """Of pairs of users, all combinations of what each keeps are equally likely."""
     domain = Domain(("item", "place"), (1, 3))

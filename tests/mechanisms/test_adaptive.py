@@ -183,6 +183,7 @@ def test_many_counts_are_centred_at_once():
         at += k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records_", [1, 2, 1000, None])
 def test_direct_synthesis_keeps_its_total_at_every_level(records_):
     data = Records.from_values(Quadtree(2, 6), seeded().random((1000, 2)), Bound())
@@ -379,6 +380,7 @@ MECHANISMS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 @pytest.mark.parametrize(
     "tree", [Quadtree(2, 4), Quadtree(3, 30), Prefixes("a", 4), Prefixes("ab", 50)]

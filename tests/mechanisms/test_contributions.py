@@ -92,6 +92,7 @@ def test_hpa_is_the_references(l, d, share):  # noqa: E741
     alike(drawn(HPA(DP(epsilon), l, d, 0.2, share)), theirs)
 
 
+@pytest.mark.slow
 def test_lpa_drops_what_exceeds_its_bound_at_random():
     theirs_rng, told = seeded(4), (RECORDS, ITEMS, CONTEXTS, 4, 2.0, 2.0)
     theirs = [flattened(*sampling.sra(*told, theirs_rng)) for _ in range(3000)]

@@ -393,6 +393,7 @@ def test_the_squared_error_is_as_derived():
         assert np.mean(got) == pytest.approx(fourier.error(counts.tolist(), k, scale), rel=0.1)
 
 
+@pytest.mark.slow
 def test_one_record_of_a_user_and_item_needs_less_noise():
     data, n = crowd(most=3), 400
     spread = {}

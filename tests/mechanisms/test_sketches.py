@@ -120,6 +120,7 @@ def test_hashes_of_two_keys_are_independent(pair):
     assert abs(together - n / 37) < far * sqrt(n / 37)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth, width", [(1, 40), (3, 25)])
 def test_the_variance_of_a_cell_over_hashes_and_noise(depth, width):
     keys, counts = np.arange(0, 60, 3), np.arange(1, 21) ** 2 % 23 + 1
@@ -349,6 +350,7 @@ SMALL = SparseTable.from_dense(
 DENSE = SMALL.dense().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["mean", "median"])
 def test_the_sketch_has_the_literal_sketchs_law(how):
     mechanism, rng = CountSketch(DP(0.8), 11, 4, how), seeded(8)

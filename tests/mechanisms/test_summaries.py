@@ -77,6 +77,7 @@ def agree(ours, other, least=1e-5):
         assert same_law(a, b) > least, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", SHORTCUTS, ids=repr)
 def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
     rng = np.random.default_rng(1)
@@ -87,6 +88,7 @@ def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
     agree(*runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [SHORTCUTS[i] for i in (0, 1, 2, 5, 6, 7, 9, 10, 11)], ids=repr
 )
@@ -112,6 +114,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
     agree([described(m(TABLE, rng)) for _ in range(250)], [literally() for _ in range(250)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [SHORTCUTS[i] for i in (0, 5, 10)], ids=repr)
 def test_system_randomness_gives_the_same_law(mechanism):
     rng = np.random.default_rng(3)
@@ -119,6 +122,7 @@ def test_system_randomness_gives_the_same_law(mechanism):
     agree(*runs, least=RARE)
 
 
+@pytest.mark.slow
 def test_empty_and_full_tables_lie_at_the_ends_of_the_shortcut():
     rng = np.random.default_rng(4)
     for data in (
@@ -219,6 +223,7 @@ def test_boxes_are_products_of_intervals():
     assert full.answer(Boxes(lo, hi)).tolist() == brute
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [ThresholdSampling(B, 40), PrioritySampling(B, 60)], ids=repr
 )

@@ -103,6 +103,7 @@ def test_the_bound_is_one(k, n, m):
     assert told > 1
 
 
+@pytest.mark.slow
 def test_the_bound_in_blocks_is_above_every_count():
     """All x up to n, tails summed in full: the blocks lose little."""
     k, n, m = 300, 2000, 1500
@@ -125,6 +126,7 @@ def test_the_bound_in_blocks_is_above_every_count():
         assert exact * (1 - 1e-8) <= bound <= exact * 1.01
 
 
+@pytest.mark.slow
 def test_masses_and_tails_keep_their_precision():
     """Against rational arithmetic, also where ln Γ alone would be wrong by more than 1."""
     cases = (
@@ -176,6 +178,7 @@ def test_a_small_table_is_not_protected_by_the_alpha_of_a_large_one():
         told(one)
 
 
+@pytest.mark.slow
 def test_every_division_is_as_probable_as_it_should_be():
     rng = np.random.default_rng(1)
     for x, m, alpha in (((2, 0, 1, 0), 4, 0.6), ((0, 0, 0), 5, 0.4), ((3, 1), 6, 1.5)):

@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores, sensitivity, epsilon, monotone", CASES)
 @pytest.mark.parametrize("rng", [seeded(4), None], ids=["seeded", "system"])
 def test_draws_have_the_literal_law(scores, sensitivity, epsilon, monotone, rng):
@@ -79,6 +80,7 @@ def test_a_row_keeps_its_own_law():
         assert fits(drawn[row::2], law(scores[row], Fraction(1, 2)), 40_000)
 
 
+@pytest.mark.slow
 def test_intervals_alone_draw_the_same_candidate_as_floats(monkeypatch):
     """Both read the same uniform numbers, so they must not differ once."""
     rng = seeded(1)

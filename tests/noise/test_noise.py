@@ -299,6 +299,7 @@ def test_golden_numbers():
         assert law(theta, 2, tau) == pytest.approx(book["p_theta_tau"], rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "empty, p", [(1000, 0.9), (5000, 0.3), (10**6, 1e-3), (9 * 10**18, 5e-17), (1, 0.4)]
 )
@@ -345,6 +346,7 @@ def test_tau_is_the_next_priority_rounded_down_to_the_grid():
     assert tau == int(exact * priorities.GRID) / priorities.GRID and taken.sum() == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theta, start", [(0, None), (0, 200.0), (20, 500.0), (0, 16.0)])
 def test_a_wrong_guess_changes_no_law(monkeypatch, theta, start):
     """A guess far too high is extended downwards; restarting instead would bias τ_s."""

@@ -177,6 +177,7 @@ def asked(domain=DOMAIN):
     return Together((products, tables, Marginals(2).on(domain)))
 
 
+@pytest.mark.slow
 @both
 def test_answers_are_unbiased_and_error_bars_true(cls):
     data, mechanism, rng = table([50, 90, 20, 80, 10, 40]), cls(DP(3.0)), seeded(2)

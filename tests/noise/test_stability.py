@@ -59,6 +59,7 @@ def failing(decay, cut, bound):
     return max(chances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS, ids=repr)
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 1e-3), (1.0, 1e-6), (2.5, 1e-9), (1.5, 0.3)])
 def test_the_cut_is_the_smallest_whose_literal_failure_is_small_enough(bound, epsilon, delta):
@@ -93,6 +94,7 @@ def test_one_unit_one_cell(epsilon, delta, cut):
     assert StabilityHistogram(DP(epsilon, delta)).threshold(Bound()) == cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS[:-1], ids=repr)
 def test_the_cut_and_what_it_keeps_agree_with_someone_elses(bound):
     epsilon, delta, rng = 0.7, 0.01, np.random.default_rng(1)
@@ -132,6 +134,7 @@ def test_extreme_budgets():
 DOMAIN = Domain(("x",), (1000,))
 
 
+@pytest.mark.slow
 def test_it_fails_as_often_as_its_receipt_says():
     bound, b = Bound(3, 2, 4), DP(0.8, 0.2)
     empty = SparseTable.from_keys(DOMAIN, [], [], bound)

@@ -201,6 +201,7 @@ def test_the_paper_is_grey_and_theory_dashed_and_neither_moves_the_view():
     assert "paper" in ax.get_legend_handles_labels()[1]
 
 
+@pytest.mark.slow
 def test_the_legend_stands_below_the_panels_and_names_each_series_once():
     fig, axes = plots.panels(2, 2, "abcd")
     for ax in axes:

@@ -75,6 +75,7 @@ def test_structures_are_all_there():
     assert law == {frozenset([()]): Fraction(1, 3), frozenset([(0,), (1,)]): Fraction(2, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [*adaptive.STRATEGIES, "basic"])
 def test_algorithms_follow_the_law(strategy):
     table = [(0, 0)] * 3 + [(1, 0)] * 2 + [(1, 1)] * 3

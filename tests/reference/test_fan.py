@@ -468,6 +468,7 @@ def test_selection_is_private():
         assert chance == pytest.approx(weights[k] / sum(weights.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l1", [None, 1])
 def test_error_of_efpa(l1):
     rng = np.random.default_rng(14)

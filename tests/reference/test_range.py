@@ -410,6 +410,7 @@ def test_tail_against_the_whole_law():
             assert tail == pytest.approx(math.fsum(pmf[max(first, 0) :]), rel=1e-11, abs=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "n", "epsilon", "alpha"),
     [

@@ -68,6 +68,7 @@ def test_runs_in_the_notebooks_folder_with_its_parameters(tmp_path, go):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_failing_notebook_is_told_and_the_rest_go_on(tmp_path, go):
     book(tmp_path, "bad", "x = 1", "1 / x - 1\n1 / 0", "y = 3")
     book(tmp_path, "dead", "import os; os.kill(os.getpid(), 9)")
@@ -91,6 +92,7 @@ def test_a_failing_notebook_is_told_and_the_rest_go_on(tmp_path, go):
     assert read_status(tmp_path / "results/quick/bad")["error"] == runs["bad"].error
 
 
+@pytest.mark.slow
 def test_what_is_up_to_date_is_not_run_again(tmp_path, go):
     book(tmp_path, "fig1", FIGURE.format("fig1"))
     book(tmp_path, "fig2", "1 / 0")
@@ -120,6 +122,7 @@ def test_other_sources_or_data_make_another_key(tmp_path, monkeypatch):
         before = after
 
 
+@pytest.mark.slow
 def test_a_timing_runs_alone(tmp_path, go):
     stamp = "from time import *; t = time(); sleep(.4); print(t, time())"
     book(tmp_path, "a_timing", stamp, tags=("parameters", "alone"))
@@ -130,6 +133,7 @@ def test_a_timing_runs_alone(tmp_path, go):
     assert runs["a_timing"][0] > max(runs["b"][1], runs["c"][1])
 
 
+@pytest.mark.slow
 def test_cores_are_shared(tmp_path, go, monkeypatch):
     import joblib
 
@@ -171,6 +175,7 @@ def test_names_that_do_not_exist_are_refused(tmp_path, go):
             go(**wrong)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues(tmp_path, monkeypatch):
     """After kill -9 no kernel survives, finished work is kept, the rest is run."""
     book(tmp_path, "a_quick", FIGURE.format("a_quick"))

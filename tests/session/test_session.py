@@ -390,6 +390,7 @@ print("held")
 """
 
 
+@pytest.mark.slow
 def test_killed_racing_or_out_of_disk_no_spend_is_forgotten(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", PROCESSES, tmp_path], capture_output=True, text=True, timeout=120
@@ -424,6 +425,7 @@ def _worst(history, asked, v, alpha, known):
     return np.sqrt(np.diag(rows[0] @ left @ rows[0].T).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("alpha", [30.0, inf])
 @pytest.mark.parametrize(

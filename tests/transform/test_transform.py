@@ -213,6 +213,7 @@ def agree(ours, other, least=1e-5):
         assert same_law(a, b) > least, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", SHORTCUTS, ids=repr)
 def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
     rng = np.random.default_rng(1)
@@ -223,6 +224,7 @@ def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
 LITERAL = [SHORTCUTS[i] for i in (0, 1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 15, 16)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", LITERAL, ids=repr)
 def test_and_of_the_literal_process_written_by_someone_else(mechanism):
     rng = np.random.default_rng(2)
@@ -270,6 +272,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
     agree(ours, [literally() for _ in range(400)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", LINE, ids=repr)
 def test_the_variance_of_ranges_is_the_closed_form(transform):
     m = 11
@@ -301,6 +304,7 @@ def test_the_variance_of_ranges_is_the_closed_form(transform):
     assert np.abs(z).max() < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", [*LINE, Dyadic(2)], ids=repr)
 def test_sampled_trees_are_unbiased_and_say_how_far_off_they_are(transform):
     mechanism = ThresholdSampling(B, 60, transform=transform)
@@ -372,6 +376,7 @@ def test_trees_refuse_what_they_cannot_answer_or_hold():
         RandomBoxes((3, 10), 5).on(Domain(("x", "y"), (4, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", LINE, ids=repr)
 @pytest.mark.parametrize("m", [2**40 + 1, 2**62 - 3, 2**62])
 def test_the_largest_domains_cost_no_more(m, transform):

@@ -114,6 +114,7 @@ def test_what_is_too_small_to_draw_is_added_up_and_said():
     )
 
 
+@pytest.mark.slow
 def test_noise_of_leaves_is_foreseen():
     data, mechanism = Towns(20_000).load(), ImprovedAdaptiveHistogram(DP(1.0), threshold=40)
     off, law = {2: [], 3: []}, {2: [], 3: []}
@@ -141,6 +142,7 @@ def test_laws_are_those_of_the_budget():
     assert dashed == ["noise of a count", "a grid of such boxes, expected"]
 
 
+@pytest.mark.slow
 def test_prefixes_and_strings_are_those_of_the_log():
     shown = widgets.adaptive(data=STRINGS, records=20_000, threshold=60)
     data, leaves = QueryLogTwin(20_000).load(), made(shown).estimate

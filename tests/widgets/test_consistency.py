@@ -124,6 +124,7 @@ def test_sorted_counts_are_measured_from_the_largest_down():
         np.testing.assert_allclose(line(seen.rows, panel, "truth", "position"), truth[at])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law, k", [("geometric", 2), ("laplace", 8)])
 def test_closed_forms_are_met_on_average(law, k):
     told = dict(data="Search Logs twin", nonnegative=False, branching=k, noise=law)

@@ -37,6 +37,7 @@ def pasted(p):
     return told["release"], dataset.load()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("of", ["items", "edges"])
 def test_the_screen_shows_the_release_of_the_code_line(name, of):
@@ -88,6 +89,7 @@ def test_other_settings_of_l_have_the_same_noise():
     assert {1, 7, 50, 200} <= {*error.index}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["items", "edges"])
 @pytest.mark.parametrize("consistent", [False, True])
 def test_the_prediction_is_what_many_draws_show(of, consistent):
@@ -167,6 +169,7 @@ def alike(a, b):
     return np.corrcoef(a[0], b[0])[0, 1]
 
 
+@pytest.mark.slow
 def test_noise_is_kept_as_the_panel_says():
     at = noise()
     assert alike(at, noise(epsilon=0.5)) > 0.99

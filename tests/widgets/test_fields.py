@@ -77,6 +77,7 @@ def control(shown, name):
 # ---- every mechanism
 
 
+@pytest.mark.slow
 @every
 def test_a_panel_of_any_mechanism_opens_at_its_example(cls):
     shown = widgets.panel(cls)
@@ -95,6 +96,7 @@ def test_a_panel_of_any_mechanism_opens_at_its_example(cls):
     pd.testing.assert_frame_equal(left, right)
 
 
+@pytest.mark.slow
 @every
 def test_every_control_can_be_moved_to_its_ends(cls):
     it = Fields.of(cls)
@@ -114,6 +116,7 @@ def test_every_control_can_be_moved_to_its_ends(cls):
     assert others
 
 
+@pytest.mark.slow
 @every
 def test_what_has_no_control_is_told(cls):
     shown = widgets.panel(cls)
@@ -124,6 +127,7 @@ def test_what_has_no_control_is_told(cls):
     assert ("memory" in {f.name for f in fields(inner)}) == ("memory = " in told)
 
 
+@pytest.mark.slow
 @every
 def test_the_command_finds_it_by_its_name(cls):
     shown = widgets.panel(cls, epsilon=2.0, seed=1)
@@ -132,6 +136,7 @@ def test_the_command_finds_it_by_its_name(cls):
     pd.testing.assert_frame_equal(widgets.from_settings(name, words).rows, shown.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 def test_a_picture_is_drawn_while_one_drags(cls):
     shown = widgets.panel(cls)
@@ -318,6 +323,7 @@ def rounded():
     return told["Rounded"]
 
 
+@pytest.mark.slow
 def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
     shown = widgets.panel(rounded, step=5.0, set_cut=True, cut=15.0)
     assert titles(shown) == TABLE and shown.scene.words.startswith(
@@ -428,6 +434,7 @@ def private(keys, counts, bound=None):
     )
 
 
+@pytest.mark.slow
 def test_nothing_of_a_private_table_reaches_the_screen():
     one, other = private([1, 2, 3], [5, 900, 7]), private(range(4000), [1] * 4000)
     for values in ({}, dict(believed=True, epsilon=0.7, size=123, delta=1e-6)):
@@ -453,6 +460,7 @@ def test_only_domain_and_bound_are_read():
     assert widgets.panel(HighPassFilter, Guarded()).view["charts"]
 
 
+@pytest.mark.slow
 def test_the_advice_on_the_screen_is_that_of_advise():
     shown = widgets.advice(Domain(("x",), (10**4,)), size=1000, believed=True, spread=5.0)
     told = {}

@@ -52,6 +52,7 @@ def table():
     return SCENE.setup(OPENS | FEW).dataset.load()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [False, True])
 @pytest.mark.parametrize(("past", "attributes"), [("ranges", 9), ("tables", 9), ("ranges", 4)])
 def test_the_screen_is_what_the_code_makes(prior, past, attributes):
@@ -102,6 +103,7 @@ def test_shorter_histories_are_the_first_answers(table):
         )
 
 
+@pytest.mark.slow
 def test_facts_are_what_they_say(table):
     _, facts, release = drawn(**FEW)
     made, exact = pasted(**FEW), table.answer(NEW)
@@ -128,6 +130,7 @@ def test_facts_are_what_they_say(table):
         assert ("cross-validation" in facts) == ("prior" in values)
 
 
+@pytest.mark.slow
 def test_noise_is_as_wide_as_the_dashes_say(table):
     """Over seeds, of bought answers and, where bias is left out, of new ones."""
     told, alpha = FEW | dict(prior=False), OPENS["alpha"]
@@ -169,6 +172,7 @@ def likeness(one, other):
     return np.corrcoef(one[:many], other[:many])[0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_sliders_keep_the_noise_that_they_say(seed):
     kept = noise_of(seed)

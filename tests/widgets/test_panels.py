@@ -74,6 +74,7 @@ def test_a_panel_opens_with_all_that_there_is_to_see(name):
     assert shown.scene.noise_note and shown.scene.words.endswith(".")
 
 
+@pytest.mark.slow
 @each
 def test_the_line_of_code_makes_the_very_release(name):
     shown = opened(name)
@@ -84,6 +85,7 @@ def test_the_line_of_code_makes_the_very_release(name):
     assert told["release"].privacy == shown.release.privacy
 
 
+@pytest.mark.slow
 @each
 def test_the_command_makes_the_very_rows(name):
     shown = opened(name)
@@ -94,6 +96,7 @@ def test_the_command_makes_the_very_rows(name):
     pd.testing.assert_frame_equal(widgets.from_settings(which, words).rows, shown.rows)
 
 
+@pytest.mark.slow
 @each
 def test_every_control_can_be_moved_to_its_ends(name):
     shown = opened(name)
@@ -116,6 +119,7 @@ def test_every_control_can_be_moved_to_its_ends(name):
     assert worked > 2 * len(shown.scene.controls)
 
 
+@pytest.mark.slow
 @each
 def test_what_is_out_of_range_is_a_sentence_in_place(name):
     shown = opened(name)
@@ -132,6 +136,7 @@ def test_what_is_out_of_range_is_a_sentence_in_place(name):
     assert shown.values["epsilon"] == 1.0
 
 
+@pytest.mark.slow
 @each
 def test_rough_and_exact_pictures_are_of_one_release(name):
     shown = opened(name)
@@ -171,6 +176,7 @@ def test_a_scene_is_text_that_a_process_can_be_sent(name):
     assert 4 <= pictures <= 250
 
 
+@pytest.mark.slow
 @each
 def test_a_panel_is_exported_by_the_code_of_the_batch(name, tmp_path):
     shown = opened(name)
@@ -289,6 +295,7 @@ class Slow(Summaries):
         return super().picture(setting, data, release, seed, exact)
 
 
+@pytest.mark.slow
 def test_stop_stops_even_one_long_draw_and_keeps_the_others():
     shown = panels.Panel(Slow())
     moved(shown, rest=True, bands=True, epsilon=0.3)
@@ -304,6 +311,7 @@ def test_stop_stops_even_one_long_draw_and_keeps_the_others():
     assert settled(shown)["exact"] and shown.view["note"] == ""
 
 
+@pytest.mark.slow
 def test_what_a_page_has_moved_past_is_not_shown():
     shown = panels.Panel(Slow())
     moved(shown, rest=True, bands=True, epsilon=0.3, seed=3)  # which takes ten minutes
@@ -323,6 +331,7 @@ def test_moving_from_python_leaves_the_work_that_was_asked_before():
     assert not shown.view["bands"] and shown.release.privacy == DP(5.0)
 
 
+@pytest.mark.slow
 def test_what_is_exported_is_what_its_command_makes(tmp_path):
     shown = widgets.summaries()
     moved(shown, epsilon=0.4)
@@ -336,6 +345,7 @@ def test_what_is_exported_is_what_its_command_makes(tmp_path):
     assert np.allclose(again.value, kept.rows.value)
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_while_it_was_idle_is_replaced():
     shown = widgets.summaries()
     worker.start()
@@ -368,6 +378,7 @@ class Broken(Summaries):
         return super().picture(setting, data, release, seed, exact)
 
 
+@pytest.mark.slow
 def test_whatever_is_raised_is_a_sentence_on_the_panel():
     shown = panels.Panel(Broken())
     view = moved(shown, epsilon=0.3)

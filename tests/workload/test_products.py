@@ -157,6 +157,7 @@ def test_units_of_enormous_counts_are_exact():
     assert tables.grid_units(DOMAIN, np.array([0, 24]), counts, 1.0).tolist() == exact[:1]
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
@@ -167,6 +168,7 @@ def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
     assert bound == pytest.approx(exact, rel=1e-9) and bound >= exact * (1 - 1e-15)
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("laid_out", [1, 10, 30])
@@ -203,6 +205,7 @@ def test_sensitivities_of_the_paper():
         workload_sensitivity(random, PAPER, "swap")
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("prior", [None, a_prior()], ids=["uniform", "prior"])
 def test_inner_products_against_the_universe(name, prior):
@@ -297,6 +300,7 @@ def test_boxes_and_keys_become_products():
     np.testing.assert_allclose(made.cells(PAPER), ranges.cells(PAPER), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_laplace_queries_on_real_numbers_lie_on_a_grid_and_are_unbiased():
     table = SparseTable.from_keys(DOMAIN, KEYS, np.arange(DOMAIN.size), Bound(2, 3))
     mechanism = LaplaceQueries(DP(0.5), signed())
