@@ -502,7 +502,7 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
 
 
 def test_ranks_among_the_cells_left_are_ranks_among_all():
-    rng, free, left = np.random.default_rng(16), priorities._Free(60), list(range(60))
+    rng, free, left = np.random.default_rng(16), priorities._FreeCells(60), list(range(60))
     for k in (1, 10, 15, 20, 14):
         new = np.sort(rng.choice(len(left), k, replace=False))
         assert free.take(new).tolist() == [left[i] for i in new]

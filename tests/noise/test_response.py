@@ -19,11 +19,11 @@ from workbench import (
     Products,
     Release,
     SparseTable,
-    noise,
 )
 from workbench.estimates.joints import clip_to_total
 from workbench.mechanisms import Flipping, RetentionReplacement
 from workbench.noise import bits, response
+from workbench.noise.exact import Interval
 from workbench.privacy import LOCAL
 from workbench.workload import TableQueries, Together
 
@@ -97,7 +97,7 @@ def test_the_papers_setting_is_nine_for_nine_attributes():
 @pytest.mark.parametrize("digits", [Fraction(1, 3), Fraction(5, 7)])
 def test_coins_fall_as_their_chance_says(digits):
     source = bits.word_source(seeded(1))
-    drawn = response.biased_bits(20_000, lambda b: noise.Interval.of(digits, b), source)
+    drawn = response.biased_bits(20_000, lambda b: Interval.of(digits, b), source)
     ones = np.unpackbits(drawn.view(np.uint8))
     assert stats.binomtest(int(ones.sum()), ones.size, float(digits)).pvalue > RARE
     pairs = (ones[::2] & ones[1::2]).sum()  # neighbours are independent

@@ -168,7 +168,7 @@ def _interpolate(log_x, log_y, at):
 def format_number(x: float) -> str:
     """Three digits, as sentences have them.
 
-    >>> number(0.01234), number(-20749.8)
+    >>> format_number(0.01234), format_number(-20749.8)
     ('0.0123', '−20,700')
     """
     if abs(x) >= 1000:

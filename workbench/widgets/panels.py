@@ -259,7 +259,8 @@ class Panel(anywidget.AnyWidget):
         command = self.setting.command(self.seed, self.seeds) or self.view["code"]
         name = stem or f"{self.scene.name}_{sha256(command.encode()).hexdigest()[:6]}"
         title = title or self.scene.title
-        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=command)
+        no_data = self.release is None
+        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=command, NO_DATA=no_data)
         rows = self.rows
         if self.release is not None:
             rows = rows.assign(simulated=self.release.simulated)
