@@ -3,6 +3,7 @@
 import ast
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -90,8 +91,14 @@ def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(path):
 
 @pytest.fixture(scope="session")
 def reproduced(tmp_path_factory):
-    """The quick profile of everything, by the command that users type."""
-    results = tmp_path_factory.mktemp("results")
+    """The quick profile of everything, by the command that users type.
+
+    Workers share one folder: who comes second waits for each figure and takes it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    results = folder / "reproduced"
     done = subprocess.run(
         [Path(sys.executable).with_name("workbench"), "reproduce", "--results", str(results)],
         cwd=ROOT,
