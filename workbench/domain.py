@@ -265,6 +265,8 @@ class Domain:
         path = Path(path)
         try:
             attributes = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{path}: no such domain file") from None
         except json.JSONDecodeError as e:
             raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
         return cls.from_dict(attributes, path.parent)
