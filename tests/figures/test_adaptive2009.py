@@ -13,7 +13,7 @@ from experiments import (
     adaptive2009_table1,
     adaptive2009_thm3,
 )
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from tests.reference import adaptive as reference
 from workbench import Trial, plots
 from workbench.claims import UNTESTABLE
@@ -26,15 +26,6 @@ matplotlib.use("Agg")
 
 SEEDS = 6
 NAMES = (adaptive2009_fig5.REAL, adaptive2009_fig5.TWIN)
-
-
-def spread(told):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in told
-        for seed in range(SEEDS)
-    )
 
 
 def fig5():
@@ -56,7 +47,7 @@ def fig5():
                 about = {"panel": name, "epsilon": epsilon, "series": spec.DIRECT}
                 about |= {"metric": spec.NODE, "node_level": level}
                 told.append(about | {"value": 1.1})
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 def fig6_7():
@@ -72,7 +63,7 @@ def fig6_7():
                 one = about | {"series": f"{series}, ε = {epsilon:g}", "epsilon": epsilon}
                 told.append(one | {"metric": spec.GAP, "value": gap})
                 told.append(one | {"metric": spec.CDF, "km": 10.0, "value": 0.5})
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 def table1():
@@ -88,7 +79,7 @@ def table1():
                 away = 0.2 / (1 + math.log10(epsilon) / 2)
                 told.append(one | {"metric": spec.AWAY, "value": away})
                 told.append(one | {"metric": spec.SQUARES, "value": 140.0})
-    made = spread(told)
+    made = spread(told, SEEDS)
     fixed = (made.series == spec.SOURCE) & (made.metric == spec.SQUARES)
     made.loc[fixed, "value"] = 100.0
     return made

@@ -9,7 +9,7 @@ import pytest
 
 from experiments import answer_bank, chen2012_data, chen2012_fig2, chen2012_fig3, chen2012_fig5
 from experiments.chen2012_data import ALPHAS, WITH, WITHOUT
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from workbench import metrics, plots
 from workbench.claims import DIFFERS, HOLDS, UNDECIDED
 from workbench.datasets import IPUMSTwin
@@ -20,15 +20,6 @@ CASES = ("Census Income", "IPUMS twin")
 SMALL = IPUMSTwin(records=3000)
 
 
-def spread(told):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in told
-        for seed in range(SEEDS)
-    )
-
-
 def law(alpha, prior, new):
     """Bias that falls with α, and noise that rises with it."""
     bias = (3e4 if prior == WITHOUT else 6e3) / (1 + (alpha / 1000) ** 2)
@@ -37,12 +28,15 @@ def law(alpha, prior, new):
 
 def fig2():
     return spread(
-        {"case": case, "panel": panel, "series": series, "alpha": alpha, "metric": "RMSE"}
-        | {"deviation": 520.0, "value": law(alpha, series, panel in "cd")}
-        for case in (*CASES, CASES[1] + chen2012_fig2.AS_PRINTED)
-        for panel in chen2012_fig2.PANELS
-        for series in (WITHOUT, WITH)
-        for alpha in ALPHAS.tolist()
+        (
+            {"case": case, "panel": panel, "series": series, "alpha": alpha, "metric": "RMSE"}
+            | {"deviation": 520.0, "value": law(alpha, series, panel in "cd")}
+            for case in (*CASES, CASES[1] + chen2012_fig2.AS_PRINTED)
+            for panel in chen2012_fig2.PANELS
+            for series in (WITHOUT, WITH)
+            for alpha in ALPHAS.tolist()
+        ),
+        SEEDS,
     )
 
 
@@ -59,7 +53,7 @@ def fig3():
                 told.append(at | {"series": estimated, "value": 1.1 * value})
             chosen = {"panel": f"{name}, chosen", "metric": "chosen", "value": 500.0}
             told.append(one | chosen | {"series": series, "alpha": 1e4})
-    world = spread(told)
+    world = spread(told, SEEDS)
     noise = world.series.str.endswith(chen2012_fig3.ESTIMATED)
     ratio = world[noise].groupby(["panel", "series", "alpha"]).cumcount()
     world.loc[noise, "value"] *= 1 + 0.001 * ratio  # seeds differ in the ratio as well

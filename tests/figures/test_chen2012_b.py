@@ -3,24 +3,14 @@
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments import chen2012_fig4, chen2012_fig6, chen2012_fig7
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from workbench import DP, Bound, Domain, Marginals, SparseTable, plots
 from workbench.mechanisms import LaplaceQueries, RetentionReplacement
 
 SEEDS = 6
-
-
-def spread(told):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in told
-        for seed in range(SEEDS)
-    )
 
 
 def fig4():
@@ -37,7 +27,7 @@ def fig4():
                 ):
                     one = {"panel": sweep, "kind": kind, "series": series, "value": value}
                     told.append(point | one | {"deviation": 1000.0})
-    return spread(told).assign(metric="RMSE")
+    return spread(told, SEEDS).assign(metric="RMSE")
 
 
 def fig6():
@@ -55,18 +45,21 @@ def fig6():
                     about = {"case": "some", "k": k, "joint": ", ".join(names), "cells": cells}
                     about |= {"first": names[0], "others": ", ".join(names[1:])}
                     told.append(about | {"series": series, "value": value})
-    return spread(told).assign(metric="JointError")
+    return spread(told, SEEDS).assign(metric="JointError")
 
 
 def fig7():
     return spread(
-        {"case": "some", "dims": k, "series": series, "value": value}
-        for k in chen2012_fig7.DIMS
-        for series, value in (
-            (chen2012_fig6.ENTROPY, 900.0 / k),
-            (chen2012_fig7.FLAT, 5000.0),
-            *((rival, 3000.0 * 10**k) for rival in chen2012_fig6.RIVALS),
-        )
+        (
+            {"case": "some", "dims": k, "series": series, "value": value}
+            for k in chen2012_fig7.DIMS
+            for series, value in (
+                (chen2012_fig6.ENTROPY, 900.0 / k),
+                (chen2012_fig7.FLAT, 5000.0),
+                *((rival, 3000.0 * 10**k) for rival in chen2012_fig6.RIVALS),
+            )
+        ),
+        SEEDS,
     ).assign(metric="RMSE")
 
 

@@ -23,7 +23,7 @@ from experiments.fan2015_data import (
     undecided_on_slice,
     with_metric_columns,
 )
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from tests.reference import sampling
 from workbench import DP, Bound, Domain, Sweep, run
 from workbench.claims import DIFFERS, UNDECIDED, UNTESTABLE, Finding
@@ -48,15 +48,6 @@ def no_files(monkeypatch, tmp_path):
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-
-
-def spread(rows):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in rows
-        for seed in range(SEEDS)
-    )
 
 
 def fig1():
@@ -89,7 +80,7 @@ def fig5():
             one = {"panel": name, "top": k, "series": "HPA"}
             rows.append(one | {"metric": "TopPrecision", "value": 0.9 if k < 50 else 0.8})
             rows.append(one | {"metric": "SignalToNoise", "value": 10 / k})
-    return spread(rows)
+    return spread(rows, SEEDS)
 
 
 def fig6():
@@ -109,7 +100,7 @@ def fig6():
                     rows.append(one | {"metric": "BestFactor", "series": series, "value": at})
                 zeros = {"metric": "Zeros", "series": "all zeros", "value": 900.0}
                 rows += [one | zeros] * (epsilon == 1)
-    return spread(rows)
+    return spread(rows, SEEDS)
 
 
 def fig10():

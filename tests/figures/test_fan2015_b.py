@@ -15,7 +15,7 @@ from experiments import (
     fan2015_table5,
 )
 from experiments.fan2015_fig7 import DIVERGENCE, JUDGED, METHODS, PRECISION, REVERSED, SQUARED
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from workbench import claims, plots
 from workbench.claims import DIFFERS, HOLDS, UNDECIDED
 from workbench.datasets import InteractionsTwin
@@ -24,15 +24,6 @@ from workbench.metrics import MeanSquaredCountError, TopPrecision
 SEEDS = 6
 NAMES = ("Online Retail", "Foursquare twin", "Netflix twin", "MovieLens twin")
 SMALL = InteractionsTwin(300, 120, 6000, 200)
-
-
-def spread(told):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in told
-        for seed in range(SEEDS)
-    )
 
 
 def compared(of):
@@ -53,7 +44,7 @@ def compared(of):
             for direction in (JUDGED, REVERSED):
                 told.append(one | {"metric": DIVERGENCE, "direction": direction, "value": far})
             told.append(one | {"metric": PRECISION, "top": 10, "value": found[series]})
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 def fig9():
@@ -65,11 +56,14 @@ def fig9():
         "GS": lambda k: 0.23 * np.log10(k),
     }
     return spread(
-        {"panel": name, "series": series, "metric": PRECISION, "of": "items", "top": k}
-        | {"value": law(k)}
-        for name in NAMES
-        for series, law in laws.items()
-        for k in fan2015_fig9.TOPS
+        (
+            {"panel": name, "series": series, "metric": PRECISION, "of": "items", "top": k}
+            | {"value": law(k)}
+            for name in NAMES
+            for series, law in laws.items()
+            for k in fan2015_fig9.TOPS
+        ),
+        SEEDS,
     )
 
 
@@ -80,7 +74,7 @@ def table5():
         for series, value in laws.items()
         for k in fan2015_table5.TOPS
     ]
-    told = [spread(told)]
+    told = [spread(told, SEEDS)]
     for series, first in (("original", 0), ("SRA", 8), ("HPA", 2)):
         told.append(
             pd.DataFrame(
@@ -301,10 +295,13 @@ def test_films_are_called_by_their_titles_where_they_have_some():
 
 def test_named_groups_of_bars_stand_in_the_order_of_the_rows():
     made = spread(
-        {"panel": name, "series": series, "metric": metric, "value": value}
-        for metric, value in ((PRECISION, 0.99), (SQUARED, 50.0))
-        for name in ("b, whole", "a")
-        for series in ("SRA", "HPA")
+        (
+            {"panel": name, "series": series, "metric": metric, "value": value}
+            for metric, value in ((PRECISION, 0.99), (SQUARED, 50.0))
+            for name in ("b, whole", "a")
+            for series in ("SRA", "HPA")
+        ),
+        SEEDS,
     )
     _, axes = plots.panels(2, 1)
     plots.grouped_bars(made[made.metric == PRECISION], "panel", "series", axes[0], log=False)

@@ -12,7 +12,7 @@ from experiments import (
     hay2010_fig7,
     hay2010_thm4,
 )
-from tests.figures.worlds import differs, holds
+from tests.figures.worlds import differs, holds, spread
 from workbench import DP, Bound, Domain, SparseTable, plots
 from workbench.claims import DIFFERS
 from workbench.estimates import Histogram
@@ -23,15 +23,6 @@ SEEDS = 6
 TWINS = ("NetTrace twin", "Search Logs twin")
 
 
-def spread(told):
-    """Every row several times, seeds one per cent apart."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (SEEDS - 1) / 2))}
-        for row in told
-        for seed in range(SEEDS)
-    )
-
-
 def fig3():
     told = [
         {"panel": "error", "series": series, "position": i, "value": value}
@@ -40,7 +31,7 @@ def fig3():
     ]
     told += [{"panel": "same", "series": "S̄", "position": 21, "value": 0.99}]
     told += [{"panel": "examples", "series": name, "value": 0.0} for name in hay2010_fig3.PAPER]
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 def fig5():
@@ -63,7 +54,7 @@ def fig5():
     for d in hay2010_fig5.VALUES:
         for series, value in (("S̃", 2.0**15), ("S̄", 10.0 * d)):
             told.append({"panel": "over d", "distinct": d, "series": series, "value": value})
-    return spread(told).assign(metric="SquaredError")
+    return spread(told, SEEDS).assign(metric="SquaredError")
 
 
 def fig6():
@@ -82,7 +73,7 @@ def fig6():
                 ]
                 value = flat / epsilon**2
                 told.append(about | {"series": "L̃", "metric": "theory", "value": value})
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 def fig7():
@@ -130,7 +121,7 @@ def appendix_e():
             about = {"records": n, "series": series}
             told.append(about | {"panel": "worst", "value": value})
             told.append(about | {"panel": "useful", "value": value / n})
-    return spread(told)
+    return spread(told, SEEDS)
 
 
 WORLDS = {

@@ -1,6 +1,7 @@
 """Made-up rows in which a paper's claims are true, and what of them to change so that one is false."""
 
 import numpy as np
+import pandas as pd
 
 from workbench.claims import DIFFERS, HOLDS
 
@@ -20,3 +21,12 @@ def differs(claim, world, where: dict, factor: float):
     verdict = claim.judge(world, "quick")
     assert verdict.outcome == DIFFERS, verdict.measured
     return verdict
+
+
+def spread(rows, seeds: int) -> pd.DataFrame:
+    """Every row `seeds` times, seeds one per cent apart; rows may be any iterable."""
+    return pd.DataFrame(
+        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (seeds - 1) / 2))}
+        for row in rows
+        for seed in range(seeds)
+    )
