@@ -86,7 +86,7 @@ def save(
         What is drawn. It needs a column `truth_public`, all of it true, because errors against a
         private truth are exact functions of it.
     spec : module
-        The specification. The last part of its name, or its `STEM`, is the figure's name, its `TITLE`
+        The specification. Its name below `experiments`, or its `STEM`, is the figure's name, its `TITLE`
         the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
         without `truth_public` are taken only if it says `NO_DATA = True`: they are computed from
         formulas, and no dataset is read for them.
@@ -108,7 +108,7 @@ def save(
         If rows do not say that their truth is public, the profile is unknown, or the figure's name
         is not one name.
     """
-    stem = getattr(spec, "STEM", spec.__name__.rpartition(".")[2])
+    stem = getattr(spec, "STEM", spec.__name__.partition(".")[2].replace(".", "_"))
     if "truth_public" not in rows:
         if getattr(spec, "NO_DATA", False) is not True:
             raise ValueError(

@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    adaptive2009_fig5,
-    adaptive2009_fig6_7,
-    adaptive2009_table1,
-    adaptive2009_thm3,
-)
+from experiments.adaptive2009 import fig5 as adaptive2009_fig5
+from experiments.adaptive2009 import fig6_7 as adaptive2009_fig6_7
+from experiments.adaptive2009 import table1 as adaptive2009_table1
+from experiments.adaptive2009 import thm3 as adaptive2009_thm3
 from tests.figures.worlds import differs, holds, spread
 from tests.reference import adaptive as reference
 from workbench import Trial, plots

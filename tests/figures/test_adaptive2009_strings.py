@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import adaptive2009_fig8_9 as fig8_9
-from experiments import adaptive2009_fig10 as fig10
+from experiments.adaptive2009 import fig8_9 as fig8_9
+from experiments.adaptive2009 import fig10 as fig10
 from workbench import Bound
 from workbench.claims import DIFFERS, HOLDS, UNTESTABLE
 from workbench.hierarchy import Prefixes

@@ -7,8 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import answer_bank, chen2012_data, chen2012_fig2, chen2012_fig3, chen2012_fig5
-from experiments.chen2012_data import ALPHAS, WITH, WITHOUT
+from experiments import answer_bank
+from experiments.chen2012 import data as chen2012_data
+from experiments.chen2012 import fig2 as chen2012_fig2
+from experiments.chen2012 import fig3 as chen2012_fig3
+from experiments.chen2012 import fig5 as chen2012_fig5
+from experiments.chen2012.data import ALPHAS, WITH, WITHOUT
 from tests.figures.worlds import differs, holds, spread
 from workbench import metrics, plots
 from workbench.claims import DIFFERS, HOLDS, UNDECIDED

@@ -5,7 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from experiments import chen2012_fig4, chen2012_fig6, chen2012_fig7
+from experiments.chen2012 import fig4 as chen2012_fig4
+from experiments.chen2012 import fig6 as chen2012_fig6
+from experiments.chen2012 import fig7 as chen2012_fig7
 from tests.figures.worlds import differs, holds, spread
 from workbench import DP, Bound, Domain, Marginals, SparseTable, plots
 from workbench.mechanisms import LaplaceQueries, RetentionReplacement

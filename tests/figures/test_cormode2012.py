@@ -13,19 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    cormode2012_c6,
-    cormode2012_fig2,
-    cormode2012_fig3,
-    cormode2012_fig5,
-    cormode2012_fig6a,
-    cormode2012_fig6b,
-    cormode2012_fig6c,
-    cormode2012_modern,
-    cormode2012_sec45,
-    cormode2012_table1,
-    verdicts,
-)
+from experiments import verdicts
+from experiments.cormode2012 import c6 as cormode2012_c6
+from experiments.cormode2012 import fig2 as cormode2012_fig2
+from experiments.cormode2012 import fig3 as cormode2012_fig3
+from experiments.cormode2012 import fig5 as cormode2012_fig5
+from experiments.cormode2012 import fig6a as cormode2012_fig6a
+from experiments.cormode2012 import fig6b as cormode2012_fig6b
+from experiments.cormode2012 import fig6c as cormode2012_fig6c
+from experiments.cormode2012 import modern as cormode2012_modern
+from experiments.cormode2012 import sec45 as cormode2012_sec45
+from experiments.cormode2012 import table1 as cormode2012_table1
 from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
 from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
 from workbench.metrics import MeanAbsoluteError
@@ -33,9 +31,9 @@ from workbench.table import Bound
 
 HERE = Path(__file__).parents[2] / "experiments"
 SPECS = [
-    import_module(f"experiments.{path.stem}")
-    for path in sorted(HERE.glob("*.py"))
-    if path.stem != "__init__" and not path.stem.endswith("_data")
+    import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
+    for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/*.py"))]
+    if path.stem != "data"
 ]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "

@@ -7,16 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    fan2015_data,
-    fan2015_fig1,
-    fan2015_fig5,
-    fan2015_fig6,
-    fan2015_fig10,
-    fan2015_fig11,
-    fan2015_table4,
-)
-from experiments.fan2015_data import (
+from experiments.fan2015 import data as fan2015_data
+from experiments.fan2015 import fig1 as fan2015_fig1
+from experiments.fan2015 import fig5 as fan2015_fig5
+from experiments.fan2015 import fig6 as fan2015_fig6
+from experiments.fan2015 import fig10 as fan2015_fig10
+from experiments.fan2015 import fig11 as fan2015_fig11
+from experiments.fan2015 import table4 as fan2015_table4
+from experiments.fan2015.data import (
     SLICED,
     cases,
     panel_of,
@@ -346,7 +344,7 @@ def test_notebooks_name_datasets_that_are_there_without_any_file(monkeypatch, tm
     """`make reproduce` on a fresh machine has twins and nothing else."""
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     there = fan2015_data.cases("quick")
-    books = Path(__file__).parents[2].glob("notebooks/fan2015_*.ipynb")
+    books = Path(__file__).parents[2].glob("notebooks/fan2015/*.ipynb")
     named = [
         n for b in books for n in re.findall(r'cases\(profile\)\[\\"(.+?)\\"\]', b.read_text())
     ]

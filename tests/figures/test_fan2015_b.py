@@ -7,14 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    fan2015_data,
-    fan2015_fig7,
-    fan2015_fig8,
-    fan2015_fig9,
-    fan2015_table5,
-)
-from experiments.fan2015_fig7 import DIVERGENCE, JUDGED, METHODS, PRECISION, REVERSED, SQUARED
+from experiments.fan2015 import data as fan2015_data
+from experiments.fan2015 import fig7 as fan2015_fig7
+from experiments.fan2015 import fig8 as fan2015_fig8
+from experiments.fan2015 import fig9 as fan2015_fig9
+from experiments.fan2015 import table5 as fan2015_table5
+from experiments.fan2015.fig7 import DIVERGENCE, JUDGED, METHODS, PRECISION, REVERSED, SQUARED
 from tests.figures.worlds import differs, holds, spread
 from workbench import claims, plots
 from workbench.claims import DIFFERS, HOLDS, UNDECIDED

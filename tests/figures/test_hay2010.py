@@ -4,14 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    hay2010_appE,
-    hay2010_fig3,
-    hay2010_fig5,
-    hay2010_fig6,
-    hay2010_fig7,
-    hay2010_thm4,
-)
+from experiments.hay2010 import appE as hay2010_appE
+from experiments.hay2010 import fig3 as hay2010_fig3
+from experiments.hay2010 import fig5 as hay2010_fig5
+from experiments.hay2010 import fig6 as hay2010_fig6
+from experiments.hay2010 import fig7 as hay2010_fig7
+from experiments.hay2010 import thm4 as hay2010_thm4
 from tests.figures.worlds import differs, holds, spread
 from workbench import DP, Bound, Domain, SparseTable, plots
 from workbench.claims import DIFFERS

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.rows.check import compare
+from workbench.reproduction import find_notebooks
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+NOTEBOOKS = find_notebooks(ROOT / "notebooks")
+each = pytest.mark.parametrize("figure", NOTEBOOKS)
 DRAWN_BY_HAND = {
     "plot",
     "scatter",
@@ -37,54 +38,62 @@ def nodes(path):
 
 
 def test_there_are_notebooks():
-    assert {"00_tour", "cormode2012_table1", "cormode2012_fig2"} <= {p.stem for p in NOTEBOOKS}
+    assert {"00_tour", "cormode2012_table1", "cormode2012_fig2"} <= set(NOTEBOOKS)
 
 
 @each
-def test_defines_nothing_and_loops_over_nothing(path):
+def test_defines_nothing_and_loops_over_nothing(figure):
     forbidden = ast.FunctionDef | ast.ClassDef | ast.For | ast.While | ast.Lambda | ast.Try
-    for node in nodes(path):
+    for node in nodes(NOTEBOOKS[figure]):
         assert not isinstance(node, forbidden), (
             f"move {ast.unparse(node)[:60]!r} to the package"
         )
 
 
 @each
-def test_draws_nothing_by_hand_and_touches_no_raw_data(path):
-    for node in nodes(path):
+def test_draws_nothing_by_hand_and_touches_no_raw_data(figure):
+    for node in nodes(NOTEBOOKS[figure]):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             by_hand = node.value.id in ("plt", "ax", "axes") and node.attr in DRAWN_BY_HAND
             assert not by_hand and not node.attr.startswith("read_"), ast.unparse(node)
 
 
 @each
-def test_parameters_are_the_two_literals(path):
+def test_parameters_are_the_two_literals(figure):
     """papermill injects after this cell, so a derived value would keep its old default."""
-    (cell,) = (c for c in cells(path, "code") if "parameters" in c["metadata"].get("tags", ()))
+    (cell,) = (
+        c
+        for c in cells(NOTEBOOKS[figure], "code")
+        if "parameters" in c["metadata"].get("tags", ())
+    )
     told = {
         s.targets[0].id: ast.literal_eval(s.value)
         for s in ast.parse("".join(cell["source"])).body
     }
-    assert told == {"profile": "quick", "results": "../experiments/results"}
+    up = "../" * len(NOTEBOOKS[figure].relative_to(ROOT).parent.parts)
+    assert told == {"profile": "quick", "results": f"{up}experiments/results"}
 
 
 @each
-def test_cells_are_short(path):
-    for cell in cells(path, "code"):
+def test_cells_are_short(figure):
+    for cell in cells(NOTEBOOKS[figure], "code"):
         assert len(cell["source"]) <= 14 and len("".join(cell["source"])) < 900
 
 
 @each
-def test_is_committed_without_outputs(path):
-    assert not any(c["outputs"] or c["execution_count"] for c in cells(path, "code"))
+def test_is_committed_without_outputs(figure):
+    assert not any(
+        c["outputs"] or c["execution_count"] for c in cells(NOTEBOOKS[figure], "code")
+    )
 
 
 @each
-def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(path):
-    if path.stem[:2].isdigit():
+def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(figure):
+    if figure[:2].isdigit():
         return
-    assert (ROOT / "experiments" / f"{path.stem}.py").exists()
-    prose = "\n".join("".join(c["source"]) for c in cells(path, "markdown"))
+    paper, _, stem = figure.partition("_")
+    assert (ROOT / "experiments" / paper / f"{stem}.py").exists()
+    prose = "\n".join("".join(c["source"]) for c in cells(NOTEBOOKS[figure], "markdown"))
     for heading in ("Reading the", "Where we differ"):
         assert heading in prose
 
@@ -119,19 +128,17 @@ def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "report.html" in done.stdout.strip().splitlines()[-1]
     page = (quick / "report.html").read_text()
-    assert "<script" not in page and all(
-        p.stem in page for p in NOTEBOOKS if p.stem != "00_tour"
-    )
+    assert "<script" not in page and all(id in page for id in NOTEBOOKS if id != "00_tour")
 
 
 @run_once
 @pytest.mark.slow
 @each
-def test_every_notebook_leaves_its_figure_rows_and_manifest(path, reproduced):
-    folder = reproduced[0] / path.stem
+def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced):
+    folder = reproduced[0] / figure
     manifest = json.loads((folder / "manifest.json").read_text())
     for suffix in ("pdf", "svg", "png"):
-        assert (folder / f"{path.stem}.{suffix}").stat().st_size > 5000
+        assert (folder / f"{figure}.{suffix}").stat().st_size > 5000
     with open(folder / "rows.csv", newline="") as f:
         rows = list(csv.DictReader(f))
     assert rows and manifest["profile"] == "quick"
@@ -143,8 +150,6 @@ def test_no_row_moved(reproduced):
     """Of figures that ran on the data that was at hand when their rows were recorded."""
     outcomes = compare(reproduced[0].parent)
     moved = {
-        figure: outcome
-        for figure, outcome in outcomes.items()
-        if outcome not in ("same", "other data")
+        id: outcome for id, outcome in outcomes.items() if outcome not in ("same", "other data")
     }
     assert not moved

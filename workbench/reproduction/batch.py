@@ -115,7 +115,9 @@ def reproduce(
     for group, at_once in ((together, workers), (alone, 1)):
         threads = max(1, cores // min(at_once, len(group) or 1))
         with ThreadPoolExecutor(at_once) as pool:
-            futures = {stem: pool.submit(batch.run, paths[stem], threads) for stem in group}
+            futures = {
+                stem: pool.submit(batch.run, stem, paths[stem], threads) for stem in group
+            }
             try:
                 wait(futures.values())
             except BaseException:
@@ -151,16 +153,16 @@ class _Batch:
                 kernel.signal(number)
             sleep(0.5)  # joblib's workers clean up after themselves meanwhile
 
-    def run(self, path: Path, threads: int) -> NotebookRun:
+    def run(self, stem: str, path: Path, threads: int) -> NotebookRun:
         """One notebook, from waiting to done, kept, failed or stopped."""
-        folder = figure_folder(self.results, self.profile, path.stem)
+        folder = figure_folder(self.results, self.profile, stem)
         try:
             with locked(folder, self.stopped):
-                run = self._run_locked(path, folder, threads)
+                run = self._run_locked(stem, path, folder, threads)
         except Stopped:
-            run = NotebookRun(path.stem, "stopped")
+            run = NotebookRun(stem, "stopped")
         finished = run.state in ("done", "kept")
-        notebook = folder / f"{path.stem}.{'ipynb' if finished else 'partial.ipynb'}"
+        notebook = folder / f"{stem}.{'ipynb' if finished else 'partial.ipynb'}"
         run = replace(
             run,
             notebook=notebook if notebook.exists() else None,
@@ -169,11 +171,11 @@ class _Batch:
         self.on_change(run)
         return run
 
-    def _run_locked(self, path: Path, folder: Path, threads: int) -> NotebookRun:
+    def _run_locked(self, stem: str, path: Path, folder: Path, threads: int) -> NotebookRun:
         """The same, while no other process works in the figure's folder."""
         import nbformat
 
-        partial = folder / f"{path.stem}.partial.ipynb"
+        partial = folder / f"{stem}.partial.ipynb"
         key = ""
         start = perf_counter()
         try:
@@ -182,18 +184,18 @@ class _Batch:
             status = read_status(folder)
             same = not self.force and status.get("key") == new_key
             if same and all((folder / name).exists() for name in status["files"]):
-                return NotebookRun(path.stem, "kept", status["seconds"])
+                return NotebookRun(stem, "kept", status["seconds"])
             check_parameters(notebook, self.parameters)
-            self.on_change(NotebookRun(path.stem, "running"))
+            self.on_change(NotebookRun(stem, "running"))
             (folder / "status.json").unlink(missing_ok=True)
             self._execute(notebook, partial, threads)
-            os.replace(partial, folder / f"{path.stem}.ipynb")
-            run = NotebookRun(path.stem, "done")
+            os.replace(partial, folder / f"{stem}.ipynb")
+            run = NotebookRun(stem, "done")
             key = new_key
         except Exception as e:
             state = "stopped" if self.stopped.is_set() else "failed"
             cell, error = describe_failure(e, partial, self.timeout)
-            run = NotebookRun(path.stem, state, cell=cell, error=error)
+            run = NotebookRun(stem, state, cell=cell, error=error)
         run = replace(run, seconds=round(perf_counter() - start, 2))
         if run.state != "stopped":
             write_status(folder, key, run)
