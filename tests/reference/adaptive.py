@@ -3,18 +3,17 @@ Theorem 3, Appendix A).
 
 A record is a tuple of digits; `fanout(prefix)` tells how many children the node `prefix` has, zero
 for one that cannot be split. A record that ends at an inner node counts there and in no child
-(a partial record); `digits` ends strings with a symbol of their own, so that none does.
+(a partial record).
 
 A node splits if count + noise >= threshold. Noise is two-sided geometric, a = exp(-epsilon): the
 threshold and the discount are whole numbers. Only "fractional" discounting has counts that are not
 whole, and takes Laplace noise: whole noise turns any change of a weight that crosses a whole number
-into a full epsilon, and one record can move the weights of all children across at once
-(`fractional_with_whole_noise`).
+into a full epsilon, and one record can move the weights of all children across at once.
 
 Discounting makes each child at least t = `discount` smaller than its parent was when counted:
 
 * skip: remove the first t of the node in the records' own order;
-* proportional: remove the first t in order of arrival, the list's; `improved` shuffles once;
+* proportional: remove the first t in order of arrival, the list's;
 * uniform: remove the first t of EVERY child;
 * fractional: diminish every record alike, by the factor max(0, 1 - t/weight of the node);
 * progressive: t times, remove the first of the child that is largest at that moment. As printed
@@ -32,13 +31,10 @@ What the exact computations say:
   from t >= b - 1 + ln 2/epsilon, and with geometric noise from t >= b - 1 + ln(1 + a)/epsilon.
 """
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-
-from numpy.random import Generator
 
 from . import geometric
 
@@ -46,22 +42,6 @@ Record = tuple[int, ...]
 Fanout = Callable[[Record], int]
 Items = list[tuple[Record, Fraction]]  # records in order of arrival, with their weights
 STRATEGIES = ("skip", "uniform", "proportional", "fractional", "progressive")
-ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789. "
-
-
-def digits(text: str) -> Record:
-    """Positions in ALPHABET, and len(ALPHABET) for the end."""
-    return tuple(ALPHABET.index(symbol) for symbol in text) + (len(ALPHABET),)
-
-
-def text_fanout(prefix: Record) -> int:
-    """38 symbols and the end; nothing after the end."""
-    if prefix and prefix[-1] == len(ALPHABET):
-        return 0
-    return len(ALPHABET) + 1
-
-
-# The decision
 
 
 def proceed_geometric(epsilon: float, threshold: int, alpha=None) -> Callable:
@@ -173,142 +153,6 @@ def unstable_progressive() -> tuple[Fraction, Fraction]:
     return whole, distance(parts, even)
 
 
-def stable_rule_exists(size: int, t: int, largest: bool) -> bool:
-    """Is there a deterministic stable discount of t records, for two children with `size` possible
-    records each? With `largest`, each record removed must come from a child that is largest at that
-    moment: then not even for two each and t = 1. Exhaustive: backtracking over all rules.
-    """
-    universe = [(i, j) for i in (0, 1) for j in range(size)]
-    tables = [
-        frozenset(s) for r in range(2 * size + 1) for s in itertools.combinations(universe, r)
-    ]
-    options = {}
-    for table in tables:
-        found = {table}
-        for _ in range(t):
-            following = set()
-            for rest in found:
-                counts = [sum(1 for record in rest if record[0] == i) for i in (0, 1)]
-                for record in rest:
-                    if not largest or counts[record[0]] == max(counts):
-                        following.add(rest - {record})
-                if not rest:
-                    following.add(rest)
-            found = following
-        options[table] = list(found)
-    neighbours = {
-        table: [n for n in tables if len(n ^ table) == 1 and n in options] for table in tables
-    }
-
-    def consistent(options: dict) -> dict | None:
-        """Strike options without a partner at a neighbour, until nothing changes."""
-        options = dict(options)
-        todo = list(options)
-        while todo:
-            table = todo.pop()
-            for other in neighbours[table]:
-                kept = [
-                    o for o in options[other] if any(len(o ^ p) <= 1 for p in options[table])
-                ]
-                if len(kept) < len(options[other]):
-                    if not kept:
-                        return None
-                    options[other] = kept
-                    todo.append(other)
-        return options
-
-    def search(options: dict | None) -> bool:
-        if options is None:
-            return False
-        open_tables = [table for table in options if len(options[table]) > 1]
-        if not open_tables:
-            return True
-        table = min(open_tables, key=lambda table: len(options[table]))
-        return any(search(consistent({**options, table: [o]})) for o in options[table])
-
-    return search(consistent(options))
-
-
-# The two algorithms
-
-
-def _descend(items, prefix, fanout, decide, t, depth, strategy) -> set[Record]:
-    k = fanout(prefix)
-    if len(prefix) == depth or k == 0 or not decide(size(items)):
-        return {prefix}
-    leaves = set()
-    for i, part in enumerate(discounted(items, len(prefix), k, t, strategy)):  # empty ones too
-        leaves |= _descend(part, (*prefix, i), fanout, decide, t, depth, strategy)
-    return leaves
-
-
-def leaf_counts(leaves: Iterable[Record], records: Iterable[Record]) -> dict[Record, int]:
-    """Records below each leaf, on the original data."""
-    counts = dict.fromkeys(sorted(leaves), 0)
-    for record in records:
-        for length in range(len(record) + 1):
-            if record[:length] in counts:
-                counts[record[:length]] += 1
-    return counts
-
-
-def basic(
-    records: Sequence[str | Record],
-    fanout: Fanout,
-    threshold: int,
-    depth: int,
-    epsilon_level: float,
-    rng: Generator,
-) -> dict[Record, int]:
-    """Figure 1, the shape: leaves and their true counts (`measure` releases these).
-
-    Costs depth * epsilon_level: at most `depth` comparisons lie on a path.
-    """
-    records = [digits(r) if isinstance(r, str) else tuple(r) for r in records]
-    alpha = geometric.alpha_for(epsilon_level)
-
-    def decide(count):
-        return count + geometric.draw(alpha, rng) >= threshold
-
-    leaves = _descend(weigh(records), (), fanout, decide, 0, depth, "skip")
-    return leaf_counts(leaves, records)
-
-
-def improved(
-    records: Sequence[str | Record],
-    fanout: Fanout,
-    threshold: int,
-    discount: int,
-    epsilon_s: float,
-    depth: int,
-    rng: Generator,
-    strategy: str = "skip",
-) -> dict[Record, int]:
-    """Figure 2, the shape: leaves and their true counts on the undiscounted data."""
-    records = [digits(r) if isinstance(r, str) else tuple(r) for r in records]
-    items = weigh(records)
-    if strategy == "proportional":
-        items = [items[i] for i in rng.permutation(len(items))]
-    alpha = geometric.alpha_for(epsilon_s)
-
-    def decide(count):
-        if strategy == "fractional":
-            return float(count) + rng.laplace(0, 1 / epsilon_s) >= threshold
-        return count + geometric.draw(alpha, rng) >= threshold
-
-    leaves = _descend(items, (), fanout, decide, discount, depth, strategy)
-    return leaf_counts(leaves, records)
-
-
-def measure(
-    leaves: Iterable[Record], records: Iterable[Record], epsilon_m: float, rng: Generator
-) -> dict[Record, int]:
-    """The second pass: each leaf's count on the original data, plus geometric noise."""
-    alpha = geometric.alpha_for(epsilon_m)
-    counts = leaf_counts(leaves, records)
-    return {leaf: count + geometric.draw(alpha, rng) for leaf, count in counts.items()}
-
-
 # Exact laws
 
 
@@ -339,42 +183,6 @@ def structure_probabilities(
         return {leaf: 1 - p, **below}
 
     return law(weigh(records), ())
-
-
-def random_skip_probabilities(
-    records: Sequence[Record], fanout: Fanout, discount: int, depth: int, proceed: Callable
-) -> dict[frozenset[Record], float]:
-    """The same for "remove t records at random", drawn afresh at each node, over all draws.
-
-    A uniform order of n + 1 records orders n of them uniformly, so that the draws on neighbours
-    can be made together and differ in one record: this is as private as Skip with a fixed order.
-    """
-
-    def law(items, prefix):
-        k = fanout(prefix)
-        leaf = frozenset([prefix])
-        if len(prefix) == depth or k == 0:
-            return {leaf: 1}
-        p = proceed(len(items))
-        total = {leaf: 1 - p}
-        choices = list(itertools.combinations(range(len(items)), max(0, len(items) - discount)))
-        for kept in choices:
-            below = {frozenset(): p / len(choices)}
-            parts = partition(weigh(items[j] for j in kept), len(prefix), k)
-            for i, part in enumerate(parts):
-                child = law([record for record, _ in part], (*prefix, i))
-                below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
-            for structure, q in below.items():
-                total[structure] = total.get(structure, 0) + q
-        return total
-
-    return law(list(records), ())
-
-
-def divergence(first: dict, second: dict) -> float:
-    """The largest |ln| of the ratio of two laws' probabilities."""
-    assert first.keys() == second.keys()
-    return max(abs(math.log(first[s]) - math.log(second[s])) for s in first)
 
 
 def loss(
@@ -408,32 +216,6 @@ def loss(
         return max(stop, split)
 
     return worst(weigh(first), weigh(second), ())
-
-
-def progressive_example() -> tuple[list[Record], list[Record]]:
-    """A table and the same with one record more, in two children of 108 each, depth 4.
-
-    At epsilon = 0.1, b = 28, t = 35 one structure is 3.29 epsilon more likely with it.
-    """
-    less = [(0, 0, 0, 0)] * 88 + [(0, 1, 0, 0)] * 20 + [(1, 0, 0, 0)] * 107 + [(1, 1, 0, 0)]
-    return [*less, (1, 1, 1, 1)], less
-
-
-def fractional_with_whole_noise(k: int, epsilon: float, threshold: int, t: int) -> float:
-    """Loss of one record with fractional discounting and geometric noise: about k epsilon.
-
-    t a multiple of k. In k children of t/k + 1 records each, the weights after the discount are
-    one. Without a record of the first child, those of all others fall below one.
-    """
-    if t % k:
-        raise ValueError("discount must be a multiple of the fanout")
-    table = [(i,) for i in range(k) for _ in range(t // k + 1)]
-
-    def fanout(prefix):
-        return k if len(prefix) < 2 else 0
-
-    proceed = proceed_geometric(epsilon, threshold)
-    return loss(table, table[1:], fanout, t, 2, proceed, "fractional")
 
 
 # Theorem 3
@@ -486,18 +268,6 @@ def structural_loss(
             up_to.append(max(value, up_to[-1]) if up_to else value)
         best.append(up_to[-1])
     return best[0], best[1]
-
-
-def progression_loss(epsilon: float, threshold: float, discount: int, noise: str) -> float:
-    """The shortcut: max over 0 <= x < t of sum_j r(x + j t)."""
-    worst = 0.0
-    for start in range(discount):
-        total, x = 0.0, start
-        while x <= threshold + 40 / epsilon + discount:
-            total += log_ratios(x, epsilon, threshold, noise)[0]
-            x += discount
-        worst = max(worst, total)
-    return worst
 
 
 def theorem_discount(epsilon: float, threshold: float) -> int:

@@ -9,7 +9,6 @@ Privacy. A bit that one table sets and the other does not has likelihood ratio a
 ((1 - p)/p with p = 1/(alpha + 2)). One record moves y by s = epsilon/(alpha * l1), a user l1 of them.
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -97,49 +96,3 @@ def estimate(
     for level in range(1, levels(beta, epsilon, alpha, l1) + 1):
         path.append(bits[h[level][key]])
     return walk(path) * alpha * l1 / epsilon
-
-
-def loss_factor(epsilon: float, alpha: float, l1: float) -> float:
-    """The worst likelihood ratio of a user, at most e^epsilon.
-
-    One record moves y by s = epsilon/(alpha * l1). For s <= 1 the worst ratio is
-    1 + alpha * s = 1 + epsilon/l1, also across a whole level: from f to 1 + g, with f + s = 1 + g,
-    set bits give (alpha + 1)(1 + g alpha)/(1 + f alpha), which grows with f up to f = 1, and clear
-    bits fall from g = 0. For s > 1, k whole levels and a part s - k: (1 + alpha)^k times
-    1 + alpha (s - k), which is more than 1 + epsilon/l1. A user's l1 records in different cells
-    multiply.
-    """
-    s = epsilon / (alpha * l1)
-    whole = math.floor(s)
-    return ((1 + alpha) ** whole * (1 + alpha * (s - whole))) ** l1
-
-
-def output_law(
-    count: int, levels: int, epsilon: float, alpha: float, l1: float
-) -> dict[tuple[int, ...], float]:
-    """Pr[the bits of one key's levels], when no other key and no two levels share a bit."""
-    y = count * epsilon / (alpha * l1)
-    below = math.floor(y)
-    p = flip(alpha)
-    law = {}
-    for path in itertools.product((0, 1), repeat=levels):
-        total = 0.0
-        for rounded, weight in ((below, 1 - (y - below)), (below + 1, y - below)):
-            rounded = min(rounded, levels)
-            likelihood = weight
-            for level, bit in enumerate(path, start=1):
-                true_bit = 1 if level <= rounded else 0
-                likelihood *= 1 - p if bit == true_bit else p
-            total += likelihood
-        law[path] = total
-    return law
-
-
-def worst_log_ratio(count: int, levels: int, epsilon: float, alpha: float, l1: float) -> float:
-    """The largest |log| of the ratio of the laws for count and count + 1."""
-    here = output_law(count, levels, epsilon, alpha, l1)
-    there = output_law(count + 1, levels, epsilon, alpha, l1)
-    worst = 0.0
-    for path in here:
-        worst = max(worst, abs(math.log(here[path] / there[path])))
-    return worst

@@ -10,7 +10,6 @@ there is too much, and then the larger pay for the smaller: [15, 9] to 10 gives 
 on the simplex, but [5, 5] or [6, 4] if cut first.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
@@ -83,32 +82,3 @@ def synthesise(
     for i, c in enumerate(centre(count, noisy, int(rng.integers(k)))):
         synthetic += synthesise(parts[i], c, depth, fanout, epsilon, rng, (*prefix, i))
     return synthetic
-
-
-def mean_clamped(epsilon: float, depth: int) -> float:
-    """E max(0, G) of one empty child, before centring: a/(1 - a^2), near depth/(2 epsilon)."""
-    return geometric.mean_abs(geometric.alpha_for(epsilon, depth)) / 2
-
-
-def phantoms(k: int, epsilon: float, depth: int) -> float:
-    """Expected records that k empty children show: 380 for k = 38, depth 20, epsilon 1."""
-    return k * mean_clamped(epsilon, depth)
-
-
-def centre_probabilities(
-    count: int, parts: Sequence[int], epsilon: float, reach: int, start: int = 0
-) -> dict[tuple[int, ...], float]:
-    """Law of the centred counts of a single level, by summation over all noise up to `reach`."""
-    alpha = math.exp(-epsilon)
-    states = {(): 1.0}
-    for c in parts:
-        states = {
-            (*noisy, c + x): p * geometric.pmf(x, alpha)
-            for noisy, p in states.items()
-            for x in range(-reach, reach + 1)
-        }
-    law = {}
-    for noisy, p in states.items():
-        centred = tuple(centre(count, noisy, start))
-        law[centred] = law.get(centred, 0.0) + p
-    return law

@@ -8,7 +8,7 @@ epsilon itself.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from numpy.random import Generator
 
@@ -18,57 +18,6 @@ SLACK = 1e-12
 def pure_alpha(records: int, epsilon: float) -> float:
     """The smallest prior with pure epsilon-DP, records/(e^epsilon - 1): m, not n (3.2)."""
     return records / math.expm1(epsilon)
-
-
-def tables(k: int, total: int) -> Iterator[tuple[int, ...]]:
-    """Every table of `total` records over k cells."""
-    if k == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in tables(k - 1, total - first):
-            yield (first, *rest)
-
-
-def neighbours(x: Sequence[int]) -> list[tuple[int, ...]]:
-    """Every table with one record of x moved to another cell."""
-    found = []
-    for source in range(len(x)):
-        for target in range(len(x)):
-            if source != target and x[source] > 0:
-                moved = list(x)
-                moved[source] -= 1
-                moved[target] += 1
-                found.append(tuple(moved))
-    return found
-
-
-def log_probability(z: Sequence[int], x: Sequence[int], alpha: float, records: int) -> float:
-    """log Pr[z | x], the formula of 3.1."""
-    if sum(z) != records:
-        raise ValueError("z must hold `records` records")
-    n, prior = sum(x), alpha * len(x)
-    terms = [
-        math.lgamma(records + 1),
-        math.lgamma(n + prior),
-        -math.lgamma(n + prior + records),
-    ]
-    for real, synthetic in zip(x, z, strict=True):
-        terms.append(math.lgamma(real + alpha + synthetic))
-        terms.append(-math.lgamma(real + alpha))
-        terms.append(-math.lgamma(synthetic + 1))
-    return math.fsum(terms)
-
-
-def worst_loss(k: int, n: int, records: int, alpha: float) -> float:
-    """The largest |log Pr[z|x]/Pr[z|x']|, over every z and pair of neighbours."""
-    worst = 0.0
-    for x in tables(k, n):
-        for z in tables(k, records):
-            here = log_probability(z, x, alpha, records)
-            for other in neighbours(x):
-                worst = max(worst, abs(here - log_probability(z, other, alpha, records)))
-    return worst
 
 
 def log_tail(first: int, records: int, a: float, b: float) -> float:
@@ -128,19 +77,6 @@ def delta_bound(alpha: float, k: int, n: int, records: int, epsilon: float) -> f
         tail = violation_tail(count, alpha, k, n, records, epsilon)
         steepest = max(steepest, (tail - empty) / count)
     return k * empty + n * steepest
-
-
-def true_delta(x: Sequence[int], alpha: float, records: int, epsilon: float) -> float:
-    """Pr over z of: some neighbour x' has |log Pr[z|x]/Pr[z|x']| > epsilon (3.3)."""
-    others = neighbours(x)
-    bad = []
-    for z in tables(len(x), records):
-        here = log_probability(z, x, alpha, records)
-        for other in others:
-            if abs(here - log_probability(z, other, alpha, records)) > epsilon + SLACK:
-                bad.append(math.exp(here))
-                break
-    return math.fsum(bad)
 
 
 def synthesise(x: Sequence[int], alpha: float, records: int, rng: Generator) -> list[int]:

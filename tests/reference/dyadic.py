@@ -177,23 +177,10 @@ def priority(
     return released, tau_s
 
 
-def weights(released: Mapping[Hashable, tuple[int, float]]) -> dict[Hashable, float]:
-    """Node -> weight alone, of what `threshold` or `priority` released."""
-    return {node: weight for node, (_, weight) in released.items()}
-
-
-def answer(released_weights: Mapping[Node, float], lo: int, hi: int, m: int) -> float:
-    """The cells of [lo, hi): the sum of the weights over the cover, absent nodes being 0."""
-    total = 0.0
-    for node in cover(lo, hi, m):
-        total += released_weights.get(node, 0)
-    return total
-
-
 def range_variance(
     lo: int, hi: int, m: int, epsilon: float, l1: float, shares: Sequence[float]
 ) -> float:
-    """Variance of `answer` on the noisy tree, before any filter: the noises of the cover add."""
+    """Variance of the cover's sum on the noisy tree, before any filter: its noises add."""
     terms = []
     for depth, _ in cover(lo, hi, m):
         terms.append(geometric.variance(alpha_at(depth, epsilon, l1, shares)))
@@ -257,17 +244,3 @@ def consistent2(kept: Mapping[Node2, int]) -> dict[Node2, int]:
         if complete:
             remaining[depth1, index1, depth2, index2] = x
     return remaining
-
-
-def answer2(released_weights: Mapping[Node2, float], box: Box, shape: tuple[int, int]) -> float:
-    """The cells of the box: the sum of the weights over the cover, absent rectangles being 0."""
-    total = 0.0
-    for node in cover2(box, shape):
-        total += released_weights.get(node, 0)
-    return total
-
-
-def range_variance2(box: Box, shape: tuple[int, int], epsilon: float, l1: float) -> float:
-    """Variance of `answer2` on the output of `noisy2`."""
-    alpha = geometric.alpha_for(epsilon, l1 * sensitivity2(*shape))
-    return len(cover2(box, shape)) * geometric.variance(alpha)

@@ -1,17 +1,10 @@
-"""The exponential mechanism's law, pairs of items, utility metrics (fan2015 3.1, 6.3)."""
+"""The exponential mechanism's law, utility metrics (fan2015 3.1, 6.3)."""
 
-# ruff: noqa: E741  (l is the paper's letter)
-
-import itertools
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 FLOOR = 0.01  # what counts <= 0 become before KL
-PAIRS = ("users", "records", "directed")
-
-
-# Exponential mechanism
 
 
 def probabilities(
@@ -28,93 +21,6 @@ def probabilities(
     weights = [math.exp(rate * (score - best)) for score in scores]
     total = math.fsum(weights)
     return [weight / total for weight in weights]
-
-
-def log_probabilities(
-    scores: Sequence[float], epsilon: float, sensitivity: float, monotone: bool = False
-) -> list[float]:
-    """Their logarithms, which do not underflow."""
-    rate = epsilon / sensitivity if monotone else epsilon / (2 * sensitivity)
-    best = max(scores)
-    total = math.fsum(math.exp(rate * (score - best)) for score in scores)
-    return [rate * (score - best) - math.log(total) for score in scores]
-
-
-def worst_loss(
-    first: Sequence[float],
-    second: Sequence[float],
-    epsilon: float,
-    sensitivity: float,
-    monotone: bool = False,
-) -> float:
-    """max |log Pr/Pr'| of two neighbours' scores."""
-    here = log_probabilities(first, epsilon, sensitivity, monotone)
-    there = log_probabilities(second, epsilon, sensitivity, monotone)
-    return max(abs(a - b) for a, b in zip(here, there, strict=True))
-
-
-# Item-item edges
-
-
-def edge_item_pairs(
-    records: Mapping[Hashable, Sequence[Hashable]], counting: str
-) -> dict[tuple, int]:
-    """`records` is user -> items, one entry a record; items must be orderable.
-
-    "users": edge {i, j}, i < j: users who have both.
-    "records": edge {i, j}, i < j: pairs of one user's records, one of i and one of j.
-    "directed": edge (i, j), i != j: records of j by users who have i, the paper's words ("the
-    number of times that Vj is purchased by users who also purchase Vi").
-    Only non-zero edges appear.
-    """
-    if counting not in PAIRS:
-        raise ValueError(f"counting must be one of {PAIRS}")
-    counts: dict[tuple, int] = {}
-    for mine in records.values():
-        if counting == "directed":
-            for i in set(mine):
-                for j in mine:
-                    if j != i:
-                        counts[i, j] = counts.get((i, j), 0) + 1
-        elif counting == "records":
-            for a, b in itertools.combinations(mine, 2):
-                if a != b:
-                    edge = (min(a, b), max(a, b))
-                    counts[edge] = counts.get(edge, 0) + 1
-        else:
-            for edge in itertools.combinations(sorted(set(mine)), 2):
-                counts[edge] = counts.get(edge, 0) + 1
-    return counts
-
-
-def contents(l: int) -> Iterator[tuple[int, ...]]:
-    """Every multiset of 0 to l records over l items: more items cannot be met."""
-    for size in range(l + 1):
-        yield from itertools.combinations_with_replacement(range(l), size)
-
-
-def pair_sensitivity(l: int, counting: str, distinct: bool = False) -> int:
-    """Largest L1 of one user's edges over every content of at most l records.
-
-    `distinct`: no item twice. The counts are sums over users, so that is the sensitivity.
-    """
-    worst = 0
-    for mine in contents(l):
-        if distinct and len(set(mine)) < len(mine):
-            continue
-        worst = max(worst, sum(edge_item_pairs({0: mine}, counting).values()))
-    return worst
-
-
-def largest_pair(l: int, counting: str) -> int:
-    """Largest change of a single edge by one user of at most l records."""
-    worst = 0
-    for mine in contents(l):
-        worst = max([worst, *edge_item_pairs({0: mine}, counting).values()])
-    return worst
-
-
-# Metrics
 
 
 def distribution(counts: Sequence[float]) -> list[float]:
@@ -167,21 +73,3 @@ def expected_precision(released: Sequence[float], truth: Sequence[float], k: int
     k = min(k, len(truth))
     pairs = zip(membership(released, k), membership(truth, k), strict=True)
     return sum((a * b for a, b in pairs), Fraction(0)) / k
-
-
-def lenient_precision(released: Sequence[float], truth: Sequence[float], k: int) -> Fraction:
-    """A released item is right if its true count is no lower than the k-th true count; released
-    ties are broken at random (expectation).
-    """
-    k = min(k, len(truth))
-    threshold = sorted(truth, reverse=True)[k - 1]
-    chances = zip(membership(released, k), truth, strict=True)
-    return sum((a for a, count in chances if count >= threshold), Fraction(0)) / k
-
-
-def average_precision(
-    released: Sequence[Sequence[float]], truth: Sequence[Sequence[float]], k: int
-) -> Fraction:
-    """Edges: `precision` within each context (a row each), averaged over contexts."""
-    each = [precision(a, b, k) for a, b in zip(released, truth, strict=True)]
-    return sum(each, Fraction(0)) / len(each)

@@ -131,31 +131,6 @@ def error(x: Sequence[float], k: int, noise_scale: float) -> float:
     return (2 * k * noise_scale**2 + tail(forward(x), k)) / len(x)
 
 
-def ball_noise(k: int, noise_scale: float, rng: Generator) -> list[float]:
-    """Density ~ exp(-||v||_2/lambda) in k dimensions, lambda = l2/epsilon: a uniform direction,
-    and a length that is Gamma(k, lambda).
-    """
-    direction = [float(rng.normal()) for _ in range(k)]
-    length = math.sqrt(math.fsum(v * v for v in direction))
-    radius = float(rng.gamma(k, noise_scale))
-    return [radius * v / length for v in direction]
-
-
-def fpa_l2(
-    x: Sequence[float], k: int, epsilon: float, l2: float, rng: Generator
-) -> list[float]:
-    """The first k coefficients with `ball_noise` of lambda = l2/epsilon."""
-    coefficients = forward(x)
-    noise = ball_noise(k, l2 / epsilon, rng)
-    published = [c + v for c, v in zip(coefficients[:k], noise, strict=True)]
-    return backward(published + [0.0] * (len(x) - k))
-
-
-def error_l2(x: Sequence[float], k: int, epsilon: float, l2: float) -> float:
-    """Its expected squared error per cell: (k (k + 1) lambda^2 + tail)/n."""
-    return (k * (k + 1) * (l2 / epsilon) ** 2 + tail(forward(x), k)) / len(x)
-
-
 # EFPA
 
 
@@ -174,20 +149,6 @@ def selection(
     scores = [-cost(x, k, eps2, l2, l1) for k in allowed]
     chances = exponential.probabilities(scores, eps1, l2)
     return dict(zip(allowed, chances, strict=True))
-
-
-def selection_loss(
-    x: Sequence[float],
-    other: Sequence[float],
-    eps1: float,
-    eps2: float,
-    l2: float,
-    l1: float | None = None,
-) -> float:
-    """max over k of |log Pr[k | x]/Pr[k | other]|."""
-    here = [-cost(x, k, eps2, l2, l1) for k in ks(len(x))]
-    there = [-cost(other, k, eps2, l2, l1) for k in ks(len(x))]
-    return exponential.worst_loss(here, there, eps1, l2)
 
 
 def choose(chances: dict[int, float], rng: Generator) -> int:
@@ -213,19 +174,3 @@ def efpa(
     eps2 = epsilon - eps1
     k = choose(selection(x, eps1, eps2, l2, l1), rng)
     return fpa(x, k, scale(k, len(x), eps2, l2, l1), rng)
-
-
-def error_efpa(
-    x: Sequence[float],
-    epsilon: float,
-    l2: float,
-    l1: float | None = None,
-    selection_share: float = 0.5,
-) -> float:
-    """Expected squared error per cell: the errors of each k, weighted by its probability."""
-    eps1 = selection_share * epsilon
-    eps2 = epsilon - eps1
-    total = 0.0
-    for k, chance in selection(x, eps1, eps2, l2, l1).items():
-        total += chance * error(x, k, scale(k, len(x), eps2, l2, l1))
-    return total

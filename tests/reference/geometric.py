@@ -20,13 +20,6 @@ def pmf(x: int, alpha: float) -> float:
     return (1 - alpha) / (1 + alpha) * alpha ** abs(x)
 
 
-def cdf(x: int, alpha: float) -> float:
-    """Pr[X <= x]: the lower tail a^-x/(1 + a) for x < 0, its mirror image above."""
-    if x < 0:
-        return alpha ** (-x) / (1 + alpha)
-    return 1 - alpha ** (x + 1) / (1 + alpha)
-
-
 def draw(alpha: float, rng: Generator) -> int:
     """One value: the difference of two geometrics of success 1 - a (the offsets cancel)."""
     first = int(rng.geometric(1 - alpha))

@@ -14,24 +14,12 @@ run gets the run's mean, noised. Counts are those of the truncated rows througho
 the group's SUM, an integer, of scale |G| Delta/eps2, divided by |G|.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 from numpy.random import Generator
 
 from . import geometric
-
-VARIANTS = ("random", "noisy sort", "row sample", "one sample")
-
-# 1.3: d, w, d_max, Delta if the remainder is a group of its own
-RAGGED = [
-    (100, 7, 10, Fraction(15, 7)),
-    (100, 30, 10, Fraction(1)),
-    (101, 10, 10, Fraction(19, 10)),
-]
-
 
 # Groups and their sensitivity
 
@@ -49,11 +37,6 @@ def groups(order: Sequence[int], w: int) -> list[list[int]]:
     return [*runs, list(order[(k - 1) * w :])]
 
 
-def ragged_groups(order: Sequence[int], w: int) -> list[list[int]]:
-    """Runs of w, the last one shorter: what not to do."""
-    return [list(order[i : i + w]) for i in range(0, len(order), w)]
-
-
 def column_counts(rows: Sequence[Sequence[int]], d: int) -> list[int]:
     """c_j = sum over rows of D[i][j]."""
     counts = [0] * d
@@ -61,41 +44,6 @@ def column_counts(rows: Sequence[Sequence[int]], d: int) -> list[int]:
         for column in range(d):
             counts[column] += row[column]
     return counts
-
-
-def means(counts: Sequence[int], parts: Sequence[Sequence[int]]) -> list[Fraction]:
-    """The exact mean of each group."""
-    return [Fraction(sum(counts[j] for j in part), len(part)) for part in parts]
-
-
-def sensitivity_by_rows(parts: Sequence[Sequence[int]], d_max: int) -> Fraction:
-    """Delta: the largest L1 norm of the means of one row, over every row of at most d_max ones."""
-    d = sum(len(part) for part in parts)
-    worst = Fraction(0)
-    for row in itertools.product((0, 1), repeat=d):
-        if sum(row) <= d_max:
-            worst = max(worst, sum(means(row, parts), Fraction(0)))
-    return worst
-
-
-def sensitivity(parts: Sequence[Sequence[int]], d_max: int) -> Fraction:
-    """The same for many columns: only t_G = 0..|G|, the ones inside each group, matter; best[t] is
-    the largest sum of t_G/|G| with t ones in the groups seen so far.
-    """
-    best = {0: Fraction(0)}
-    for part in parts:
-        longer: dict[int, Fraction] = {}
-        for before, value in best.items():
-            for t in range(min(len(part), d_max - before) + 1):
-                other = value + Fraction(t, len(part))
-                longer[before + t] = max(longer.get(before + t, Fraction(0)), other)
-        best = longer
-    return max(best.values())
-
-
-def sensitivity_any_counts(parts: Sequence[Sequence[int]], records: int) -> Fraction:
-    """Delta if one user may have `records` records in any column: all in the smallest group."""
-    return Fraction(records, min(len(part) for part in parts))
 
 
 # Order
@@ -147,18 +95,6 @@ def one_each(rows: Sequence[Sequence[int]], rng: Generator) -> list[list[int]]:
     return sampled
 
 
-def one_each_means(rows: Sequence[Sequence[int]], d: int) -> list[Fraction]:
-    """E of the sampled counts: sum over rows of D[i][j]/|row i|; not in proportion to c_j unless
-    all rows have equally many ones.
-    """
-    expected = [Fraction(0)] * d
-    for row in rows:
-        for j in range(d):
-            if row[j]:
-                expected[j] += Fraction(1, sum(row))
-    return expected
-
-
 def noisy_sample_counts(
     rows: Sequence[Sequence[int]],
     d: int,
@@ -191,57 +127,6 @@ def ascending(values: Sequence[float]) -> list[int]:
 # Release
 
 
-def smooth(
-    counts: Sequence[int],
-    parts: Sequence[Sequence[int]],
-    delta: float,
-    eps2: float,
-    rng: Generator,
-    noise: str = "laplace",
-) -> list[float]:
-    """Each column gets its group's mean, plus noise of scale delta/eps2 on that mean."""
-    published = [0.0] * len(counts)
-    for part in parts:
-        total = sum(counts[j] for j in part)
-        if noise == "geometric":
-            scale = len(part) * delta / eps2
-            value = (total + draw(scale, rng, noise)) / len(part)
-        else:
-            value = total / len(part) + draw(delta / eps2, rng, noise)
-        for j in part:
-            published[j] = value
-    return published
-
-
-def release(
-    rows: Sequence[Sequence[int]],
-    d: int,
-    epsilon: float,
-    d_max: int,
-    w: int,
-    variant: str,
-    rng: Generator,
-    beta: float = 0.5,
-    order_share: float = 0.5,
-    noise: str = "laplace",
-) -> list[float]:
-    """1.7; epsilon-DP. `order_share` of epsilon buys the order, none of it if that is random."""
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {VARIANTS}")
-    kept = [truncate(row, d_max, rng) for row in rows]
-    if variant == "random":
-        order, eps2 = list(range(d)), epsilon
-        for j in range(d - 1, 0, -1):
-            other = int(rng.integers(j + 1))
-            order[j], order[other] = order[other], order[j]
-    else:
-        eps1 = order_share * epsilon
-        eps2 = epsilon - eps1
-        values, _ = noisy_sample_counts(kept, d, d_max, eps1, variant, rng, beta, noise)
-        order = ascending(values)
-    return smooth(column_counts(kept, d), groups(order, w), d_max / w, eps2, rng, noise)
-
-
 def release_sums(
     counts: Sequence[int],
     parts: Sequence[Sequence[int]],
@@ -251,8 +136,8 @@ def release_sums(
     noise: str = "geometric",
 ) -> list[float]:
     """Noise of sensitivity d_max on every group's SUM, then divided: eps2-DP for ANY sizes, as one
-    row changes the sums by at most d_max together. Equal to `smooth` for groups of w, and a merged
-    group of |G| > w gets less noise: scale d_max/(|G| eps2).
+    row changes the sums by at most d_max together. A merged group of
+    |G| > w gets less noise: scale d_max/(|G| eps2).
     """
     published = [0.0] * len(counts)
     for part in parts:
@@ -270,26 +155,6 @@ def smoothing_error(counts: Sequence[float], parts: Sequence[Sequence[int]]) -> 
         for j in part:
             total += (counts[j] - mean) ** 2
     return total
-
-
-def expected_error(
-    counts: Sequence[int],
-    parts: Sequence[Sequence[int]],
-    delta: float,
-    eps2: float,
-    noise: str = "laplace",
-) -> float:
-    """E of the mean squared error per column for these groups (published columns of a group share
-    their noise, which does not matter here).
-    """
-    total = smoothing_error(counts, parts)
-    for part in parts:
-        if noise == "geometric":
-            one = noise_variance(len(part) * delta / eps2, noise) / len(part) ** 2
-        else:
-            one = noise_variance(delta / eps2, noise)
-        total += len(part) * one
-    return total / len(counts)
 
 
 # Width

@@ -4,20 +4,11 @@ Positions are counted from 0 here and from 1 in the paper. Nothing is converted 
 Fractions give exact answers.
 """
 
-import math
 from collections.abc import Sequence
 
 from numpy.random import Generator
 
 from . import geometric
-
-# 8.2: noisy sorted sequence, closest ordered sequence
-GOLDENS = [
-    ((9, 10, 14), (9, 10, 14)),
-    ((9, 14, 10), (9, 12, 12)),
-    ((14, 9, 10, 15), (11, 11, 11, 15)),
-    ((1, 2, 0, 11), (1, 1, 1, 11)),
-]
 
 
 def mean(values: Sequence[float], i: int, j: int) -> float:
@@ -62,14 +53,6 @@ def pava(values: Sequence[float]) -> list[float]:
         for _ in range(length):
             fitted.append(total / length)
     return fitted
-
-
-def squared_distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Sum of squared differences; with the truth as `second`, the error of one draw."""
-    total = 0
-    for x, y in zip(first, second, strict=True):
-        total += (x - y) ** 2
-    return total
 
 
 def rounded(values: Sequence[float]) -> list[int]:
@@ -121,33 +104,3 @@ def unattributed(
 ) -> list[float]:
     """One release of the unattributed histogram."""
     return estimate(noisy(counts, epsilon, l1, rng, noise), estimator)
-
-
-def multiplicities(counts: Sequence[int]) -> list[int]:
-    """n_1, ..., n_d: how often each of the d distinct counts occurs, in ascending order of them."""
-    found: dict[int, int] = {}
-    for count in sorted(counts):
-        found[count] = found.get(count, 0) + 1
-    return list(found.values())
-
-
-def theorem2_bound(counts: Sequence[int], epsilon: float, c1: float, c2: float) -> float:
-    """Sum over the distinct counts of (c1 log^3 n_i + c2)/epsilon^2, >= error(S-bar) for some c1
-    and c2 that the paper does not give (8.3).
-    """
-    terms = []
-    for multiplicity in multiplicities(counts):
-        terms.append((c1 * math.log(multiplicity) ** 3 + c2) / epsilon**2)
-    return math.fsum(terms)
-
-
-def theorem2_rate(counts: Sequence[int], epsilon: float) -> float:
-    """d log^3 n/epsilon^2, the coarse form of the bound, without its constant."""
-    return len(multiplicities(counts)) * math.log(len(counts)) ** 3 / epsilon**2
-
-
-def error_noisy(n: int, epsilon: float, l1: float, noise: str = "laplace") -> float:
-    """error(S~) = n times the noise's variance: 2n/epsilon^2 for Laplace and l1 = 1 (8.1)."""
-    if noise == "geometric":
-        return n * geometric.variance(geometric.alpha_for(epsilon, l1))
-    return 2 * n * (l1 / epsilon) ** 2

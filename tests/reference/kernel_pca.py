@@ -44,64 +44,6 @@ def product_prior(parts: Sequence[Sequence[float]]) -> ndarray:
     return np.array(found)
 
 
-def prior_part(noisy_counts: Sequence[float], floor: float) -> list[float]:
-    """A noisy 1-D marginal as a distribution: counts below `floor` raised to it (footnote 3 cuts at
-    0, which would give tuples no weight at all), then divided by their sum.
-    """
-    raised = [max(count, floor) for count in noisy_counts]
-    return [count / math.fsum(raised) for count in raised]
-
-
-def histogram(rows: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> ndarray:
-    """x, how often each tuple of the universe occurs."""
-    return np.array([float(sum(row == t for row in rows)) for t in universe(sizes)])
-
-
-def universal(sizes: Sequence[int]) -> ndarray:
-    """u, 1 everywhere."""
-    return np.array([1.0 for _ in universe(sizes)])
-
-
-def range_query(sizes: Sequence[int], intervals: dict[int, tuple[int, int]]) -> ndarray:
-    """1 where lo <= t[k] < hi for every attribute k named."""
-    return np.array(
-        [
-            float(all(lo <= t[k] < hi for k, (lo, hi) in intervals.items()))
-            for t in universe(sizes)
-        ]
-    )
-
-
-def table_query(sizes: Sequence[int], attributes: Sequence[int], table: ndarray) -> ndarray:
-    """table[t restricted to the attributes], which Eq 13 calls q(t')."""
-    return np.array([float(table[tuple(t[k] for k in attributes)]) for t in universe(sizes)])
-
-
-def marginals(sizes: Sequence[int], k: int) -> list[tuple[tuple[int, ...], list[ndarray]]]:
-    """For every k attributes, those and one counting query for each cell of their table."""
-    found = []
-    for attributes in itertools.combinations(range(len(sizes)), k):
-        cells = universe([sizes[j] for j in attributes])
-        queries = [
-            range_query(sizes, {j: (v, v + 1) for j, v in zip(attributes, cell, strict=True)})
-            for cell in cells
-        ]
-        found.append((attributes, queries))
-    return found
-
-
-def fourier(attributes: int, order: int) -> list[ndarray]:
-    """prod_{k in S} (-1)^t[k] on binary attributes, for every S of at most `order`, empty too."""
-    sizes = [2] * attributes
-    found = []
-    for size in range(order + 1):
-        for chosen in itertools.combinations(range(attributes), size):
-            found.append(
-                np.array([float((-1) ** sum(t[k] for k in chosen)) for t in universe(sizes)])
-            )
-    return found
-
-
 # Inner products
 
 
@@ -113,53 +55,6 @@ def inner(q1: ndarray, q2: ndarray, weight: ndarray) -> float:
 def kernel(queries: Sequence[ndarray], weight: ndarray) -> ndarray:
     """K_ij = <q_i, q_j>."""
     return np.array([[inner(a, b, weight) for b in queries] for a in queries])
-
-
-def inner_of_ranges(
-    first: dict[int, tuple[int, int]],
-    second: dict[int, tuple[int, int]],
-    parts: Sequence[Sequence[float]],
-) -> float:
-    """Eq 20 with the sum that it lacks: prod_k sum_{v in A_k} p0_k(v) g1_k(v) g2_k(v)."""
-    product = 1.0
-    for k, part in enumerate(parts):
-        total = 0.0
-        for value, mass in enumerate(part):
-            for query in (first, second):
-                if k in query and not query[k][0] <= value < query[k][1]:
-                    mass = 0.0
-            total += mass
-        product *= total
-    return product
-
-
-def inner_of_tables(
-    first: tuple[Sequence[int], ndarray],
-    second: tuple[Sequence[int], ndarray],
-    parts: Sequence[Sequence[float]],
-) -> float:
-    """Eq 15 under a product prior: over the shared attributes' cells t0, the mass of t0 times the
-    two queries' averages over the attributes that each has alone.
-    """
-    (own1, table1), (own2, table2) = first, second
-    shared = [k for k in own1 if k in own2]
-
-    def average(own: Sequence[int], table: ndarray, fixed: dict[int, int]) -> float:
-        total = 0.0
-        for cell in universe([len(parts[k]) for k in own]):
-            placed = dict(zip(own, cell, strict=True))
-            if any(placed[k] != v for k, v in fixed.items()):
-                continue
-            alone = math.prod(parts[k][placed[k]] for k in own if k not in fixed)
-            total += alone * float(table[cell])
-        return total
-
-    total = 0.0
-    for t0 in universe([len(parts[k]) for k in shared]):
-        fixed = dict(zip(shared, t0, strict=True))
-        mass = math.prod(parts[k][v] for k, v in fixed.items())
-        total += mass * average(own1, table1, fixed) * average(own2, table2, fixed)
-    return total
 
 
 # Kernel PCA as printed, with the corrected formulas
@@ -213,122 +108,7 @@ def answer(
     return math.fsum(y[i] * c[i] * z[i] for i in range(len(squares)))
 
 
-def answering_query(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    rule=shrinkage,
-) -> ndarray:
-    """q' = sum_i y_i c_i v_i, the query that is answered without bias in place of q."""
-    W, squares = eigenqueries(kernel(queries, weight), covariance)
-    c = W @ np.array([inner(q, other, weight) for other in queries])
-    v = W @ np.array(queries)
-    return (rule(alpha, squares) * c) @ v
-
-
-def variance(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    rule=shrinkage,
-) -> float:
-    """sum_i y_i^2 c_i^2/lambda_i^2: of the noise alone, the bias is not in it."""
-    W, squares = eigenqueries(kernel(queries, weight), covariance)
-    c = W @ np.array([inner(q, other, weight) for other in queries])
-    y = rule(alpha, squares)
-    return math.fsum(y**2 * c**2 / squares)
-
-
-def objective(
-    q: ndarray,
-    y: Sequence[float],
-    queries: Sequence[ndarray],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-) -> float:
-    """R_q(q') of Eq 16 for q' = sum_i y_i c_i v_i, with the vectors themselves."""
-    W, squares = eigenqueries(kernel(queries, weight), covariance)
-    c = W @ np.array([inner(q, other, weight) for other in queries])
-    coefficients = (np.asarray(y) * c) @ W  # q' in the asked queries, so of a in the answer
-    apart = q - coefficients @ np.array(queries)
-    noise = float(coefficients @ covariance @ coefficients)
-    return alpha**2 * inner(apart, apart, weight) + noise
-
-
-def objective_by_parts(
-    q: ndarray,
-    y: Sequence[float],
-    queries: Sequence[ndarray],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    as_printed: bool = False,
-) -> float:
-    """Eq 17; as printed it lacks alpha^2 before |q_bias|^2."""
-    W, squares = eigenqueries(kernel(queries, weight), covariance)
-    c = W @ np.array([inner(q, other, weight) for other in queries])
-    bias = q - c @ (W @ np.array(queries))
-    total = inner(bias, bias, weight) * (1 if as_printed else alpha**2)
-    for i in range(len(squares)):
-        total += (1 - y[i]) ** 2 * alpha**2 * c[i] ** 2 + y[i] ** 2 * c[i] ** 2 / squares[i]
-    return total
-
-
-# The same number by ridge regression (6.1) and by least squares over the universe (Eq 4)
-
-
-def ridge(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-) -> float:
-    """k_q^T (K + Sigma/alpha^2)^{-1} a for 0 < alpha < infinity."""
-    K = kernel(queries, weight)
-    k = np.array([inner(q, other, weight) for other in queries])
-    return float(k @ np.linalg.solve(K + covariance / alpha**2, np.asarray(noisy)))
-
-
-def least_squares_histogram(
-    queries: Sequence[ndarray], noisy: Sequence[float], covariance: ndarray, weight: ndarray
-) -> ndarray:
-    """The base histogram x^ of alpha = infinity: of the weighted least squares solutions, the one
-    with the least sum_t x(t)^2/weight(t); (Sigma^{-1/2}Q)^+ Sigma^{-1/2} a for equal weights.
-    """
-    root = inverse_root(covariance)
-    half = np.sqrt(weight)
-    pseudo = np.linalg.pinv(root @ np.array(queries) * half, rcond=1e-10)
-    return half * (pseudo @ (root @ np.asarray(noisy)))
-
-
 # The universal query
-
-
-def with_virtual_universal(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    n: float,
-    tiny: float,
-    cut: float = CUT,
-) -> float:
-    """As printed: u asked too, with answer n and the variance `tiny`."""
-    m = len(queries)
-    wider = np.zeros((m + 1, m + 1))
-    wider[:m, :m] = covariance
-    wider[m, m] = tiny
-    u = np.ones(len(weight))
-    return answer(q, [*queries, u], [*noisy, n], wider, weight, alpha, cut=cut)
 
 
 def known_total(
@@ -376,12 +156,6 @@ def known_total_ridge(
 # Cross-validation
 
 
-def folds(m: int, k: int, rng: np.random.Generator) -> list[list[int]]:
-    """A random split of m queries into k groups whose sizes differ by one at most."""
-    order = [int(i) for i in rng.permutation(m)]
-    return [sorted(order[j::k]) for j in range(k)]
-
-
 def fold_estimates(
     groups: Sequence[Sequence[int]],
     queries: Sequence[ndarray],
@@ -414,12 +188,6 @@ def fold_estimates(
     return found
 
 
-def cross_validated(groups, queries, noisy, covariance, weight, alpha, n) -> float:
-    """The k folds' estimates averaged (the paper's 3.5)."""
-    found = fold_estimates(groups, queries, noisy, covariance, weight, alpha, n)
-    return math.fsum(found) / len(found)
-
-
 def cross_validated_pooled(groups, queries, noisy, covariance, weight, alpha, n) -> float:
     """Every query counted once (methods.md 6.7b); another number if the folds differ in size."""
     found = fold_estimates(groups, queries, noisy, covariance, weight, alpha, n)
@@ -445,10 +213,3 @@ def sensitivity(queries: Sequence[ndarray], relation: str, norm: int = 1) -> flo
     for change in changes:
         worst = max(worst, math.fsum(np.abs(change) ** norm) ** (1 / norm))
     return worst
-
-
-def sensitivity_bound(factors: Sequence[Sequence[Sequence[float]]]) -> float:
-    """For product queries, each a list of g_k's values: sum_i prod_k max|g_ik| (6.3, add/remove)."""
-    return math.fsum(
-        math.prod(max(abs(value) for value in g) for g in query) for query in factors
-    )

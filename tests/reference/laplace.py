@@ -11,8 +11,6 @@ depend on the tie rule. The geometric draws are floats' idealisation: a referenc
 
 import math
 
-from numpy.random import Generator
-
 
 def index(value: float, grid: float) -> int:
     """The input in grid units (exact division, since the grid is a power of two)."""
@@ -34,11 +32,3 @@ def pmf(outcome: float, value: float, l1: float, k: int, grid: float, epsilon: f
     rate = epsilon / sensitivity(l1, k, grid)
     # (1 - a)/(1 + a) = tanh(rate/2), which does not cancel when the grid is fine
     return math.tanh(rate / 2) * math.exp(-rate * abs(steps))
-
-
-def draw(value: float, l1: float, k: int, grid: float, epsilon: float, rng: Generator) -> float:
-    """Round, add the difference of two geometrics in grid units, go back to the unit."""
-    rate = epsilon / sensitivity(l1, k, grid)
-    success = -math.expm1(-rate)  # 1 - a
-    noise = int(rng.geometric(success)) - int(rng.geometric(success))
-    return (index(value, grid) + noise) * grid

@@ -10,8 +10,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from numpy.random import Generator
-
 Number = Fraction | float
 Channel = list[list[Number]]
 
@@ -39,21 +37,8 @@ def retention_channel(p: Number, size: int, g: Sequence[Number] | None = None) -
     return [[(p if x == y else 0) + (1 - p) * g[y] for y in range(size)] for x in range(size)]
 
 
-def other_value_channel(keep: Number, size: int) -> Channel:
-    """Keep with probability `keep`, else draw uniformly from the other values."""
-    return [
-        [keep if x == y else (1 - keep) / (size - 1) for y in range(size)] for x in range(size)
-    ]
-
-
 def one_hot(value: int, size: int) -> tuple[int, ...]:
     return tuple(int(value == place) for place in range(size))
-
-
-def binary(value: int, size: int) -> tuple[int, ...]:
-    """The shortest code that tells `size` values apart, highest bit first."""
-    bits = max(1, (size - 1).bit_length())
-    return tuple(value >> place & 1 for place in reversed(range(bits)))
 
 
 def flipping_channel(f: Number, size: int, code=one_hot) -> Channel:
@@ -94,25 +79,6 @@ def amplification(channel: Channel) -> Number:
         for column, other in itertools.product(channel, repeat=2):
             worst = max(worst, column[y] / other[y])
     return worst
-
-
-def table_amplification(channel: Channel, n: int) -> Number:
-    """The same for a table of n records, over all pairs with one record replaced and all outputs."""
-    worst = channel[0][0] / channel[0][0]
-    values, outputs = range(len(channel)), range(len(channel[0]))
-    for rows in itertools.product(values, repeat=n):
-        for place, value in itertools.product(range(n), values):
-            other = (*rows[:place], value, *rows[place + 1 :])
-            for out in itertools.product(outputs, repeat=n):
-                here = math.prod(channel[x][y] for x, y in zip(rows, out, strict=True))
-                there = math.prod(channel[x][y] for x, y in zip(other, out, strict=True))
-                worst = max(worst, here / there)
-    return worst
-
-
-def tuple_loss(channels: Sequence[Channel]) -> float:
-    """epsilon of a whole tuple: the attributes' logarithms added, which `product_channel` attains."""
-    return math.fsum(math.log(amplification(channel)) for channel in channels)
 
 
 # Reconstruction
@@ -156,19 +122,9 @@ def joint_inverse(channels: Sequence[Channel]) -> list[list[Number]]:
     return inverse(whole)
 
 
-def closed_inverse(p: Number, size: int) -> list[list[Number]]:
-    """(I - ((1 - p)/|A|) 11^T)/p, of uniform retention replacement (4.4)."""
-    return [[(int(i == j) - (1 - p) / size) / p for j in range(size)] for i in range(size)]
-
-
 def reconstruct(observed: Sequence[Number], channels: Sequence[Channel]) -> list[Number]:
     """The true table's unbiased estimate from a table of published tuples; may be negative."""
     return times(joint_inverse(channels), observed)
-
-
-def bit_inverse(f: Number) -> list[list[Number]]:
-    """Of one flipped bit, observed and true both in the order 0, 1."""
-    return inverse([[1 - f, f], [f, 1 - f]])
 
 
 def reconstruct_flipped(
@@ -194,76 +150,7 @@ def reconstruct_flipped(
     return found
 
 
-def predicate_matrix(p: Number, b: Number) -> list[list[Number]]:
-    """M of "the predicate holds", order true, false; b = Pr[it holds for a value drawn from g]."""
-    return [[(1 - p) * b + p, (1 - p) * b], [(1 - p) * (1 - b), (1 - p) * (1 - b) + p]]
-
-
-def iterative_bayes(
-    observed: Sequence[float], channels: Sequence[Channel], steps: int
-) -> list[float]:
-    """P <- P .* M^T(H ./ (M P)) from uniform, H and P shares of 1: expectation-maximisation."""
-    whole = [[1.0]]
-    for channel in channels:
-        whole = kronecker(whole, matrix(channel))
-    total = math.fsum(observed)
-    shares = [count / total for count in observed]
-    cells = len(whole[0])
-    guess = [1 / cells] * cells
-    for _ in range(steps):
-        seen = times(whole, guess)
-        guess = [
-            guess[x] * math.fsum(whole[y][x] * shares[y] / seen[y] for y in range(len(seen)))
-            for x in range(cells)
-        ]
-    return guess
-
-
-def clipped(estimate: Sequence[float]) -> list[float]:
-    """Negative cells to 0, then divided by the sum. Flipping can leave no positive cell at all, which
-    the notes do not provide for: ZeroDivisionError.
-    """
-    raised = [max(value, 0.0) for value in estimate]
-    return [value / math.fsum(raised) for value in raised]
-
-
-def error(first: Sequence[float], second: Sequence[float]) -> float:
-    """Err of Eq 42, at most 2 for two distributions."""
-    return math.fsum(abs(a - b) for a, b in zip(first, second, strict=True))
-
-
 # Variances, the data fixed
-
-
-def moments(weights: Sequence[Number], column: Sequence[Number]) -> tuple[Number, Number]:
-    """Mean and variance of weights[Y] for a published Y, by enumeration."""
-    mean = sum(m * w for m, w in zip(column, weights, strict=True))
-    square = sum(m * w * w for m, w in zip(column, weights, strict=True))
-    return mean, square - mean * mean
-
-
-def cell_weights_flipped(cell: Sequence[int], sizes: Sequence[int], flips: Sequence[Number]):
-    """What one published tuple adds to `reconstruct_flipped`'s cell, over all bit vectors."""
-    found = []
-    outputs = [list(itertools.product((0, 1), repeat=size)) for size in sizes]
-    for out in itertools.product(*outputs):
-        weight = 1
-        for k, f in enumerate(flips):
-            weight = weight * (out[k][cell[k]] - f) / (1 - 2 * f)
-        found.append(weight)
-    return found
-
-
-def table_variance(
-    weights: Sequence[Number], channel: Channel, truth: Sequence[int]
-) -> tuple[Number, Number]:
-    """Mean and variance of a cell's estimate: every record of value x adds its own."""
-    mean = spread = 0
-    for column, count in zip(channel, truth, strict=True):
-        one, var = moments(weights, column)
-        mean += count * one
-        spread += count * var
-    return mean, spread
 
 
 def retention_variance(
@@ -294,20 +181,3 @@ def flipping_variance(
             product = product * (f * (1 - f) / (1 - 2 * f) ** 2 + int(x[k] == cell[k]))
         total += count * (product - int(x == tuple(cell)))
     return total
-
-
-# Draws
-
-
-def publish(x: int, channel: Channel, rng: Generator) -> int:
-    """One value through its channel."""
-    place, y = rng.random(), 0
-    while y < len(channel[x]) - 1 and place >= channel[x][y]:
-        place -= channel[x][y]
-        y += 1
-    return y
-
-
-def publish_flipped(x: int, size: int, f: float, rng: Generator) -> tuple[int, ...]:
-    """The bits of one value, each flipped with probability f."""
-    return tuple(bit ^ int(rng.random() < f) for bit in one_hot(x, size))

@@ -21,12 +21,6 @@ def boxes(alpha: float, n: float, scales: Sequence[float]) -> ndarray:
     return np.array([alpha * n / scale for scale in scales])
 
 
-def normalised(shares: Sequence[float]) -> list[float]:
-    """One noisy table of shares made to sum to 1: the mean excess subtracted from every cell."""
-    excess = (math.fsum(shares) - 1) / len(shares)
-    return [share - excess for share in shares]
-
-
 # The model
 
 
@@ -63,15 +57,6 @@ def hessian(w: ndarray, features: ndarray, p0: ndarray) -> ndarray:
             apart = math.fsum(p * features[i]) * math.fsum(p * features[j])
             found[i, j] = -(together - apart)
     return found
-
-
-def primal(p: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -> float:
-    """D(p|p0) + sum_i box_i |pi_i - p[f_i]|, Eq 41 without its constant; the dual's maximum is its
-    minimum. For a uniform p0 it is Eq 26 plus ln N.
-    """
-    pairs = zip(p, p0, strict=True)
-    relative = math.fsum(mass * math.log(mass / q) for mass, q in pairs if mass > 0)
-    return relative + math.fsum(box * np.abs(pi - features @ p))
 
 
 def gap(w: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -> float:
@@ -140,41 +125,6 @@ def solve(
     return w
 
 
-def solve_primal(features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -> ndarray:
-    """The optimal p without the dual: sequential quadratic programming over p and the slacks
-    s_i >= |pi_i - p[f_i]|. Good to about 1e-6; for a few dozen tuples.
-    """
-    m, N = features.shape
-
-    def split(x):
-        return np.maximum(x[:N], 1e-300), x[N:]
-
-    def value(x):
-        p, s = split(x)
-        return float(p @ np.log(p / p0) + box @ s)
-
-    def slope(x):
-        p, s = split(x)
-        return np.concatenate([np.log(p / p0) + 1, box])
-
-    above = np.hstack([features, np.eye(m)])  # s >= pi - F p
-    below = np.hstack([-features, np.eye(m)])  # s >= F p - pi
-    found = scipy.optimize.minimize(
-        value,
-        np.concatenate([p0, np.abs(pi - features @ p0) + 1e-3]),
-        jac=slope,
-        method="SLSQP",
-        bounds=[(1e-12, 1)] * N + [(0, None)] * m,
-        constraints=[
-            {"type": "eq", "fun": lambda x: x[:N].sum() - 1},
-            {"type": "ineq", "fun": lambda x: above @ x - pi, "jac": lambda x: above},
-            {"type": "ineq", "fun": lambda x: below @ x + pi, "jac": lambda x: below},
-        ],
-        options={"maxiter": 2000, "ftol": 1e-15},
-    )
-    return found.x[:N] / found.x[:N].sum()
-
-
 # Markov chains
 
 
@@ -205,55 +155,12 @@ def gibbs_matrix(
     return matrix
 
 
-def metropolis_matrix(
-    k: int, w: ndarray, features: ndarray, sizes: Sequence[int], p0: ndarray
-) -> ndarray:
-    """The same for the printed step: propose a value of A_k uniformly (t's own too), accept it with
-    probability min(1, ratio).
-    """
-    cells = universe(sizes)
-    places = {cell: i for i, cell in enumerate(cells)}
-    matrix = np.zeros((len(cells), len(cells)))
-    for i, t in enumerate(cells):
-        for v in range(sizes[k]):
-            j = places[(*t[:k], v, *t[k + 1 :])]
-            ratio = p0[j] / p0[i] * math.exp(float(w @ (features[:, j] - features[:, i])))
-            accepted = min(1.0, ratio)
-            matrix[i, j] += accepted / sizes[k]
-            matrix[i, i] += (1 - accepted) / sizes[k]
-    return matrix
-
-
 def sweep_matrix(step, w, features, sizes, p0) -> ndarray:
     """All attributes in turn; `step` is gibbs_matrix or metropolis_matrix."""
     whole = np.eye(math.prod(sizes))
     for k in range(len(sizes)):
         whole = whole @ step(k, w, features, sizes, p0)
     return whole
-
-
-def gibbs_chain(
-    w: ndarray,
-    features: ndarray,
-    sizes: Sequence[int],
-    p0: ndarray,
-    sweeps: int,
-    rng: Generator,
-    start: tuple[int, ...] | None = None,
-) -> list[tuple[int, ...]]:
-    """One chain, its tuple after each sweep; from a uniformly drawn tuple unless `start`."""
-    t = start if start is not None else tuple(int(rng.integers(size)) for size in sizes)
-    found = []
-    for _ in range(sweeps):
-        for k in range(len(sizes)):
-            chances = gibbs_conditional(t, k, w, features, sizes, p0)
-            place, v = rng.random(), 0
-            while v < sizes[k] - 1 and place >= chances[v]:
-                place -= chances[v]
-                v += 1
-            t = (*t[:k], v, *t[k + 1 :])
-        found.append(t)
-    return found
 
 
 def as_printed(
@@ -285,22 +192,3 @@ def as_printed(
             w[i] += gamma * (pi[i] - features[i, places[t]])
             w[i] = min(max(w[i], -box[i]), box[i])
     return w, t
-
-
-def exact_ascent(
-    features: ndarray, pi: ndarray, box: ndarray, p0: ndarray, gammas: Sequence[float]
-) -> list[ndarray]:
-    """The same updates with p_w[f_i] for f_i(t), what infinitely many mixed chains would do: the
-    weights after each step.
-    """
-    w = np.zeros(len(pi))
-    found = []
-    for gamma in gammas:
-        w = np.clip(w + gamma * gradient(w, features, pi, p0), -box, box)
-        found.append(w)
-    return found
-
-
-def drifted(w: float, share: float, box: float, gamma: float, steps: int) -> float:
-    """A weight whose feature was 0 for `steps` updates, in one step (6.6, 4)."""
-    return min(max(w + gamma * share * steps, -box), box)

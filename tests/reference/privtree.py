@@ -19,12 +19,9 @@ At the floor Pr[split] = a^(delta + 1)/(1 + a) < 1/(2 beta), as with Laplace.
 import math
 from collections.abc import Callable, Iterable
 
-from numpy.random import Generator
-
-from . import adaptive, geometric
+from . import adaptive
 
 Record = tuple[int, ...]
-CONSTANTS = {2: 3.0, 4: 2.3333, 16: 2.0667, 38: 2.0270}  # lambda * epsilon, methods.md 7.7
 
 
 def scale(beta: int, epsilon: float) -> float:
@@ -44,37 +41,6 @@ def score(count: int, depth: int, theta: int, delta: int) -> int:
 def proceed(score: int, theta: int, lam: float) -> float:
     """Pr[score + G > theta]."""
     return adaptive.proceed_geometric(1 / lam, theta + 1)(score)
-
-
-def privtree(
-    records: Iterable[Record],
-    fanout: Callable[[Record], int],
-    beta: int,
-    epsilon: float,
-    theta: int,
-    depth: int,
-    rng: Generator,
-) -> dict[Record, int]:
-    """Leaves and their true counts; the set of leaves costs epsilon, the counts are not paid."""
-    records = list(records)
-    delta = decay(beta, epsilon)
-    alpha = math.exp(-1 / scale(beta, epsilon))
-
-    def descend(items, prefix):
-        k = fanout(prefix)
-        level = len(prefix)
-        if level == depth or k == 0:
-            return {prefix}
-        noisy = score(len(items), level, theta, delta) + geometric.draw(alpha, rng)
-        if not noisy > theta:
-            return {prefix}
-        leaves = set()
-        for i in range(k):
-            part = [r for r in items if len(r) > level and r[level] == i]
-            leaves |= descend(part, (*prefix, i))
-        return leaves
-
-    return adaptive.leaf_counts(descend(records, ()), records)
 
 
 def structure_probabilities(
@@ -129,10 +95,3 @@ def structural_loss(
             up_to.append(max(value, up_to[-1]) if up_to else value)
         best.append(up_to[-1])
     return best[0], best[1]
-
-
-def loss_bound(beta: int, epsilon: float, delta: float | None = None) -> float:
-    """(1/lambda)(2 e^g - 1)/(e^g - 1), g = delta/lambda; epsilon for the delta that is not rounded."""
-    lam = scale(beta, epsilon)
-    growth = math.exp((decay(beta, epsilon) if delta is None else delta) / lam)
-    return (2 * growth - 1) / (growth - 1) / lam

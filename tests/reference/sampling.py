@@ -16,7 +16,6 @@ What the paper leaves open is settled so:
 
 # ruff: noqa: E741  (l is the paper's letter)
 
-import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
@@ -153,27 +152,6 @@ def estimate_popularity(
     return normalised(noisy(count_items(sampled, items), eps0, d, rng))
 
 
-def hpa(
-    records: Records,
-    items: Sequence[Hashable],
-    contexts: Sequence[Hashable],
-    l: int,
-    d: int,
-    eps0: float,
-    eps1: float,
-    eps2: float,
-    rng: Generator,
-) -> tuple[dict[Hashable, int], dict[Record, int]]:
-    """Algorithm 2, corrected; (eps0 + eps1 + eps2)-DP per user. Given the popularity, users'
-    picks are independent of each other, so the steps compose adaptively.
-    """
-    popularity = estimate_popularity(records, items, d, eps0, rng)
-    sampled = {}
-    for user, mine in records.items():
-        sampled[user] = most_popular(mine, l, popularity, rng)
-    return publish(sampled, items, contexts, l, eps1, eps2, rng)
-
-
 def hybrid(
     records: Records,
     items: Sequence[Hashable],
@@ -221,18 +199,6 @@ def moments_sra(records: Records, item: Hashable, l: int) -> tuple[Fraction, Fra
     return mean, variance
 
 
-def covariance_sra(records: Records, first: Hashable, second: Hashable, l: int) -> Fraction:
-    """Covariance of two different items' counts in SRA's sample."""
-    total = Fraction(0)
-    for mine in records.values():
-        t = len(mine)
-        if l < t:
-            a = Fraction(sum(1 for item, _ in mine if item == first), t)
-            b = Fraction(sum(1 for item, _ in mine if item == second), t)
-            total -= l * a * b * Fraction(t - l, t - 1)
-    return total
-
-
 def lost_by_sra(records: Records, item: Hashable, l: int) -> Fraction:
     """The bias with its sign turned: sum over users of max(0, |T_k| - l) p_ki (10.1)."""
     lost = Fraction(0)
@@ -262,57 +228,6 @@ def noise_variance(l: float, epsilon: float, noise: str) -> float:
     if noise == "geometric":
         return geometric.variance(geometric.alpha_for(epsilon, l))
     raise ValueError(f"no such noise: {noise}")
-
-
-def choices(
-    mine: Sequence[Record], l: int, random_share: float, popularity: Mapping[Hashable, float]
-) -> dict[frozenset[int], Fraction]:
-    """Pr[exactly these records of one user are kept | popularity], by enumeration.
-
-    Keys are positions in `mine`. A share of 1 gives SRA's law, a share of 0 HPA's.
-    """
-    places = range(len(mine))
-    first = min(random_records(l, random_share), len(mine))
-    law: dict[frozenset[int], Fraction] = {}
-    for drawn in itertools.combinations(places, first):
-        left = [place for place in places if place not in drawn]
-        wanted = min(l - first, len(left))
-        scores = {place: popularity[mine[place][0]] for place in left}
-        sure: list[int] = []
-        tied: list[int] = []
-        for score in sorted(set(scores.values()), reverse=True):
-            level = [place for place in left if scores[place] == score]
-            if len(sure) + len(level) <= wanted:
-                sure += level
-            else:
-                tied = level
-                break
-        missing = wanted - len(sure) if tied else 0
-        chance = Fraction(1, math.comb(len(mine), first) * math.comb(len(tied), missing))
-        for rest in itertools.combinations(tied, missing):
-            kept = frozenset(drawn) | frozenset(sure) | frozenset(rest)
-            law[kept] = law.get(kept, Fraction(0)) + chance
-    return law
-
-
-def moments_given_popularity(
-    records: Records,
-    item: Hashable,
-    l: int,
-    random_share: float,
-    popularity: Mapping[Hashable, float],
-) -> tuple[Fraction, Fraction]:
-    """(mean, variance) of the item's count in the sample of the mixture, before noise."""
-    mean = variance = Fraction(0)
-    for mine in records.values():
-        first = second = Fraction(0)
-        for kept, chance in choices(mine, l, random_share, popularity).items():
-            count = sum(1 for place in kept if mine[place][0] == item)
-            first += chance * count
-            second += chance * count**2
-        mean += first
-        variance += second - first**2
-    return mean, variance
 
 
 # The best l: n users of M independent records each, each of the item with probability p
@@ -372,73 +287,3 @@ def best_whole_l(
         range(1, records + 1),
         key=lambda l: modelled_error(l, users, records, popularity, epsilon, form),
     )
-
-
-def best_l_of_data(records: Records, items: Sequence[Hashable], epsilon: float) -> float:
-    """The real l of least squared error for GIVEN data, every user having M records; not clipped.
-
-    Sampling variance is l (M - l) V, V = sum of p_ki (1 - p_ki)/(M - 1) over users and items, and is
-    zero at both ends; bias^2 is (M - l)^2 B, B = sum of (c_i/M)^2. So V enters with a minus, as in
-    Eq 22; "actual count" above is the mean over data too, where E c^2 = (E c)^2 + Var c turns it.
-    """
-    sizes = {len(mine) for mine in records.values()}
-    if len(sizes) != 1 or sizes == {1}:
-        raise ValueError("every user must have the same number of records, at least 2")
-    (m,) = sizes
-    counts = count_items(records, items)
-    b = sum(Fraction(count, m) ** 2 for count in counts.values())
-    v = Fraction(0)
-    for mine in records.values():
-        for item in items:
-            share = Fraction(sum(1 for other, _ in mine if other == item), m)
-            v += share * (1 - share) / (m - 1)
-    return float(m * (2 * b - v)) / (4 * len(items) / epsilon**2 + float(2 * b - 2 * v))
-
-
-def best_whole_l_of_data(
-    records: Records, items: Sequence[Hashable], epsilon: float, noise: str = "geometric"
-) -> int:
-    """The integer l of least `error_sra`, by trying 1 to the most records of a user."""
-    most = max(len(mine) for mine in records.values())
-    return min(range(1, most + 1), key=lambda l: error_sra(records, items, l, epsilon, noise))
-
-
-def true_error(l: int, users: int, records: int, p: Fraction, noise: Fraction) -> Fraction:
-    """E(c~ - c)^2 by enumeration: every content of M records, every sample of l, n users convolved;
-    `noise` is the noise's variance.
-    """
-    one: dict[int, Fraction] = {}  # how many records of the item one user loses
-    samples = list(itertools.combinations(range(records), l))
-    for content in itertools.product((0, 1), repeat=records):
-        chance = Fraction(1, len(samples))
-        for of_item in content:
-            chance *= p if of_item else 1 - p
-        for kept in samples:
-            lost = sum(content) - sum(content[place] for place in kept)
-            one[lost] = one.get(lost, Fraction(0)) + chance
-    total = {0: Fraction(1)}
-    for _ in range(users):
-        longer: dict[int, Fraction] = {}
-        for before, chance in total.items():
-            for lost, other in one.items():
-                longer[before + lost] = longer.get(before + lost, Fraction(0)) + chance * other
-        total = longer
-    return sum(lost**2 * chance for lost, chance in total.items()) + noise
-
-
-# Two tables of one sample
-
-
-def variances_split(h: int) -> dict[str, Fraction]:
-    """In units of l^2/epsilon^2 (Laplace), h contexts: item and edge variances of the published
-    halves, of least squares on them, and of edges alone with the whole budget (10.2).
-    """
-    half = Fraction(8)  # 2 (l/(epsilon/2))^2
-    return {
-        "items, halves": half,
-        "edges, halves": half,
-        "items, least squares": 1 / (1 / half + 1 / (h * half)),
-        "edges, least squares": half * (1 - Fraction(1, h + 1)),
-        "items, edges only": Fraction(2 * h),
-        "edges, edges only": Fraction(2),
-    }

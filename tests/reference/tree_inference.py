@@ -16,17 +16,6 @@ import scipy.optimize
 
 Node = tuple[int, int]
 
-# 8.2's running example, k = 2
-RUNNING = {
-    "counts": (2, 0, 10, 2),
-    "tree": (14, 2, 12, 2, 0, 10, 2),
-    "noisy": (13, 3, 11, 4, 1, 12, 1),
-    "consistent": (14, 3, 11, 3, 0, 11, 0),
-}
-
-# 8.5: (k, l) -> error(H~_q)/error(H-bar_q) for all leaves but the first and the last
-ENDS_RATIOS = {(2, 4): 2.73, (2, 8): 7.06, (2, 11): 10.5, (4, 5): 8.63, (8, 4): 12.86}
-
 
 def levels(n: int, k: int) -> int:
     """l, the smallest integer with k^(l-1) >= n: leaf to root, both included."""
@@ -36,11 +25,6 @@ def levels(n: int, k: int) -> int:
     while k ** (height - 1) < n:
         height += 1
     return height
-
-
-def sensitivity(n: int, k: int) -> int:
-    """A record changes one count a level (8.1)."""
-    return levels(n, k)
 
 
 def interval(node: Node, n: int, k: int) -> tuple[int, int]:
@@ -184,42 +168,6 @@ def weighted(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list
     return [float(value) for value in matrix @ leaves]
 
 
-def two_pass(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list[float]:
-    """The variance form at the end of 8.4, by recursion, for any tree and finite variances.
-
-    Upwards, z[v] averages the node's own value and the sum of its children's z with inverse
-    variances as weights, and var[v] becomes 1/(1/var[v] + 1/sum of the children's var).
-    Downwards, what the parent's value exceeds the sum of z by is shared in proportion to the
-    children's var.
-    """
-    family = families(leaf_count(noisy, k), k)
-    z = list(noisy)
-    var = list(variances)
-    consistent = [0.0] * len(noisy)
-
-    def up(position: int) -> None:
-        if not family[position]:
-            return
-        for child in family[position]:
-            up(child)
-        below = sum(z[child] for child in family[position])
-        spread = sum(var[child] for child in family[position])
-        own = 1 / variances[position]
-        z[position] = (own * noisy[position] + below / spread) / (own + 1 / spread)
-        var[position] = 1 / (own + 1 / spread)
-
-    def down(position: int, value: float) -> None:
-        consistent[position] = value
-        below = sum(z[child] for child in family[position])
-        spread = sum(var[child] for child in family[position])
-        for child in family[position]:
-            down(child, z[child] + (value - below) * var[child] / spread)
-
-    up(0)
-    down(0, z[0])
-    return consistent
-
-
 def nnls(
     noisy: Sequence[float], k: int, variances: Sequence[float] | None = None
 ) -> list[float]:
@@ -320,31 +268,6 @@ def consistent_factor(lo: int, hi: int, n: int, k: int) -> float:
     query = np.zeros(n)
     query[lo:hi] = 1
     return float(query @ np.linalg.solve(matrix.T @ matrix, query))
-
-
-def variance_cover(lo: int, hi: int, n: int, k: int, epsilon: float) -> float:
-    """error(H~_q): the number of subtrees times a node's variance."""
-    return len(cover(lo, hi, n, k)) * node_variance(n, k, epsilon)
-
-
-def variance_consistent(lo: int, hi: int, n: int, k: int, epsilon: float) -> float:
-    """error(H-bar_q), by the covariance of least squares."""
-    return consistent_factor(lo, hi, n, k) * node_variance(n, k, epsilon)
-
-
-def variance_leaves(lo: int, hi: int, epsilon: float) -> float:
-    """error(L~_q) = 2 (hi - lo)/epsilon^2: the leaves alone, of sensitivity 1."""
-    return 2 * (hi - lo) / epsilon**2
-
-
-def theorem4_query(n: int) -> tuple[int, int]:
-    """All leaves but the first and the last."""
-    return 1, n - 1
-
-
-def theorem4_factor(k: int, height: int) -> float:
-    """(2(l-1)(k-1) - k)/3, which error(H~_q)/error(H-bar_q) is at least for that query (8.5)."""
-    return (2 * (height - 1) * (k - 1) - k) / 3
 
 
 def hb_branching(n: int) -> int:
