@@ -3,7 +3,7 @@ Theorem 3, Appendix A).
 
 A record is a tuple of digits; `fanout(prefix)` tells how many children the node `prefix` has, zero
 for one that cannot be split. A record that ends at an inner node counts there and in no child
-(a partial record).
+(a partial record). `items` are pairs of a record and its weight in order of arrival.
 
 A node splits if count + noise >= threshold. Noise is two-sided geometric, a = exp(-epsilon): the
 threshold and the discount are whole numbers. Only "fractional" discounting has counts that are not
@@ -33,18 +33,14 @@ What the exact computations say:
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from . import geometric
 
-Record = tuple[int, ...]
-Fanout = Callable[[Record], int]
-Items = list[tuple[Record, Fraction]]  # records in order of arrival, with their weights
 STRATEGIES = ("skip", "uniform", "proportional", "fractional", "progressive")
 
 
-def proceed_geometric(epsilon: float, threshold: int, alpha=None) -> Callable:
+def proceed_geometric(epsilon, threshold, alpha=None):
     """count -> Pr[count + G >= threshold]; exact fractions when `alpha` is one."""
     a = geometric.alpha_for(epsilon) if alpha is None else alpha
 
@@ -58,7 +54,7 @@ def proceed_geometric(epsilon: float, threshold: int, alpha=None) -> Callable:
     return p
 
 
-def proceed_laplace(epsilon: float, threshold: float) -> Callable:
+def proceed_laplace(epsilon, threshold):
     """count -> Pr[count + Lap(1/epsilon) >= threshold], equation (2)."""
 
     def p(count):
@@ -73,15 +69,15 @@ def proceed_laplace(epsilon: float, threshold: float) -> Callable:
 # Discounting
 
 
-def weigh(records: Iterable[Record]) -> Items:
+def weigh(records):
     return [(record, Fraction(1)) for record in records]
 
 
-def size(items: Items) -> Fraction:
+def size(items):
     return sum((weight for _, weight in items), Fraction(0))
 
 
-def partition(items: Items, level: int, k: int) -> list[Items]:
+def partition(items, level, k):
     """By the digit at `level`; a record that has none is in no part."""
     parts = [[] for _ in range(k)]
     for record, weight in items:
@@ -90,7 +86,7 @@ def partition(items: Items, level: int, k: int) -> list[Items]:
     return parts
 
 
-def without_first(items: Items, t: int, by_record: bool) -> Items:
+def without_first(items, t, by_record):
     """Without the first t, by the records' own order or by arrival; order of arrival is kept."""
     positions = list(range(len(items)))
     if by_record:
@@ -99,7 +95,7 @@ def without_first(items: Items, t: int, by_record: bool) -> Items:
     return [item for i, item in enumerate(items) if i not in gone]
 
 
-def discounted(items: Items, level: int, k: int, t: int, strategy: str) -> list[Items]:
+def discounted(items, level, k, t, strategy):
     """The k children of a node after the discount."""
     if strategy == "skip":
         return partition(without_first(items, t, by_record=True), level, k)
@@ -123,7 +119,7 @@ def discounted(items: Items, level: int, k: int, t: int, strategy: str) -> list[
     raise ValueError(f"strategy {strategy!r} is none of {STRATEGIES}")
 
 
-def distance(first: Iterable[Items], second: Iterable[Items]) -> Fraction:
+def distance(first, second):
     """Size of the symmetric difference of two weighted multisets."""
     difference = Counter()
     for sign, parts in ((1, first), (-1, second)):
@@ -133,7 +129,7 @@ def distance(first: Iterable[Items], second: Iterable[Items]) -> Fraction:
     return sum((abs(weight) for weight in difference.values()), Fraction(0))
 
 
-def unstable_progressive() -> tuple[Fraction, Fraction]:
+def unstable_progressive():
     """(3, 5/3): what one record more makes of five against five in two children, t = 1.
 
     Whole: with the extra record x last in child 1, five against six loses the first of child 1,
@@ -156,14 +152,7 @@ def unstable_progressive() -> tuple[Fraction, Fraction]:
 # Exact laws
 
 
-def structure_probabilities(
-    records: Iterable[Record],
-    fanout: Fanout,
-    discount: int,
-    depth: int,
-    proceed: Callable,
-    strategy: str = "skip",
-) -> dict[frozenset[Record], float]:
+def structure_probabilities(records, fanout, discount, depth, proceed, strategy="skip"):
     """Every possible set of leaves and its probability; the list's order is the order of arrival.
 
     `proceed` (count -> probability) is one of the two above. Tiny cases only: 1, 2, 5, 26, 677
@@ -185,15 +174,7 @@ def structure_probabilities(
     return law(weigh(records), ())
 
 
-def loss(
-    first: Iterable[Record],
-    second: Iterable[Record],
-    fanout: Fanout,
-    discount: int,
-    depth: int,
-    proceed: Callable,
-    strategy: str = "skip",
-) -> float:
+def loss(first, second, fanout, discount, depth, proceed, strategy="skip"):
     """max over structures of ln(Pr[structure | first]/Pr[structure | second]), at any depth.
 
     Nodes decide independently, so the worst structure is put together from the worst below each.
@@ -221,7 +202,7 @@ def loss(
 # Theorem 3
 
 
-def log_ratios(count: int, epsilon: float, threshold: float, noise: str) -> tuple[float, float]:
+def log_ratios(count, epsilon, threshold, noise):
     """(ln p(x + 1)/p(x), ln (1 - p(x))/(1 - p(x + 1))), accurate where they are small."""
     if noise == "geometric":
         alpha, shift = geometric.alpha_for(epsilon), 1
@@ -244,9 +225,7 @@ def log_ratios(count: int, epsilon: float, threshold: float, noise: str) -> tupl
     return log_p(count + 1) - log_p(count), log_stop(count) - log_stop(count + 1)
 
 
-def structural_loss(
-    epsilon: float, threshold: float, discount: int, noise: str = "laplace"
-) -> tuple[float, float]:
+def structural_loss(epsilon, threshold, discount, noise="laplace"):
     """(adding, removing): the largest ln-ratio of a structure's probabilities, with one record more
     against without and the other way round, over all admissible sequences of counts.
 
@@ -270,14 +249,12 @@ def structural_loss(
     return best[0], best[1]
 
 
-def theorem_discount(epsilon: float, threshold: float) -> int:
+def theorem_discount(epsilon, threshold):
     """t = ceil(b + ln 2/epsilon)."""
     return math.ceil(threshold + math.log(2) / epsilon)
 
 
-def smallest_discount(
-    epsilon: float, threshold: float, noise: str = "laplace", charge: float = 2
-) -> int:
+def smallest_discount(epsilon, threshold, noise="laplace", charge=2):
     """The smallest t from which on both losses are at most charge * epsilon."""
     t = theorem_discount(epsilon, threshold)
     while t > 1 and max(structural_loss(epsilon, threshold, t - 1, noise)) <= charge * epsilon:

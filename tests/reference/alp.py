@@ -10,19 +10,14 @@ Privacy. A bit that one table sets and the other does not has likelihood ratio a
 """
 
 import math
-from collections.abc import Mapping, Sequence
-
-from numpy.random import Generator
-
-Hashes = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
 
 
-def levels(beta: float, epsilon: float, alpha: float, l1: float) -> int:
+def levels(beta, epsilon, alpha, l1):
     """ceil(beta * epsilon/(alpha * l1)), at least 1: counts above beta are cut."""
     return max(1, math.ceil(beta * epsilon / (alpha * l1)))
 
 
-def size(total: float, epsilon: float, alpha: float, l1: float, size_factor: float) -> int:
+def size(total, epsilon, alpha, l1, size_factor):
     """Bits: the smallest power of two >= size_factor * total * epsilon/(alpha * l1)."""
     wanted = size_factor * total * epsilon / (alpha * l1)
     bits = 1
@@ -31,12 +26,12 @@ def size(total: float, epsilon: float, alpha: float, l1: float, size_factor: flo
     return bits
 
 
-def flip(alpha: float) -> float:
+def flip(alpha):
     """Pr[a bit is flipped]."""
     return 1 / (alpha + 2)
 
 
-def round_randomly(y: float, rng: Generator) -> int:
+def round_randomly(y, rng):
     """floor(y), or one more with probability y - floor(y)."""
     below = math.floor(y)
     if rng.random() < y - below:
@@ -44,16 +39,7 @@ def round_randomly(y: float, rng: Generator) -> int:
     return below
 
 
-def encode(
-    counts: Sequence[int],
-    h: Hashes,
-    size: int,
-    beta: float,
-    epsilon: float,
-    alpha: float,
-    l1: float,
-    rng: Generator,
-) -> list[int]:
+def encode(counts, h, size, beta, epsilon, alpha, l1, rng):
     """The bits. Negative counts count as 0."""
     top = levels(beta, epsilon, alpha, l1)
     bits = [0] * size
@@ -68,7 +54,7 @@ def encode(
     return bits
 
 
-def walk(path: Sequence[int]) -> float:
+def walk(path):
     """Where the walk +1 for a set bit, -1 for a clear one is highest, the start 0 included; the
     average of the positions if there are several.
     """
@@ -82,15 +68,7 @@ def walk(path: Sequence[int]) -> float:
     return sum(where) / len(where)
 
 
-def estimate(
-    bits: Sequence[int],
-    h: Hashes,
-    key: int,
-    beta: float,
-    epsilon: float,
-    alpha: float,
-    l1: float,
-) -> float:
+def estimate(bits, h, key, beta, epsilon, alpha, l1):
     """The count of a key: its walk's position times alpha * l1/epsilon."""
     path = []
     for level in range(1, levels(beta, epsilon, alpha, l1) + 1):

@@ -5,12 +5,11 @@ plain filter, the noisy value).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 
 from . import geometric
 
 
-def truth(counts: Sequence[int], cells: Iterable[int]) -> int:
+def truth(counts, cells):
     """The sum of the true counts of the cells."""
     total = 0
     for cell in cells:
@@ -18,7 +17,7 @@ def truth(counts: Sequence[int], cells: Iterable[int]) -> int:
     return total
 
 
-def estimate(released: Mapping[int, float], cells: Iterable[int], absent: float = 0.0) -> float:
+def estimate(released, cells, absent=0.0):
     """The sum of the released weights; a cell that was not released counts as `absent`."""
     total = 0.0
     for cell in cells:
@@ -29,9 +28,7 @@ def estimate(released: Mapping[int, float], cells: Iterable[int], absent: float 
     return total
 
 
-def threshold_standard_error(
-    n_cells_in_query: int, alpha: float, released_in_query: Iterable[int], tau: float
-) -> float:
+def threshold_standard_error(n_cells_in_query, alpha, released_in_query, tau):
     """Estimated standard error of `estimate` on a threshold sample; depends on released data
     only. `released_in_query` are the NOISY VALUES x (not the weights) of the released cells.
 

@@ -5,18 +5,10 @@ sign[row][key] is 1 or -1. One record more or less changes one bucket of each ro
 sensitivity is the number of rows, `depth`, times l1.
 """
 
-from collections.abc import Sequence
-
-from numpy.random import Generator
-
 from . import geometric
 
-Hashes = Sequence[Sequence[int]]
 
-
-def draw_hashes(
-    depth: int, width: int, n_keys: int, rng: Generator
-) -> tuple[list[list[int]], list[list[int]]]:
+def draw_hashes(depth, width, n_keys, rng):
     """Fully independent buckets and signs."""
     bucket, sign = [], []
     for _ in range(depth):
@@ -25,7 +17,7 @@ def draw_hashes(
     return bucket, sign
 
 
-def sketch(counts: Sequence[int], bucket: Hashes, sign: Hashes, width: int) -> list[list[int]]:
+def sketch(counts, bucket, sign, width):
     """For each row, the signed sum of the counts in each bucket."""
     table = []
     for row in range(len(bucket)):
@@ -36,9 +28,7 @@ def sketch(counts: Sequence[int], bucket: Hashes, sign: Hashes, width: int) -> l
     return table
 
 
-def noisy(
-    sketch: Sequence[Sequence[int]], epsilon: float, l1: float, depth: int, rng: Generator
-) -> list[list[int]]:
+def noisy(sketch, epsilon, l1, depth, rng):
     """Two-sided geometric noise on every bucket, a = exp(-epsilon/(depth * l1))."""
     if len(sketch) != depth:
         raise ValueError("depth must be the number of rows")
@@ -46,9 +36,7 @@ def noisy(
     return [[x + geometric.draw(alpha, rng) for x in sums] for sums in sketch]
 
 
-def estimate(
-    noisy: Sequence[Sequence[float]], bucket: Hashes, sign: Hashes, key: int, how: str
-) -> float:
+def estimate(noisy, bucket, sign, key, how):
     """The mean or median over the rows of sign * bucket; of an even number of rows the median
     is the mean of the two in the middle.
     """
@@ -63,9 +51,7 @@ def estimate(
     raise ValueError("how must be mean or median")
 
 
-def variance(
-    counts: Sequence[int], key: int, width: int, depth: int, epsilon: float, l1: float
-) -> float:
+def variance(counts, key, width, depth, epsilon, l1):
     """Variance of the mean estimate over hashes and noise (9.2 item 9).
 
     In a row another key of count c falls into the same bucket with probability 1/width and then

@@ -10,14 +10,9 @@ there is too much, and then the larger pay for the smaller: [15, 9] to 10 gives 
 on the simplex, but [5, 5] or [6, 4] if cut first.
 """
 
-from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
-from numpy.random import Generator
-
 from . import geometric
-
-Record = tuple[int, ...]
 
 # count, subcounts, start, centred: methods.md 7.6, and by hand where the start matters
 GOLDENS = (
@@ -30,7 +25,7 @@ GOLDENS = (
 )
 
 
-def centre(count: int, subcounts: Sequence[int], start: int, cap: bool = False) -> list[int]:
+def centre(count, subcounts, start, cap=False):
     """Figure 4: unit steps in round robin from child `start`; with `cap`, Figure 14."""
     if count < 0 or not subcounts:
         raise ValueError("count must not be negative, and there must be children")
@@ -47,7 +42,7 @@ def centre(count: int, subcounts: Sequence[int], start: int, cap: bool = False) 
     return centred
 
 
-def projection(count: int, subcounts: Sequence[int]) -> list[Fraction]:
+def projection(count, subcounts):
     """The closest point with entries >= 0 and sum `count`: max(0, c - level), level by trying."""
     for kept in range(1, len(subcounts) + 1):
         largest = sorted(subcounts, reverse=True)[:kept]
@@ -58,15 +53,7 @@ def projection(count: int, subcounts: Sequence[int]) -> list[Fraction]:
     raise AssertionError("there is always one")
 
 
-def synthesise(
-    records: Iterable[Record],
-    count: int,
-    depth: int,
-    fanout: Callable[[Record], int],
-    epsilon: float,
-    rng: Generator,
-    prefix: Record = (),
-) -> list[Record]:
+def synthesise(records, count, depth, fanout, epsilon, rng, prefix=()):
     """`count` prefixes, by epsilon in all: depth levels at epsilon/depth each."""
     records = list(records)
     k = fanout(prefix)

@@ -8,19 +8,16 @@ epsilon itself.
 """
 
 import math
-from collections.abc import Sequence
-
-from numpy.random import Generator
 
 SLACK = 1e-12
 
 
-def pure_alpha(records: int, epsilon: float) -> float:
+def pure_alpha(records, epsilon):
     """The smallest prior with pure epsilon-DP, records/(e^epsilon - 1): m, not n (3.2)."""
     return records / math.expm1(epsilon)
 
 
-def log_tail(first: int, records: int, a: float, b: float) -> float:
+def log_tail(first, records, a, b):
     """log Pr[Z >= first], Z ~ BetaBinomial(records, a, b), by summing the pmf upwards.
 
     pmf(z + 1)/pmf(z) = (records - z)(a + z) / ((z + 1)(b + records - z - 1)). For b >= 1 the pmf
@@ -55,9 +52,7 @@ def log_tail(first: int, records: int, a: float, b: float) -> float:
     return peak + math.log(total)
 
 
-def violation_tail(
-    count: int, alpha: float, k: int, n: int, records: int, epsilon: float
-) -> float:
+def violation_tail(count, alpha, k, n, records, epsilon):
     """T(x) of 3.3: Pr[a cell of x real records gets so many synthetic ones that the loss may
     exceed epsilon], that is more than (e^epsilon - 1)(alpha + max(x - 1, 0)).
     """
@@ -67,7 +62,7 @@ def violation_tail(
     return math.exp(log_tail(first, records, alpha + count, rest))
 
 
-def delta_bound(alpha: float, k: int, n: int, records: int, epsilon: float) -> float:
+def delta_bound(alpha, k, n, records, epsilon):
     """k T(0) + n * max over x in 1..n of (T(x) - T(0))^+ / x, not cut at 1 (3.3)."""
     if k < 2:
         raise ValueError("need at least two cells")
@@ -79,7 +74,7 @@ def delta_bound(alpha: float, k: int, n: int, records: int, epsilon: float) -> f
     return k * empty + n * steepest
 
 
-def synthesise(x: Sequence[int], alpha: float, records: int, rng: Generator) -> list[int]:
+def synthesise(x, alpha, records, rng):
     """p ~ Dirichlet(alpha + x) as normalised gamma draws, then z ~ Multinomial(records, p)."""
     shares = [float(rng.gamma(alpha + real)) for real in x]
     total = math.fsum(shares)

@@ -12,18 +12,11 @@ keys, so they serve the two-dimensional nodes and the Haar coefficients as well.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-
-from numpy.random import Generator
 
 from . import geometric, high_pass_filter, threshold_sampling
 
-Node = tuple[int, int]
-Node2 = tuple[int, int, int, int]
-Box = tuple[tuple[int, int], tuple[int, int]]
 
-
-def height(m: int) -> int:
+def height(m):
     """L, the smallest integer with 2^L >= m (in integers: log2 of a float rounds)."""
     if m < 1:
         raise ValueError("the domain must have at least one cell")
@@ -33,19 +26,19 @@ def height(m: int) -> int:
     return levels
 
 
-def sensitivity(m: int) -> int:
+def sensitivity(m):
     """L1 sensitivity to one record more or less: L + 1, one node at each depth (9.2 item 8)."""
     return height(m) + 1
 
 
-def interval(node: Node, m: int) -> tuple[int, int]:
+def interval(node, m):
     """First cell and first cell after the node, its padding included."""
     depth, index = node
     width = 2 ** (height(m) - depth)
     return index * width, (index + 1) * width
 
 
-def all_nodes(m: int) -> list[Node]:
+def all_nodes(m):
     """Every node that meets the domain, depth by depth."""
     found = []
     for depth in range(height(m) + 1):
@@ -55,7 +48,7 @@ def all_nodes(m: int) -> list[Node]:
     return found
 
 
-def nodes(counts: Sequence[int]) -> dict[Node, int]:
+def nodes(counts):
     """Node -> the sum of its cells, zeros too."""
     m = len(counts)
     sums = {}
@@ -68,7 +61,7 @@ def nodes(counts: Sequence[int]) -> dict[Node, int]:
     return sums
 
 
-def cover(lo: int, hi: int, m: int) -> list[Node]:
+def cover(lo, hi, m):
     """The fewest nodes whose union is [lo, hi), up to padding; left to right.
 
     From the root down: a node whose cells all lie in [lo, hi) is taken, a node with none of them
@@ -79,7 +72,7 @@ def cover(lo: int, hi: int, m: int) -> list[Node]:
         raise ValueError("need 0 <= lo <= hi <= m")
     taken = []
 
-    def visit(node: Node) -> None:
+    def visit(node):
         start, stop = interval(node, m)
         stop = min(stop, m)
         if max(start, lo) >= min(stop, hi):
@@ -95,21 +88,19 @@ def cover(lo: int, hi: int, m: int) -> list[Node]:
     return taken
 
 
-def uniform(m: int) -> list[float]:
+def uniform(m):
     """Shares of epsilon, the same at each depth: 1/(L + 1)."""
     return [1 / sensitivity(m)] * sensitivity(m)
 
 
-def alpha_at(depth: int, epsilon: float, l1: float, shares: Sequence[float]) -> float:
+def alpha_at(depth, epsilon, l1, shares):
     """a = exp(-epsilon * shares[depth] / l1): at one depth a user changes the counts by l1."""
     if math.fsum(shares) > 1 + 1e-12:
         raise ValueError("the shares must not sum to more than 1")
     return geometric.alpha_for(epsilon * shares[depth], l1)
 
 
-def noisy(
-    counts: Sequence[int], epsilon: float, l1: float, shares: Sequence[float], rng: Generator
-) -> dict[Node, int]:
+def noisy(counts, epsilon, l1, shares, rng):
     """Node -> sum plus two-sided geometric noise, for every node; shares[depth] is the depth's
     part of epsilon.
     """
@@ -122,7 +113,7 @@ def noisy(
     return published
 
 
-def filtered(noisy: Mapping[Hashable, int], theta: float, sides: int) -> dict[Hashable, int]:
+def filtered(noisy, theta, sides):
     """The nodes that pass the high-pass filter (9.1), with their noisy values."""
     kept = {}
     for node, x in noisy.items():
@@ -131,7 +122,7 @@ def filtered(noisy: Mapping[Hashable, int], theta: float, sides: int) -> dict[Ha
     return kept
 
 
-def consistent(kept: Mapping[Node, int]) -> dict[Node, int]:
+def consistent(kept):
     """Drop each node that has an absent ancestor (9.7: on filter output, before sampling)."""
     remaining = {}
     for (depth, index), x in kept.items():
@@ -144,9 +135,7 @@ def consistent(kept: Mapping[Node, int]) -> dict[Node, int]:
     return remaining
 
 
-def threshold(
-    noisy: Mapping[Hashable, int], theta: float, tau: float, sides: int, rng: Generator
-) -> dict[Hashable, tuple[int, float]]:
+def threshold(noisy, theta, tau, sides, rng):
     """Node -> (noisy value, weight), each node sampled by its own coin (9.1)."""
     released = {}
     for node, x in noisy.items():
@@ -155,9 +144,7 @@ def threshold(
     return released
 
 
-def priority(
-    noisy: Mapping[Hashable, int], theta: float, s: int, sides: int, rng: Generator
-) -> tuple[dict[Hashable, tuple[int, float]], float]:
+def priority(noisy, theta, s, sides, rng):
     """{node: (noisy value, weight)} of the s largest |x|/r, and tau_s, the (s + 1)-th (9.4).
 
     The candidates pass max(theta, 1). With at most s of them all are released and tau_s = 0.
@@ -177,9 +164,7 @@ def priority(
     return released, tau_s
 
 
-def range_variance(
-    lo: int, hi: int, m: int, epsilon: float, l1: float, shares: Sequence[float]
-) -> float:
+def range_variance(lo, hi, m, epsilon, l1, shares):
     """Variance of the cover's sum on the noisy tree, before any filter: its noises add."""
     terms = []
     for depth, _ in cover(lo, hi, m):
@@ -187,7 +172,7 @@ def range_variance(
     return math.fsum(terms)
 
 
-def nodes2(counts2d: Sequence[Sequence[int]]) -> dict[Node2, int]:
+def nodes2(counts2d):
     """(depth1, index1, depth2, index2) -> the sum of a rectangle, for each pair of nodes."""
     m1, m2 = len(counts2d), len(counts2d[0])
     sums = {}
@@ -203,14 +188,12 @@ def nodes2(counts2d: Sequence[Sequence[int]]) -> dict[Node2, int]:
     return sums
 
 
-def sensitivity2(m1: int, m2: int) -> int:
+def sensitivity2(m1, m2):
     """(L1 + 1)(L2 + 1), one rectangle for each pair of depths (9.7)."""
     return sensitivity(m1) * sensitivity(m2)
 
 
-def noisy2(
-    counts2d: Sequence[Sequence[int]], epsilon: float, l1: float, rng: Generator
-) -> dict[Node2, int]:
+def noisy2(counts2d, epsilon, l1, rng):
     """Rectangle -> sum plus noise, the same law for every rectangle."""
     m1, m2 = len(counts2d), len(counts2d[0])
     alpha = geometric.alpha_for(epsilon, l1 * sensitivity2(m1, m2))
@@ -220,7 +203,7 @@ def noisy2(
     return published
 
 
-def cover2(box: Box, shape: tuple[int, int]) -> list[Node2]:
+def cover2(box, shape):
     """Every pair of a node of the first range's cover and one of the second's."""
     (top, bottom), (left, right) = box
     pairs = []
@@ -230,7 +213,7 @@ def cover2(box: Box, shape: tuple[int, int]) -> list[Node2]:
     return pairs
 
 
-def consistent2(kept: Mapping[Node2, int]) -> dict[Node2, int]:
+def consistent2(kept):
     """Drop each rectangle if any rectangle containing it, coarser in either axis, is absent."""
     remaining = {}
     for (depth1, index1, depth2, index2), x in kept.items():

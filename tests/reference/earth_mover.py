@@ -11,7 +11,6 @@ by pairing off inside the smallest cells first. It is an upper bound for whateve
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 import scipy.optimize
@@ -20,25 +19,23 @@ import scipy.stats
 EARTH = 6371.0088  # mean radius, km
 
 
-def diameter(level: int, dims: int) -> float:
+def diameter(level, dims):
     """Of a cube of side 2^-level: sqrt(dims)/2^level."""
     return math.sqrt(dims) / 2**level
 
 
-def cell(point: Sequence[float], level: int) -> tuple[int, ...]:
+def cell(point, level):
     """Which of the 2^level parts along each axis; the coordinate 1 is in the last."""
     return tuple(min(math.floor(x * 2**level), 2**level - 1) for x in point)
 
 
-def symmetric_difference(first: Iterable[Hashable], second: Iterable[Hashable]) -> int:
+def symmetric_difference(first, second):
     """Of two multisets."""
     a, b = Counter(first), Counter(second)
     return sum(abs(a[key] - b[key]) for key in a | b)
 
 
-def by_level(
-    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], depth: int
-) -> list[float]:
+def by_level(first, second, depth):
     """The part of each level, 0 to depth: their running sums are Figure 5."""
     dims = len(first[0]) if len(first) else len(second[0])
     parts = []
@@ -50,20 +47,18 @@ def by_level(
     return parts
 
 
-def surrogate(
-    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], depth: int
-) -> float:
+def surrogate(first, second, depth):
     return sum(by_level(first, second, depth))
 
 
-def exact_line(first: Sequence[float], second: Sequence[float]) -> float:
+def exact_line(first, second):
     """Exact distance moved in all, in one dimension; as many points in both."""
     if len(first) != len(second):
         raise ValueError("both must have as many points")
     return len(first) * float(scipy.stats.wasserstein_distance(first, second))
 
 
-def exact(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> float:
+def exact(first, second):
     """The same in any dimension, by assignment."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.shape != b.shape:
@@ -73,9 +68,7 @@ def exact(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -
     return float(costs[rows, columns].sum())
 
 
-def great_circle(
-    latitude1: float, longitude1: float, latitude2: float, longitude2: float
-) -> float:
+def great_circle(latitude1, longitude1, latitude2, longitude2):
     """Haversine distance in km; degrees."""
     phi1, phi2 = math.radians(latitude1), math.radians(latitude2)
     half = math.radians(longitude2 - longitude1) / 2
@@ -84,30 +77,28 @@ def great_circle(
     return 2 * EARTH * math.asin(math.sqrt(min(1.0, h)))
 
 
-def commute_distances(commutes: Iterable[Sequence[float]]) -> list[float]:
+def commute_distances(commutes):
     """Of (home latitude, home longitude, work latitude, work longitude), sorted."""
     return sorted(great_circle(*commute) for commute in commutes)
 
 
-def cdf(distances: Sequence[float], at: float) -> float:
+def cdf(distances, at):
     """Fraction at most `at`."""
     return sum(1 for d in distances if d <= at) / len(distances)
 
 
-def kolmogorov(first: Sequence[float], second: Sequence[float]) -> float:
+def kolmogorov(first, second):
     """The largest difference of two distribution functions; it is taken at one of the points."""
     return max(abs(cdf(first, x) - cdf(second, x)) for x in [*first, *second])
 
 
-def recovered(corpus: Iterable[Hashable], synthetic: Iterable[Hashable]) -> float:
+def recovered(corpus, synthetic):
     """Part of the corpus found in the synthetic data, each copy once: multiset intersection."""
     truth, found = Counter(corpus), Counter(synthetic)
     return sum(min(c, found[w]) for w, c in truth.items()) / sum(truth.values())
 
 
-def recovered_by_frequency(
-    corpus: Iterable[Hashable], synthetic: Iterable[Hashable], descending: bool = False
-) -> list[tuple[int, float, float]]:
+def recovered_by_frequency(corpus, synthetic, descending=False):
     """(frequency, data, recovered) for each frequency f in the corpus, in parts of the corpus: the
     records whose string occurs at most f times there, and how many of those are found (Figure 8);
     at least f times with `descending` (Figure 9).

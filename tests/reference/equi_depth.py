@@ -28,21 +28,15 @@ order log n (log log n + log 1/(accuracy delta))/(alpha accuracy^3): 1/accuracy^
 for H~, and an absolute error that grows as N^(2/3).
 """
 
-from collections.abc import Sequence
-
-from numpy.random import Generator
-
 from . import tree_inference
 
 
-def steps(n: int) -> int:
+def steps(n):
     """Comparisons of one binary search, ceil(log2 n)."""
     return tree_inference.levels(n, 2) - 1
 
 
-def release(
-    counts: Sequence[int], depth: float, buckets: int, alpha: float, rng: Generator
-) -> list[int]:
+def release(counts, depth, buckets, alpha, rng):
     """The buckets' ends, 0 first and n last."""
     n = len(counts)
     scale = buckets * steps(n) / alpha
@@ -63,7 +57,7 @@ def release(
     return ends
 
 
-def answer(ends: Sequence[int], depth: float, lo: int, hi: int) -> float:
+def answer(ends, depth, lo, hi):
     """`depth` times the covered part of each bucket."""
     total = 0.0
     for left, right in zip(ends[:-1], ends[1:], strict=True):

@@ -8,9 +8,6 @@ Laplace noise here is a float's idealisation.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-
-from numpy.random import Generator
 
 from . import exponential
 
@@ -20,7 +17,7 @@ GOLDEN = (256, 9, 0.537, 0.5625, 3.0)  # n, k, exact L1, k l1/sqrt n, sqrt k l2;
 # Basis
 
 
-def basis(n: int) -> list[list[float]]:
+def basis(n):
     """b_0 = 1/sqrt n; sqrt(2/n) cos, sqrt(2/n) sin for f = 1..floor((n - 1)/2); if n is even, last
     cos(pi t)/sqrt n.
     """
@@ -34,7 +31,7 @@ def basis(n: int) -> list[list[float]]:
     return rows
 
 
-def forward(x: Sequence[float]) -> list[float]:
+def forward(x):
     """c_j = sum over t of b_j(t) x_t."""
     coefficients = []
     for row in basis(len(x)):
@@ -42,7 +39,7 @@ def forward(x: Sequence[float]) -> list[float]:
     return coefficients
 
 
-def backward(coefficients: Sequence[float]) -> list[float]:
+def backward(coefficients):
     """x_t = sum over j of c_j b_j(t)."""
     n = len(coefficients)
     rows = basis(n)
@@ -52,7 +49,7 @@ def backward(coefficients: Sequence[float]) -> list[float]:
 # Sensitivity
 
 
-def ks(n: int) -> list[int]:
+def ks(n):
     """1, 3, 5, ... and n."""
     found = list(range(1, n + 1, 2))
     if found[-1] != n:
@@ -60,12 +57,12 @@ def ks(n: int) -> list[int]:
     return found
 
 
-def first_bound(k: int, l2: float) -> float:
+def first_bound(k, l2):
     """sqrt(k) l2, for the L1 sensitivity of the first k coordinates (Cauchy-Schwarz)."""
     return math.sqrt(k) * l2
 
 
-def second_bound(k: int, l1: float, n: int) -> float:
+def second_bound(k, l1, n):
     """k l1/sqrt(n). A cell adds 1/sqrt n, and sqrt(2/n)(|cos| + |sin|) <= 2/sqrt n a frequency: for k
     odd or n only. A lone cosine may add sqrt(2/n) > 1/sqrt n.
     """
@@ -74,7 +71,7 @@ def second_bound(k: int, l1: float, n: int) -> float:
     return k * l1 / math.sqrt(n)
 
 
-def scale(k: int, n: int, epsilon: float, l2: float, l1: float | None = None) -> float:
+def scale(k, n, epsilon, l2, l1=None):
     """lambda: sqrt(k) l2/epsilon as published, or the lesser of both bounds if l1 is given."""
     bound = first_bound(k, l2)
     if l1 is not None:
@@ -82,7 +79,7 @@ def scale(k: int, n: int, epsilon: float, l2: float, l1: float | None = None) ->
     return bound / epsilon
 
 
-def exact_l1(k: int, changes: Iterator[Sequence[float]]) -> float:
+def exact_l1(k, changes):
     """The largest L1 change of the first k coordinates over these changes of the counts."""
     worst = 0.0
     rows = None
@@ -95,14 +92,14 @@ def exact_l1(k: int, changes: Iterator[Sequence[float]]) -> float:
     return worst
 
 
-def distinct_cells(n: int, records: int) -> Iterator[list[int]]:
+def distinct_cells(n, records):
     """Every user of 1 to `records` records, no two in a cell."""
     for size in range(1, records + 1):
         for cells in itertools.combinations(range(n), size):
             yield [1 if t in cells else 0 for t in range(n)]
 
 
-def any_cells(n: int, records: int) -> Iterator[list[int]]:
+def any_cells(n, records):
     """Every user of 1 to `records` records, in any cells."""
     for size in range(1, records + 1):
         for cells in itertools.combinations_with_replacement(range(n), size):
@@ -112,7 +109,7 @@ def any_cells(n: int, records: int) -> Iterator[list[int]]:
 # FPA
 
 
-def fpa(x: Sequence[float], k: int, noise_scale: float, rng: Generator) -> list[float]:
+def fpa(x, k, noise_scale, rng):
     """The first k coefficients with Laplace(noise_scale) each, the others zero, inverted."""
     coefficients = forward(x)
     published = [0.0] * len(x)
@@ -121,12 +118,12 @@ def fpa(x: Sequence[float], k: int, noise_scale: float, rng: Generator) -> list[
     return backward(published)
 
 
-def tail(coefficients: Sequence[float], k: int) -> float:
+def tail(coefficients, k):
     """sum over j >= k of c_j^2."""
     return math.fsum(c * c for c in coefficients[k:])
 
 
-def error(x: Sequence[float], k: int, noise_scale: float) -> float:
+def error(x, k, noise_scale):
     """Expected squared error per cell: (2 k lambda^2 + tail)/n."""
     return (2 * k * noise_scale**2 + tail(forward(x), k)) / len(x)
 
@@ -134,16 +131,14 @@ def error(x: Sequence[float], k: int, noise_scale: float) -> float:
 # EFPA
 
 
-def cost(x: Sequence[float], k: int, eps2: float, l2: float, l1: float | None = None) -> float:
+def cost(x, k, eps2, l2, l1=None):
     """U(k) = sqrt(tail) + sqrt(2k) lambda(k), lower is better; without l1 the second term is
     sqrt(2) k l2/eps2. The first moves by at most l2, the second not at all.
     """
     return math.sqrt(tail(forward(x), k)) + math.sqrt(2 * k) * scale(k, len(x), eps2, l2, l1)
 
 
-def selection(
-    x: Sequence[float], eps1: float, eps2: float, l2: float, l1: float | None = None
-) -> dict[int, float]:
+def selection(x, eps1, eps2, l2, l1=None):
     """Pr[k] ~ exp(-eps1 U(k)/(2 l2)) over the allowed k."""
     allowed = ks(len(x))
     scores = [-cost(x, k, eps2, l2, l1) for k in allowed]
@@ -151,7 +146,7 @@ def selection(
     return dict(zip(allowed, chances, strict=True))
 
 
-def choose(chances: dict[int, float], rng: Generator) -> int:
+def choose(chances, rng):
     """One k of this law, by walking along it."""
     place = rng.random()
     for k, chance in chances.items():
@@ -161,14 +156,7 @@ def choose(chances: dict[int, float], rng: Generator) -> int:
     return max(chances, key=lambda k: chances[k])  # rounding only
 
 
-def efpa(
-    x: Sequence[float],
-    epsilon: float,
-    l2: float,
-    rng: Generator,
-    l1: float | None = None,
-    selection_share: float = 0.5,
-) -> list[float]:
+def efpa(x, epsilon, l2, rng, l1=None, selection_share=0.5):
     """epsilon-DP: half of it (or `selection_share`) chooses k, the rest is noise."""
     eps1 = selection_share * epsilon
     eps2 = epsilon - eps1

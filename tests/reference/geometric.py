@@ -5,38 +5,36 @@ Pr[X = x] = (1 - a)/(1 + a) * a^|x| over the integers, a = exp(-epsilon/sensitiv
 
 import math
 
-from numpy.random import Generator
 
-
-def alpha_for(epsilon: float, sensitivity: float = 1.0) -> float:
+def alpha_for(epsilon, sensitivity=1.0):
     """a = exp(-epsilon/sensitivity)."""
     if not (epsilon > 0 and sensitivity > 0):
         raise ValueError("epsilon and sensitivity must be positive")
     return math.exp(-epsilon / sensitivity)
 
 
-def pmf(x: int, alpha: float) -> float:
+def pmf(x, alpha):
     """Pr[X = x]."""
     return (1 - alpha) / (1 + alpha) * alpha ** abs(x)
 
 
-def draw(alpha: float, rng: Generator) -> int:
+def draw(alpha, rng):
     """One value: the difference of two geometrics of success 1 - a (the offsets cancel)."""
     first = int(rng.geometric(1 - alpha))
     second = int(rng.geometric(1 - alpha))
     return first - second
 
 
-def mean_abs(alpha: float) -> float:
+def mean_abs(alpha):
     """E|X| = 2a/(1 - a^2)."""
     return 2 * alpha / (1 - alpha**2)
 
 
-def variance(alpha: float) -> float:
+def variance(alpha):
     """Var X = 2a/(1 - a)^2."""
     return 2 * alpha / (1 - alpha) ** 2
 
 
-def reach(alpha: float) -> int:
+def reach(alpha):
     """Steps after which a^steps < 1e-25: where the direct summations here may stop."""
     return math.ceil(math.log(1e-25) / math.log(alpha)) + 1

@@ -84,11 +84,11 @@ ERRATA = {
 }
 
 
-def _same(value: float, golden: float, relative: float = 0.0, absolute: float = 0.0) -> None:
+def _same(value, golden, relative=0.0, absolute=0.0):
     assert math.isclose(value, golden, rel_tol=relative, abs_tol=absolute), (value, golden)
 
 
-def _check_case(case: dict) -> None:
+def _check_case(case):
     epsilon, theta, tau = case["epsilon"], case["theta"], case["tau"]
     a = geometric.alpha_for(epsilon)
     for survival in (high_pass_filter.survival, high_pass_filter.survival_closed):
@@ -107,11 +107,11 @@ def _check_case(case: dict) -> None:
         _same(threshold_sampling.value_cdf(value, a, theta, tau, 2), golden, relative=5e-10)
 
 
-def _printed_p_tau(alpha: float, tau: float) -> float:
+def _printed_p_tau(alpha, tau):
     return 2 * alpha * (1 - alpha**tau) / (tau * (1 - alpha**2))
 
 
-def _check_errata() -> None:
+def _check_errata():
     a = geometric.alpha_for(ERRATA["epsilon"])
     row = ERRATA["real_theta"]
     for survival in (high_pass_filter.survival, high_pass_filter.survival_closed):
@@ -134,7 +134,7 @@ def _check_errata() -> None:
     assert high_pass_filter.theta_for(m, t, 0.1, 1, 2) == row["with_m"]
 
 
-def check() -> None:
+def check():
     """Assert that the formulas of this package reproduce every golden number."""
     a = geometric.alpha_for(SMALL_EPSILON["epsilon"])
     _same(a, SMALL_EPSILON["alpha"], relative=5e-12)

@@ -15,16 +15,13 @@ the group's SUM, an integer, of scale |G| Delta/eps2, divided by |G|.
 """
 
 import math
-from collections.abc import Sequence
-
-from numpy.random import Generator
 
 from . import geometric
 
 # Groups and their sensitivity
 
 
-def groups(order: Sequence[int], w: int) -> list[list[int]]:
+def groups(order, w):
     """Runs of w; a remainder joins the last full run (sizes w to 2w - 1).
 
     w > d is refused: the only group would be smaller than w, and d_max/w too little noise.
@@ -37,7 +34,7 @@ def groups(order: Sequence[int], w: int) -> list[list[int]]:
     return [*runs, list(order[(k - 1) * w :])]
 
 
-def column_counts(rows: Sequence[Sequence[int]], d: int) -> list[int]:
+def column_counts(rows, d):
     """c_j = sum over rows of D[i][j]."""
     counts = [0] * d
     for row in rows:
@@ -49,7 +46,7 @@ def column_counts(rows: Sequence[Sequence[int]], d: int) -> list[int]:
 # Order
 
 
-def truncate(row: Sequence[int], d_max: int, rng: Generator) -> list[int]:
+def truncate(row, d_max, rng):
     """At most d_max ones, a uniformly random subset."""
     ones = [j for j, bit in enumerate(row) if bit]
     while len(ones) > d_max:
@@ -57,7 +54,7 @@ def truncate(row: Sequence[int], d_max: int, rng: Generator) -> list[int]:
     return [1 if j in ones else 0 for j in range(len(row))]
 
 
-def draw(scale: float, rng: Generator, noise: str) -> float:
+def draw(scale, rng, noise):
     """One value of noise: Laplace(scale), or geometric with a = exp(-1/scale)."""
     if noise == "laplace":
         return float(rng.laplace(0, scale))
@@ -66,24 +63,24 @@ def draw(scale: float, rng: Generator, noise: str) -> float:
     raise ValueError(f"no such noise: {noise}")
 
 
-def noise_variance(scale: float, noise: str) -> float:
+def noise_variance(scale, noise):
     """Of one value of `draw`."""
     if noise == "laplace":
         return 2 * scale**2
     return geometric.variance(math.exp(-1 / scale))
 
 
-def amplified(eps1: float, beta: float) -> float:
+def amplified(eps1, beta):
     """epsilon' = ln(1 + (e^eps1 - 1)/beta): what may be spent on a sample of rate beta."""
     return math.log1p(math.expm1(eps1) / beta)
 
 
-def cost_of_sample(eps: float, beta: float) -> float:
+def cost_of_sample(eps, beta):
     """ln(1 + beta (e^eps - 1)): what eps on a sample of rate beta costs."""
     return math.log1p(beta * math.expm1(eps))
 
 
-def one_each(rows: Sequence[Sequence[int]], rng: Generator) -> list[list[int]]:
+def one_each(rows, rng):
     """Every row with only one of its ones, uniformly; a row without ones stays empty."""
     sampled = []
     for row in rows:
@@ -95,16 +92,7 @@ def one_each(rows: Sequence[Sequence[int]], rng: Generator) -> list[list[int]]:
     return sampled
 
 
-def noisy_sample_counts(
-    rows: Sequence[Sequence[int]],
-    d: int,
-    d_max: int,
-    eps1: float,
-    variant: str,
-    rng: Generator,
-    beta: float = 0.5,
-    noise: str = "laplace",
-) -> tuple[list[float], float]:
+def noisy_sample_counts(rows, d, d_max, eps1, variant, rng, beta=0.5, noise="laplace"):
     """(the noisy counts to be sorted, the scale of their noise); eps1-DP."""
     if variant == "noisy sort":
         used, scale = rows, d_max / eps1
@@ -119,7 +107,7 @@ def noisy_sample_counts(
     return [count + draw(scale, rng, noise) for count in counts], scale
 
 
-def ascending(values: Sequence[float]) -> list[int]:
+def ascending(values):
     """Columns by value; ties to the first column (the values are public by now)."""
     return sorted(range(len(values)), key=lambda j: (values[j], j))
 
@@ -127,14 +115,7 @@ def ascending(values: Sequence[float]) -> list[int]:
 # Release
 
 
-def release_sums(
-    counts: Sequence[int],
-    parts: Sequence[Sequence[int]],
-    d_max: int,
-    eps2: float,
-    rng: Generator,
-    noise: str = "geometric",
-) -> list[float]:
+def release_sums(counts, parts, d_max, eps2, rng, noise="geometric"):
     """Noise of sensitivity d_max on every group's SUM, then divided: eps2-DP for ANY sizes, as one
     row changes the sums by at most d_max together. A merged group of
     |G| > w gets less noise: scale d_max/(|G| eps2).
@@ -147,7 +128,7 @@ def release_sums(
     return published
 
 
-def smoothing_error(counts: Sequence[float], parts: Sequence[Sequence[int]]) -> float:
+def smoothing_error(counts, parts):
     """Sum over columns of (c_j - mean of its group)^2."""
     total = 0.0
     for part in parts:
@@ -160,7 +141,7 @@ def smoothing_error(counts: Sequence[float], parts: Sequence[Sequence[int]]) -> 
 # Width
 
 
-def widths(d: int) -> list[int]:
+def widths(d):
     """1, 2, 4, ... up to d, and d itself."""
     found = []
     w = 1
@@ -170,9 +151,7 @@ def widths(d: int) -> list[int]:
     return [*found, d]
 
 
-def estimated_smoothing(
-    noisy: Sequence[float], w: int, scale: float, factor: float, noise: str = "laplace"
-) -> float:
+def estimated_smoothing(noisy, w, scale, factor, noise="laplace"):
     """1.5: squared distance to the mean per column within runs of w of the SORTED noisy counts, less
     what noise of that scale adds to it, both times factor^2; not below 0.
 
@@ -188,28 +167,13 @@ def estimated_smoothing(
     return max(0.0, factor**2 * seen / len(ordered))
 
 
-def estimated_error(
-    noisy: Sequence[float],
-    w: int,
-    scale: float,
-    factor: float,
-    d_max: int,
-    eps2: float,
-    noise: str = "laplace",
-) -> float:
+def estimated_error(noisy, w, scale, factor, d_max, eps2, noise="laplace"):
     """Estimated smoothing plus 2 (d_max/(w eps2))^2, per column."""
     smoothing = estimated_smoothing(noisy, w, scale, factor, noise)
     return smoothing + 2 * (d_max / (w * eps2)) ** 2
 
 
-def choose_width(
-    noisy: Sequence[float],
-    scale: float,
-    factor: float,
-    d_max: int,
-    eps2: float,
-    noise: str = "laplace",
-) -> int:
+def choose_width(noisy, scale, factor, d_max, eps2, noise="laplace"):
     """The width of least estimated error, the smallest of equals."""
     return min(
         widths(len(noisy)),

@@ -9,18 +9,13 @@ first starts the right half of exactly one node, and only those nodes have a coe
 """
 
 import math
-from collections.abc import Mapping, Sequence
-
-from numpy.random import Generator
 
 from . import dyadic, geometric
 
-Coefficient = str | tuple[int, int]
 
-
-def names(m: int) -> list[Coefficient]:
+def names(m):
     """ "total", then the internal nodes whose right half meets the domain."""
-    found: list[Coefficient] = ["total"]
+    found = ["total"]
     levels = dyadic.height(m)
     for node in dyadic.all_nodes(m):
         start, stop = dyadic.interval(node, m)
@@ -29,10 +24,10 @@ def names(m: int) -> list[Coefficient]:
     return found
 
 
-def coefficients(counts: Sequence[int]) -> dict[Coefficient, int]:
+def coefficients(counts):
     """Name -> value, zeros too."""
     m = len(counts)
-    values: dict[Coefficient, int] = {}
+    values = {}
     for name in names(m):
         if name == "total":
             values[name] = sum(counts)
@@ -48,16 +43,14 @@ def coefficients(counts: Sequence[int]) -> dict[Coefficient, int]:
     return values
 
 
-def sensitivity(m: int) -> int:
+def sensitivity(m):
     """L1 sensitivity to one record more or less: 1 + ceil(log2 m). Cell 0 attains it: the right
     halves of its ancestors start at 2^(L-1) < m or before.
     """
     return 1 + dyadic.height(m)
 
 
-def noisy(
-    counts: Sequence[int], epsilon: float, l1: float, rng: Generator
-) -> dict[Coefficient, int]:
+def noisy(counts, epsilon, l1, rng):
     """Every coefficient plus two-sided geometric noise, a = exp(-epsilon/(l1 * sensitivity))."""
     alpha = geometric.alpha_for(epsilon, l1 * sensitivity(len(counts)))
     published = {}
@@ -66,14 +59,14 @@ def noisy(
     return published
 
 
-def reconstruct(coeffs: Mapping[Coefficient, float], m: int) -> list[float]:
+def reconstruct(coeffs, m):
     """The m cells: S_left = (S + d)/2 and S_right = (S - d)/2 from the root down, an absent
     coefficient being 0; S_left = S where the right half is padding.
     """
     cells = [0.0] * m
     levels = dyadic.height(m)
 
-    def visit(depth: int, index: int, total: float) -> None:
+    def visit(depth, index, total):
         if depth == levels:
             cells[index] = total
             return
@@ -89,7 +82,7 @@ def reconstruct(coeffs: Mapping[Coefficient, float], m: int) -> list[float]:
     return cells
 
 
-def answer(coeffs: Mapping[Coefficient, float], lo: int, hi: int, m: int) -> float:
+def answer(coeffs, lo, hi, m):
     """The sum of the reconstructed cells of [lo, hi)."""
     if not 0 <= lo <= hi <= m:
         raise ValueError("need 0 <= lo <= hi <= m")
@@ -100,12 +93,12 @@ def answer(coeffs: Mapping[Coefficient, float], lo: int, hi: int, m: int) -> flo
     return total
 
 
-def weights(lo: int, hi: int, m: int) -> dict[Coefficient, float]:
+def weights(lo, hi, m):
     """What each coefficient counts for in `answer`: the answer when it is 1 and the rest 0."""
     return {name: answer({name: 1}, lo, hi, m) for name in names(m)}
 
 
-def range_variance(lo: int, hi: int, m: int, epsilon: float, l1: float) -> float:
+def range_variance(lo, hi, m, epsilon, l1):
     """Variance of `answer` on all noisy coefficients: the sum of weight^2 times the noise's."""
     alpha = geometric.alpha_for(epsilon, l1 * sensitivity(m))
     squares = math.fsum(weight**2 for weight in weights(lo, hi, m).values())

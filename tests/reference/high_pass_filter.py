@@ -6,12 +6,10 @@ a real number >= 0. theta = 0 keeps every cell two-sided (zeros too), every x >=
 
 import math
 
-from numpy.random import Generator
-
 from . import geometric
 
 
-def passes(x: int, theta: float, sides: int) -> bool:
+def passes(x, theta, sides):
     """Does the noisy value x pass the filter?"""
     if theta < 0 or sides not in (1, 2):
         raise ValueError("theta must be >= 0 and sides 1 or 2")
@@ -20,14 +18,7 @@ def passes(x: int, theta: float, sides: int) -> bool:
     return abs(x) >= theta
 
 
-def release(
-    counts: list[int],
-    epsilon: float,
-    sensitivity: float,
-    theta: float,
-    sides: int,
-    rng: Generator,
-) -> dict[int, int]:
+def release(counts, epsilon, sensitivity, theta, sides, rng):
     """Cell index -> noisy value, for the cells that pass."""
     alpha = geometric.alpha_for(epsilon, sensitivity)
     noisy = [count + geometric.draw(alpha, rng) for count in counts]
@@ -38,7 +29,7 @@ def release(
     return released
 
 
-def survival(alpha: float, theta: float, sides: int) -> float:
+def survival(alpha, theta, sides):
     """Pr[an empty cell passes], by summing the pmf over the values that pass."""
     limit = math.ceil(theta) + geometric.reach(alpha)
     terms = []
@@ -48,7 +39,7 @@ def survival(alpha: float, theta: float, sides: int) -> float:
     return math.fsum(terms)
 
 
-def survival_closed(alpha: float, theta: float, sides: int) -> float:
+def survival_closed(alpha, theta, sides):
     """sides * a^ceil(theta)/(1 + a), but 1 for the two-sided filter at theta = 0."""
     first = math.ceil(theta)
     if sides == 2 and first == 0:
@@ -56,7 +47,7 @@ def survival_closed(alpha: float, theta: float, sides: int) -> float:
     return sides * alpha**first / (1 + alpha)
 
 
-def theta_for(m: int, size: float, epsilon: float, sensitivity: float, sides: int) -> int:
+def theta_for(m, size, epsilon, sensitivity, sides):
     """The smallest integer theta >= 1 with m * survival <= size (9.2 item 0: m, not m - n).
 
     The closed form is used in the loop only so that a small epsilon does not take minutes.

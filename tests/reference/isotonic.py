@@ -4,14 +4,10 @@ Positions are counted from 0 here and from 1 in the paper. Nothing is converted 
 Fractions give exact answers.
 """
 
-from collections.abc import Sequence
-
-from numpy.random import Generator
-
 from . import geometric
 
 
-def mean(values: Sequence[float], i: int, j: int) -> float:
+def mean(values, i, j):
     """M[i, j], the mean of values[i] to values[j], both included."""
     total = 0
     for position in range(i, j + 1):
@@ -19,7 +15,7 @@ def mean(values: Sequence[float], i: int, j: int) -> float:
     return total / (j - i + 1)
 
 
-def lower(values: Sequence[float]) -> list[float]:
+def lower(values):
     """L_k = min over j in [k, n] of max over i in [1, j] of M[i, j] (Theorem 1)."""
     n = len(values)
     found = []
@@ -28,7 +24,7 @@ def lower(values: Sequence[float]) -> list[float]:
     return found
 
 
-def upper(values: Sequence[float]) -> list[float]:
+def upper(values):
     """U_k = max over i in [1, k] of min over j in [i, n] of M[i, j] (Theorem 1)."""
     n = len(values)
     found = []
@@ -37,11 +33,11 @@ def upper(values: Sequence[float]) -> list[float]:
     return found
 
 
-def pava(values: Sequence[float]) -> list[float]:
+def pava(values):
     """The same by pooling adjacent violators: blocks of (total, length) from left to right; while
     the last block's mean is below that of the one before, the two are one block.
     """
-    blocks: list[tuple[float, int]] = []
+    blocks = []
     for value in values:
         total, length = value, 1
         while blocks and blocks[-1][0] * length > total * blocks[-1][1]:
@@ -55,16 +51,14 @@ def pava(values: Sequence[float]) -> list[float]:
     return fitted
 
 
-def rounded(values: Sequence[float]) -> list[int]:
+def rounded(values):
     """Each value's nearest non-negative integer (8.6). The paper has no rule for halves; here
     they go to even, as Python's round does.
     """
     return [max(0, round(value)) for value in values]
 
 
-def noisy(
-    counts: Sequence[int], epsilon: float, l1: float, rng: Generator, noise: str
-) -> list[float]:
+def noisy(counts, epsilon, l1, rng, noise):
     """The counts in ascending order, each with its own noise: "laplace" of scale l1/epsilon (a
     float's idealisation, methods.md 0.2) or "geometric" with a = exp(-epsilon/l1).
 
@@ -81,7 +75,7 @@ def noisy(
     return published
 
 
-def estimate(published: Sequence[float], estimator: str) -> list[float]:
+def estimate(published, estimator):
     """S~ ("noisy"), S~ sorted and rounded ("sorted"), S-bar ("isotonic", which is not rounded):
     8.7, hay2010 section 5.1.
     """
@@ -94,13 +88,6 @@ def estimate(published: Sequence[float], estimator: str) -> list[float]:
     raise ValueError(f"no such estimator: {estimator}")
 
 
-def unattributed(
-    counts: Sequence[int],
-    epsilon: float,
-    l1: float,
-    estimator: str,
-    rng: Generator,
-    noise: str = "laplace",
-) -> list[float]:
+def unattributed(counts, epsilon, l1, estimator, rng, noise="laplace"):
     """One release of the unattributed histogram."""
     return estimate(noisy(counts, epsilon, l1, rng, noise), estimator)

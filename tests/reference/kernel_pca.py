@@ -11,10 +11,8 @@ query that the asked ones span.
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from numpy import ndarray
 
 CUT = 1e-12  # eigenvalues below CUT times the largest count as zero
 
@@ -22,18 +20,18 @@ CUT = 1e-12  # eigenvalues below CUT times the largest count as zero
 # Universe, priors and queries
 
 
-def universe(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def universe(sizes):
     """Every tuple, the last attribute fastest."""
     return list(itertools.product(*(range(size) for size in sizes)))
 
 
-def uniform(sizes: Sequence[int]) -> ndarray:
+def uniform(sizes):
     """p0(t) = 1/N."""
     cells = universe(sizes)
     return np.array([1 / len(cells) for _ in cells])
 
 
-def product_prior(parts: Sequence[Sequence[float]]) -> ndarray:
+def product_prior(parts):
     """p0(t) = product over attributes of p0_k(t[k])."""
     found = []
     for t in universe([len(part) for part in parts]):
@@ -47,12 +45,12 @@ def product_prior(parts: Sequence[Sequence[float]]) -> ndarray:
 # Inner products
 
 
-def inner(q1: ndarray, q2: ndarray, weight: ndarray) -> float:
+def inner(q1, q2, weight):
     """Eq 18, one tuple after the other."""
     return math.fsum(w * a * b for w, a, b in zip(weight, q1, q2, strict=True))
 
 
-def kernel(queries: Sequence[ndarray], weight: ndarray) -> ndarray:
+def kernel(queries, weight):
     """K_ij = <q_i, q_j>."""
     return np.array([[inner(a, b, weight) for b in queries] for a in queries])
 
@@ -60,7 +58,7 @@ def kernel(queries: Sequence[ndarray], weight: ndarray) -> ndarray:
 # Kernel PCA as printed, with the corrected formulas
 
 
-def inverse_root(covariance: ndarray) -> ndarray:
+def inverse_root(covariance):
     """Sigma^{-1/2}, symmetric; Sigma must have full rank."""
     values, vectors = np.linalg.eigh(covariance)
     if values.min() <= 0:
@@ -68,7 +66,7 @@ def inverse_root(covariance: ndarray) -> ndarray:
     return vectors @ np.diag(1 / np.sqrt(values)) @ vectors.T
 
 
-def eigenqueries(K: ndarray, covariance: ndarray, cut: float = CUT) -> tuple[ndarray, ndarray]:
+def eigenqueries(K, covariance, cut=CUT):
     """W (r x m), the eigenqueries' coefficients in the asked queries, and lambda_i^2, falling."""
     root = inverse_root(covariance)
     values, vectors = np.linalg.eigh(root @ K @ root)
@@ -78,28 +76,19 @@ def eigenqueries(K: ndarray, covariance: ndarray, cut: float = CUT) -> tuple[nda
     return W.reshape(len(kept), len(K)), values[kept]
 
 
-def shrinkage(alpha: float, squares: ndarray) -> ndarray:
+def shrinkage(alpha, squares):
     """y_i = alpha^2/(alpha^2 + 1/lambda_i^2); 1 at infinity."""
     if math.isinf(alpha):
         return np.ones(len(squares))
     return alpha**2 / (alpha**2 + 1 / squares)
 
 
-def truncation(alpha: float, squares: ndarray) -> ndarray:
+def truncation(alpha, squares):
     """The hard form: y_i = 1 if 1/lambda_i^2 < alpha^2, otherwise 0 (3.3 leaves equality open)."""
     return np.array([float(1 / square < alpha**2) for square in squares])
 
 
-def answer(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    rule=shrinkage,
-    cut: float = CUT,
-) -> float:
+def answer(q, queries, noisy, covariance, weight, alpha, rule=shrinkage, cut=CUT):
     """sum_i y_i c_i z_i, z = W a, c_i = sum_j W_ij <q, q_j>."""
     W, squares = eigenqueries(kernel(queries, weight), covariance, cut)
     z = W @ np.asarray(noisy)
@@ -111,16 +100,7 @@ def answer(
 # The universal query
 
 
-def known_total(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    n: float,
-    rule=shrinkage,
-) -> float:
+def known_total(q, queries, noisy, covariance, weight, alpha, n, rule=shrinkage):
     """The limit of that (6.2): take <q,u>u out of every query, its n <q,u> out of every answer, do
     kernel PCA on what is left, add n <q,u>. The weight must sum to 1, so that |u| = 1.
     """
@@ -134,15 +114,7 @@ def known_total(
     return n * mean + answer(q - mean * u, left, rest, covariance, weight, alpha, rule)
 
 
-def known_total_ridge(
-    q: ndarray,
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    n: float,
-) -> float:
+def known_total_ridge(q, queries, noisy, covariance, weight, alpha, n):
     """The kernel form of `known_total`, for 0 < alpha < infinity."""
     u = np.ones(len(weight))
     mu = np.array([inner(other, u, weight) for other in queries])
@@ -156,15 +128,7 @@ def known_total_ridge(
 # Cross-validation
 
 
-def fold_estimates(
-    groups: Sequence[Sequence[int]],
-    queries: Sequence[ndarray],
-    noisy: Sequence[float],
-    covariance: ndarray,
-    weight: ndarray,
-    alpha: float,
-    n: float,
-) -> list[float]:
+def fold_estimates(groups, queries, noisy, covariance, weight, alpha, n):
     """For each fold Theorem 4's estimate of the mean squared error, which may be negative: mean
     (a_test - a'_test)^2 - mean variance of a_test. The total n is known in every fold.
     """
@@ -188,7 +152,7 @@ def fold_estimates(
     return found
 
 
-def cross_validated_pooled(groups, queries, noisy, covariance, weight, alpha, n) -> float:
+def cross_validated_pooled(groups, queries, noisy, covariance, weight, alpha, n):
     """Every query counted once (methods.md 6.7b); another number if the folds differ in size."""
     found = fold_estimates(groups, queries, noisy, covariance, weight, alpha, n)
     total = math.fsum(e * len(group) for e, group in zip(found, groups, strict=True))
@@ -198,7 +162,7 @@ def cross_validated_pooled(groups, queries, noisy, covariance, weight, alpha, n)
 # Sensitivities by brute force
 
 
-def sensitivity(queries: Sequence[ndarray], relation: str, norm: int = 1) -> float:
+def sensitivity(queries, relation, norm=1):
     """The largest norm of the change of all answers: over every tuple for "add/remove", over every
     pair of tuples for "replace".
     """

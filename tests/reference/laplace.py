@@ -12,19 +12,19 @@ depend on the tie rule. The geometric draws are floats' idealisation: a referenc
 import math
 
 
-def index(value: float, grid: float) -> int:
+def index(value, grid):
     """The input in grid units (exact division, since the grid is a power of two)."""
     if math.frexp(grid)[0] != 0.5:
         raise ValueError("the grid must be a power of two")
     return round(value / grid)
 
 
-def sensitivity(l1: float, k: int, grid: float) -> float:
+def sensitivity(l1, k, grid):
     """(l1 + k*g)/g, in grid units."""
     return (l1 + k * grid) / grid
 
 
-def pmf(outcome: float, value: float, l1: float, k: int, grid: float, epsilon: float) -> float:
+def pmf(outcome, value, l1, k, grid, epsilon):
     """Pr[draw(value, ...) = outcome]; zero when the outcome is not on the grid."""
     steps = outcome / grid - index(value, grid)
     if steps != math.floor(steps):

@@ -7,22 +7,16 @@ whenever the parameters are Fractions.
 
 import itertools
 import math
-from collections.abc import Sequence
-from fractions import Fraction
-
-Number = Fraction | float
-Channel = list[list[Number]]
-
 
 # Parameters from gamma
 
 
-def retention(gamma: Number, size: int) -> Number:
+def retention(gamma, size):
     """p, the chance to keep the value, when else it is drawn uniformly (4.2)."""
     return (gamma - 1) / (gamma - 1 + size)
 
 
-def flip(gamma: float, bits: int = 2) -> float:
+def flip(gamma, bits=2):
     """f, the chance to flip a bit, when two codes differ in `bits` of them at most (4.3)."""
     return 1 / (1 + gamma ** (1 / bits))
 
@@ -30,18 +24,18 @@ def flip(gamma: float, bits: int = 2) -> float:
 # Channels
 
 
-def retention_channel(p: Number, size: int, g: Sequence[Number] | None = None) -> Channel:
+def retention_channel(p, size, g=None):
     """Keep with probability p, else draw from g, uniform if not given."""
     if g is None:
         g = [(p - p + 1) / size] * size  # a Fraction if p is
     return [[(p if x == y else 0) + (1 - p) * g[y] for y in range(size)] for x in range(size)]
 
 
-def one_hot(value: int, size: int) -> tuple[int, ...]:
+def one_hot(value, size):
     return tuple(int(value == place) for place in range(size))
 
 
-def flipping_channel(f: Number, size: int, code=one_hot) -> Channel:
+def flipping_channel(f, size, code=one_hot):
     """Every bit of the code flipped with probability f; outputs in the order of counting up."""
     bits = len(code(0, size))
     found = []
@@ -56,7 +50,7 @@ def flipping_channel(f: Number, size: int, code=one_hot) -> Channel:
     return found
 
 
-def product_channel(channels: Sequence[Channel]) -> Channel:
+def product_channel(channels):
     """Whole tuples, each attribute through its own channel independently."""
     found = []
     for x in itertools.product(*(range(len(c)) for c in channels)):
@@ -70,7 +64,7 @@ def product_channel(channels: Sequence[Channel]) -> Channel:
 # Privacy
 
 
-def amplification(channel: Channel) -> Number:
+def amplification(channel):
     """gamma: the largest Pr[u is published as y]/Pr[u' is published as y]. Its logarithm is the exact
     epsilon of one record replaced, in the record alone or in a table of n of them.
     """
@@ -84,12 +78,12 @@ def amplification(channel: Channel) -> Number:
 # Reconstruction
 
 
-def matrix(channel: Channel) -> list[list[Number]]:
+def matrix(channel):
     """M with M[y][x] = Pr[x is published as y]: its columns sum to 1, observed = M true."""
     return [[column[y] for column in channel] for y in range(len(channel[0]))]
 
 
-def inverse(square: Sequence[Sequence[Number]]) -> list[list[Number]]:
+def inverse(square):
     """By Gauss and Jordan."""
     size = len(square)
     rows = [list(row) + [int(i == j) for j in range(size)] for i, row in enumerate(square)]
@@ -105,16 +99,16 @@ def inverse(square: Sequence[Sequence[Number]]) -> list[list[Number]]:
     return [row[size:] for row in rows]
 
 
-def kronecker(first: Sequence[Sequence[Number]], second: Sequence[Sequence[Number]]):
+def kronecker(first, second):
     """The matrix on tables of two attributes, the second fastest."""
     return [[a * b for a in row for b in other] for row in first for other in second]
 
 
-def times(square: Sequence[Sequence[Number]], vector: Sequence[Number]) -> list[Number]:
+def times(square, vector):
     return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in square]
 
 
-def joint_inverse(channels: Sequence[Channel]) -> list[list[Number]]:
+def joint_inverse(channels):
     """The Kronecker product of all attributes' M, inverted as one matrix."""
     whole = [[1]]
     for channel in channels:
@@ -122,14 +116,12 @@ def joint_inverse(channels: Sequence[Channel]) -> list[list[Number]]:
     return inverse(whole)
 
 
-def reconstruct(observed: Sequence[Number], channels: Sequence[Channel]) -> list[Number]:
+def reconstruct(observed, channels):
     """The true table's unbiased estimate from a table of published tuples; may be negative."""
     return times(joint_inverse(channels), observed)
 
 
-def reconstruct_flipped(
-    rows: Sequence[Sequence[Sequence[int]]], sizes: Sequence[int], flips: Sequence[Number]
-) -> list[Number]:
+def reconstruct_flipped(rows, sizes, flips):
     """rows[r][k] holds the published bits of record r's attribute k. For each cell (v_1, ..., v_d) the
     2^d table of the bits (b_1[v_1], ..., b_d[v_d]), inverted; the entry of all bits 1 is the cell's.
     """
@@ -153,9 +145,7 @@ def reconstruct_flipped(
 # Variances, the data fixed
 
 
-def retention_variance(
-    cell: Sequence[int], truth: Sequence[int], sizes: Sequence[int], ps: Sequence[Number]
-) -> Number:
+def retention_variance(cell, truth, sizes, ps):
     """The same in closed form, uniform replacement: over records, prod_k E[w_k^2] - [x = cell], with
     E[w_k^2] = q(1 - q)/p^2 + [x_k = cell_k] and q = (1 - p)/|A| (+ p if x_k = cell_k).
     """
@@ -170,9 +160,7 @@ def retention_variance(
     return total
 
 
-def flipping_variance(
-    cell: Sequence[int], truth: Sequence[int], sizes: Sequence[int], flips: Sequence[Number]
-) -> Number:
+def flipping_variance(cell, truth, sizes, flips):
     """The same for one-hot flipping: E[w_k^2] = f(1 - f)/(1 - 2f)^2 + [x_k = cell_k]."""
     total = 0
     for x, count in zip(itertools.product(*(range(s) for s in sizes)), truth, strict=True):

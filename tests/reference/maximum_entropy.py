@@ -6,17 +6,14 @@ shares, box_i = alpha n/b_i the bound on the i-th weight, p0 the prior over the 
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import scipy.optimize
-from numpy import ndarray
-from numpy.random import Generator
 
 from .kernel_pca import universe
 
 
-def boxes(alpha: float, n: float, scales: Sequence[float]) -> ndarray:
+def boxes(alpha, n, scales):
     """beta_i = alpha n/b_i, b_i the scale of the Laplace noise on the i-th count."""
     return np.array([alpha * n / scale for scale in scales])
 
@@ -24,29 +21,29 @@ def boxes(alpha: float, n: float, scales: Sequence[float]) -> ndarray:
 # The model
 
 
-def log_partition(w: ndarray, features: ndarray, p0: ndarray) -> float:
+def log_partition(w, features, p0):
     """ln Z_w, Z_w = sum_t p0(t) exp(sum_i w_i f_i(t))."""
     scores = w @ features
     top = float(scores.max())
     return top + math.log(math.fsum(p0 * np.exp(scores - top)))
 
 
-def distribution(w: ndarray, features: ndarray, p0: ndarray) -> ndarray:
+def distribution(w, features, p0):
     """p_w over the universe."""
     return p0 * np.exp(w @ features - log_partition(w, features, p0))
 
 
-def dual(w: ndarray, features: ndarray, pi: ndarray, p0: ndarray) -> float:
+def dual(w, features, pi, p0):
     """Q'(w) of Eq 37."""
     return math.fsum(w * pi) - log_partition(w, features, p0)
 
 
-def gradient(w: ndarray, features: ndarray, pi: ndarray, p0: ndarray) -> ndarray:
+def gradient(w, features, pi, p0):
     """pi_i - p_w[f_i]."""
     return pi - features @ distribution(w, features, p0)
 
 
-def hessian(w: ndarray, features: ndarray, p0: ndarray) -> ndarray:
+def hessian(w, features, p0):
     """-Cov(f_i, f_j) under p_w: Eq 39 lacks the sign."""
     p = distribution(w, features, p0)
     m = len(features)
@@ -59,7 +56,7 @@ def hessian(w: ndarray, features: ndarray, p0: ndarray) -> ndarray:
     return found
 
 
-def gap(w: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -> float:
+def gap(w, features, pi, box, p0):
     """primal(p_w) - dual(w) = sum_i (box_i |r_i| - w_i r_i), r the residuals. Not negative, 0 at the
     optimum p* alone, and by Pinsker |p_w - p*|_1 <= sqrt(2 gap).
     """
@@ -67,7 +64,7 @@ def gap(w: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -
     return math.fsum(box * np.abs(r) - w * r)
 
 
-def violation(w: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndarray) -> float:
+def violation(w, features, pi, box, p0):
     """How far w is from optimal: inside the box the residual must be 0, at +box it may be
     positive, at -box negative. The largest |w - clip(w + r)|.
     """
@@ -75,14 +72,7 @@ def violation(w: ndarray, features: ndarray, pi: ndarray, box: ndarray, p0: ndar
     return float(np.abs(w - np.clip(w + r, -box, box)).max())
 
 
-def solve(
-    features: ndarray,
-    pi: ndarray,
-    box: ndarray,
-    p0: ndarray,
-    tolerance: float = 1e-11,
-    steps: int = 500,
-) -> ndarray:
+def solve(features, pi, box, p0, tolerance=1e-11, steps=500):
     """Weights of the optimum: L-BFGS-B, then Newton steps on the weights that are free to move.
 
     p_w is unique; w need not be (a table's weights plus a constant give the same p_w).
@@ -128,9 +118,7 @@ def solve(
 # Markov chains
 
 
-def gibbs_conditional(
-    t: tuple[int, ...], k: int, w: ndarray, features: ndarray, sizes: Sequence[int], p0: ndarray
-) -> list[float]:
+def gibbs_conditional(t, k, w, features, sizes, p0):
     """p_w(A_k = v | the rest of t), over v."""
     places = {cell: i for i, cell in enumerate(universe(sizes))}
     logs = []
@@ -142,9 +130,7 @@ def gibbs_conditional(
     return [mass / math.fsum(masses) for mass in masses]
 
 
-def gibbs_matrix(
-    k: int, w: ndarray, features: ndarray, sizes: Sequence[int], p0: ndarray
-) -> ndarray:
+def gibbs_matrix(k, w, features, sizes, p0):
     """The exact N x N matrix, rows from, of redrawing attribute k from its conditional."""
     cells = universe(sizes)
     places = {cell: i for i, cell in enumerate(cells)}
@@ -155,7 +141,7 @@ def gibbs_matrix(
     return matrix
 
 
-def sweep_matrix(step, w, features, sizes, p0) -> ndarray:
+def sweep_matrix(step, w, features, sizes, p0):
     """All attributes in turn; `step` is gibbs_matrix or metropolis_matrix."""
     whole = np.eye(math.prod(sizes))
     for k in range(len(sizes)):
@@ -163,16 +149,7 @@ def sweep_matrix(step, w, features, sizes, p0) -> ndarray:
     return whole
 
 
-def as_printed(
-    features: ndarray,
-    pi: ndarray,
-    box: ndarray,
-    sizes: Sequence[int],
-    p0: ndarray,
-    gamma: float,
-    iterations: int,
-    rng: Generator,
-) -> tuple[ndarray, tuple[int, ...]]:
+def as_printed(features, pi, box, sizes, p0, gamma, iterations, rng):
     """The paper's 4.2: one chain, a Metropolis step with uniform proposal on each attribute in turn,
     then w_i += gamma (pi_i - f_i(t)), cut at +-box_i. The last weights and the chain's last tuple.
 

@@ -7,20 +7,10 @@ Noise on every cell; keep |x| >= max(theta, 1), one-sided x >= max(theta, 1); r 
 
 import math
 
-from numpy.random import Generator
-
 from . import geometric, high_pass_filter
 
 
-def release(
-    counts: list[int],
-    epsilon: float,
-    sensitivity: float,
-    size: int,
-    theta: float,
-    sides: int,
-    rng: Generator,
-) -> tuple[dict[int, tuple[int, float]], float]:
+def release(counts, epsilon, sensitivity, size, theta, sides, rng):
     """{cell: (noisy value, weight sign(x) * max(|x|, tau_s))} and tau_s.
 
     When at most `size` cells pass the filter, all are released and tau_s = 0 (weights = x).

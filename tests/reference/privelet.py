@@ -11,7 +11,7 @@ or 2 rho/epsilon (replace). The floats are an idealisation (methods.md 0.2).
 import math
 
 
-def noise_parameter(rho: float, epsilon: float, neighbours: str) -> float:
+def noise_parameter(rho, epsilon, neighbours):
     """lambda, for "add/remove" or "replace"."""
     if neighbours == "add/remove":
         return rho / epsilon
@@ -20,7 +20,7 @@ def noise_parameter(rho: float, epsilon: float, neighbours: str) -> float:
     raise ValueError(f"no such neighbours: {neighbours}")
 
 
-def padded_size(m: int) -> int:
+def padded_size(m):
     """2^l, the smallest power of two that is at least m."""
     size = 1
     while size < m:
@@ -28,12 +28,12 @@ def padded_size(m: int) -> int:
     return size
 
 
-def haar_sensitivity(m: int) -> int:
+def haar_sensitivity(m):
     """rho = 1 + log2 of the padded size (5.1)."""
     return padded_size(m).bit_length()
 
 
-def haar_range_variance(lo: int, hi: int, m: int, epsilon: float, neighbours: str) -> float:
+def haar_range_variance(lo, hi, m, epsilon, neighbours):
     """Variance of the sum of the noisy cells of [lo, hi).
 
     The base counts hi - lo times, a node's coefficient as often as the range meets its left half
@@ -46,7 +46,7 @@ def haar_range_variance(lo: int, hi: int, m: int, epsilon: float, neighbours: st
     parameter = noise_parameter(haar_sensitivity(m), epsilon, neighbours)
     terms = [2 * ((hi - lo) * parameter / size) ** 2]
 
-    def visit(node: int, start: int, stop: int) -> None:
+    def visit(node, start, stop):
         if max(lo, start) >= min(hi, stop) or (lo <= start and stop <= hi):
             return
         middle = (start + stop) // 2

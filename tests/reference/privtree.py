@@ -17,40 +17,30 @@ At the floor Pr[split] = a^(delta + 1)/(1 + a) < 1/(2 beta), as with Laplace.
 """
 
 import math
-from collections.abc import Callable, Iterable
 
 from . import adaptive
 
-Record = tuple[int, ...]
 
-
-def scale(beta: int, epsilon: float) -> float:
+def scale(beta, epsilon):
     """lambda."""
     return (2 * beta - 1) / ((beta - 1) * epsilon)
 
 
-def decay(beta: int, epsilon: float) -> int:
+def decay(beta, epsilon):
     """delta, rounded up to a whole number."""
     return math.ceil(scale(beta, epsilon) * math.log(beta))
 
 
-def score(count: int, depth: int, theta: int, delta: int) -> int:
+def score(count, depth, theta, delta):
     return max(theta - delta, count - delta * depth)
 
 
-def proceed(score: int, theta: int, lam: float) -> float:
+def proceed(score, theta, lam):
     """Pr[score + G > theta]."""
     return adaptive.proceed_geometric(1 / lam, theta + 1)(score)
 
 
-def structure_probabilities(
-    records: Iterable[Record],
-    fanout: Callable[[Record], int],
-    beta: int,
-    epsilon: float,
-    theta: int,
-    depth: int,
-) -> dict[frozenset[Record], float]:
+def structure_probabilities(records, fanout, beta, epsilon, theta, depth):
     """Every possible set of leaves and its probability; tiny cases only."""
     lam, delta = scale(beta, epsilon), decay(beta, epsilon)
 
@@ -71,9 +61,7 @@ def structure_probabilities(
     return law(list(records), ())
 
 
-def structural_loss(
-    beta: int, epsilon: float, noise: str = "geometric", delta: int | None = None
-) -> tuple[float, float]:
+def structural_loss(beta, epsilon, noise="geometric", delta=None):
     """(adding, removing): the largest ln-ratio of a structure's probabilities, one record more
     against without and the other way round, over all admissible sequences of scores.
 

@@ -17,15 +17,9 @@ What the paper leaves open is settled so:
 # ruff: noqa: E741  (l is the paper's letter)
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 
-from numpy.random import Generator
-
 from . import geometric
-
-Record = tuple[Hashable, Hashable]
-Records = Mapping[Hashable, Sequence[Record]]
 
 FORMS = ("printed", "fixed count", "actual count")
 
@@ -33,7 +27,7 @@ FORMS = ("printed", "fixed count", "actual count")
 # Choosing records
 
 
-def at_random(mine: Sequence[Record], l: int, rng: Generator) -> tuple[list, list]:
+def at_random(mine, l, rng):
     """(kept, left): l of one user's records without replacement, or all if there are no more."""
     left = list(mine)
     kept = []
@@ -42,29 +36,21 @@ def at_random(mine: Sequence[Record], l: int, rng: Generator) -> tuple[list, lis
     return kept, left
 
 
-def most_popular(
-    mine: Sequence[Record], l: int, popularity: Mapping[Hashable, float], rng: Generator
-) -> list[Record]:
+def most_popular(mine, l, popularity, rng):
     """The l records of the highest popularity, or all; ties by fresh uniform numbers."""
     scored = [(-popularity[item], rng.random(), (item, context)) for item, context in mine]
     scored.sort(key=lambda entry: entry[:2])
     return [record for _, _, record in scored[:l]]
 
 
-def random_records(l: int, random_share: float) -> int:
+def random_records(l, random_share):
     """How many of the mixture's l records are random."""
     if not 0 <= random_share <= 1:
         raise ValueError("random_share must be in [0, 1]")
     return round(random_share * l)
 
 
-def mixed(
-    mine: Sequence[Record],
-    l: int,
-    random_share: float,
-    popularity: Mapping[Hashable, float],
-    rng: Generator,
-) -> list[Record]:
+def mixed(mine, l, random_share, popularity, rng):
     """Some at random, then the most popular of what is left."""
     kept, left = at_random(mine, random_records(l, random_share), rng)
     return kept + most_popular(left, l - len(kept), popularity, rng)
@@ -73,7 +59,7 @@ def mixed(
 # Counting and releasing
 
 
-def count_items(records: Records, items: Sequence[Hashable]) -> dict[Hashable, int]:
+def count_items(records, items):
     """q1: the records of each item."""
     counts = dict.fromkeys(items, 0)
     for mine in records.values():
@@ -82,9 +68,7 @@ def count_items(records: Records, items: Sequence[Hashable]) -> dict[Hashable, i
     return counts
 
 
-def count_edges(
-    records: Records, items: Sequence[Hashable], contexts: Sequence[Hashable]
-) -> dict[Record, int]:
+def count_edges(records, items, contexts):
     """q2: the records of each (item, context)."""
     counts = {(item, context): 0 for item in items for context in contexts}
     for mine in records.values():
@@ -93,23 +77,13 @@ def count_edges(
     return counts
 
 
-def noisy(
-    counts: Mapping[Hashable, int], epsilon: float, sensitivity: float, rng: Generator
-) -> dict[Hashable, int]:
+def noisy(counts, epsilon, sensitivity, rng):
     """Every count with its own noise, empty ones too."""
     alpha = geometric.alpha_for(epsilon, sensitivity)
     return {key: count + geometric.draw(alpha, rng) for key, count in counts.items()}
 
 
-def publish(
-    sampled: Records,
-    items: Sequence[Hashable],
-    contexts: Sequence[Hashable],
-    l: int,
-    eps1: float,
-    eps2: float,
-    rng: Generator,
-) -> tuple[dict[Hashable, int], dict[Record, int]]:
+def publish(sampled, items, contexts, l, eps1, eps2, rng):
     """q1 and q2 of the SAME sample, with eps1 and eps2."""
     return (
         noisy(count_items(sampled, items), eps1, l, rng),
@@ -117,15 +91,7 @@ def publish(
     )
 
 
-def sra(
-    records: Records,
-    items: Sequence[Hashable],
-    contexts: Sequence[Hashable],
-    l: int,
-    eps1: float,
-    eps2: float,
-    rng: Generator,
-) -> tuple[dict[Hashable, int], dict[Record, int]]:
+def sra(records, items, contexts, l, eps1, eps2, rng):
     """Algorithm 1; (eps1 + eps2)-DP per user."""
     sampled = {}
     for user, mine in records.items():
@@ -133,7 +99,7 @@ def sra(
     return publish(sampled, items, contexts, l, eps1, eps2, rng)
 
 
-def normalised(counts: Mapping[Hashable, int]) -> dict[Hashable, Fraction]:
+def normalised(counts):
     """Eq 11: negative counts become 0, then divided by the sum; uniform if that is 0."""
     clamped = {item: max(count, 0) for item, count in counts.items()}
     total = sum(clamped.values())
@@ -142,9 +108,7 @@ def normalised(counts: Mapping[Hashable, int]) -> dict[Hashable, Fraction]:
     return {item: Fraction(count, total) for item, count in clamped.items()}
 
 
-def estimate_popularity(
-    records: Records, items: Sequence[Hashable], d: int, eps0: float, rng: Generator
-) -> dict[Hashable, Fraction]:
+def estimate_popularity(records, items, d, eps0, rng):
     """Algorithm 2, lines 1 to 7; eps0-DP per user."""
     sampled = {}
     for user, mine in records.items():
@@ -152,18 +116,7 @@ def estimate_popularity(
     return normalised(noisy(count_items(sampled, items), eps0, d, rng))
 
 
-def hybrid(
-    records: Records,
-    items: Sequence[Hashable],
-    contexts: Sequence[Hashable],
-    l: int,
-    d: int,
-    random_share: float,
-    eps0: float,
-    eps1: float,
-    eps2: float,
-    rng: Generator,
-) -> tuple[dict[Hashable, int], dict[Record, int]]:
+def hybrid(records, items, contexts, l, d, random_share, eps0, eps1, eps2, rng):
     """Part random, part picked (the paper's future work); (eps0 + eps1 + eps2)-DP per user."""
     popularity = estimate_popularity(records, items, d, eps0, rng)
     sampled = {}
@@ -175,7 +128,7 @@ def hybrid(
 # Exact laws for given data
 
 
-def kept_by_sra(mine: Sequence[Record], l: int, item: Hashable) -> tuple[Fraction, Fraction]:
+def kept_by_sra(mine, l, item):
     """(mean, variance) of how many of one user's records of the item are kept: hypergeometric,
     s = min(l, t) drawn from t, t_i of which are of the item.
     """
@@ -189,7 +142,7 @@ def kept_by_sra(mine: Sequence[Record], l: int, item: Hashable) -> tuple[Fractio
     return s * share, s * share * (1 - share) * Fraction(t - s, t - 1)
 
 
-def moments_sra(records: Records, item: Hashable, l: int) -> tuple[Fraction, Fraction]:
+def moments_sra(records, item, l):
     """(mean, variance) of the item's count in SRA's sample, before noise."""
     mean = variance = Fraction(0)
     for mine in records.values():
@@ -199,7 +152,7 @@ def moments_sra(records: Records, item: Hashable, l: int) -> tuple[Fraction, Fra
     return mean, variance
 
 
-def lost_by_sra(records: Records, item: Hashable, l: int) -> Fraction:
+def lost_by_sra(records, item, l):
     """The bias with its sign turned: sum over users of max(0, |T_k| - l) p_ki (10.1)."""
     lost = Fraction(0)
     for mine in records.values():
@@ -209,9 +162,7 @@ def lost_by_sra(records: Records, item: Hashable, l: int) -> Fraction:
     return lost
 
 
-def error_sra(
-    records: Records, items: Sequence[Hashable], l: int, eps1: float, noise: str = "geometric"
-) -> float:
+def error_sra(records, items, l, eps1, noise="geometric"):
     """Expected squared error of all item counts together against the true counts."""
     total = 0.0
     for item in items:
@@ -221,7 +172,7 @@ def error_sra(
     return total
 
 
-def noise_variance(l: float, epsilon: float, noise: str) -> float:
+def noise_variance(l, epsilon, noise):
     """Of one count: 2 l^2/epsilon^2 for "laplace", 2a/(1 - a)^2 for "geometric"."""
     if noise == "laplace":
         return 2 * l**2 / epsilon**2
@@ -233,9 +184,7 @@ def noise_variance(l: float, epsilon: float, noise: str) -> float:
 # The best l: n users of M independent records each, each of the item with probability p
 
 
-def modelled_error(
-    l: float, users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
-) -> float:
+def modelled_error(l, users, records, popularity, epsilon, form):
     """Squared error summed over items, `records` a user, `epsilon` for the item counts.
 
     "printed": Eq 21, whose variance takes the sampled records for independent.
@@ -257,9 +206,7 @@ def modelled_error(
     return total
 
 
-def best_l(
-    users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
-) -> float:
+def best_l(users, records, popularity, epsilon, form):
     """The real l at which `modelled_error`'s derivative is zero, NOT clipped.
 
     One popularity gives the formulas of 10.1 (Eq 22 if "printed"), more their sum over items.
@@ -279,9 +226,7 @@ def best_l(
     raise ValueError(f"form must be one of {FORMS}")
 
 
-def best_whole_l(
-    users: int, records: int, popularity: Sequence[float], epsilon: float, form: str
-) -> int:
+def best_whole_l(users, records, popularity, epsilon, form):
     """The integer in 1..M of least `modelled_error`, by trying all."""
     return min(
         range(1, records + 1),

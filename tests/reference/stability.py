@@ -23,21 +23,18 @@ the geometric noise needs the whole number 15.
 """
 
 import math
-from collections.abc import Sequence
-
-from numpy.random import Generator
 
 from . import geometric
 
 
-def tail(t: int, alpha: float) -> float:
+def tail(t, alpha):
     """Pr[G >= t]."""
     if t >= 1:
         return alpha**t / (1 + alpha)
     return 1 - alpha ** (1 - t) / (1 + alpha)
 
 
-def failure(new_cells: Sequence[int], threshold: int, l1: int, epsilon: float) -> float:
+def failure(new_cells, threshold, l1, epsilon):
     """Pr[at least one of the cells that only one user fills passes], given their counts."""
     alpha = geometric.alpha_for(epsilon, l1)
     log_none = 0.0
@@ -46,7 +43,7 @@ def failure(new_cells: Sequence[int], threshold: int, l1: int, epsilon: float) -
     return -math.expm1(log_none)
 
 
-def fullest(q: int, linf: int, l1: int) -> list[int]:
+def fullest(q, linf, l1):
     """q cells of at least one record and at most linf, l1 in all, as unequal as can be."""
     cells = []
     left = l1
@@ -58,7 +55,7 @@ def fullest(q: int, linf: int, l1: int) -> list[int]:
     return cells
 
 
-def delta(threshold: int, l0: int, linf: int, l1: int, epsilon: float) -> float:
+def delta(threshold, l0, linf, l1, epsilon):
     """The largest failure probability: over q cells, q <= min(l0, l1), each time the fullest."""
     if threshold < 1 or l0 < 1 or linf < 1 or l1 < 1:
         raise ValueError("threshold, l0, linf and l1 must be at least 1")
@@ -68,7 +65,7 @@ def delta(threshold: int, l0: int, linf: int, l1: int, epsilon: float) -> float:
     return worst
 
 
-def threshold(l0: int, linf: int, l1: int, epsilon: float, target: float) -> int:
+def threshold(l0, linf, l1, epsilon, target):
     """The smallest whole T >= 1 with delta(T) <= target."""
     if not target > 0:
         raise ValueError("target must be positive")
@@ -78,9 +75,7 @@ def threshold(l0: int, linf: int, l1: int, epsilon: float, target: float) -> int
     return t
 
 
-def release(
-    counts: Sequence[int], epsilon: float, l1: float, threshold: float, rng: Generator
-) -> dict[int, int]:
+def release(counts, epsilon, l1, threshold, rng):
     """Cell index -> noisy value, for the non-empty cells with noisy >= threshold."""
     alpha = geometric.alpha_for(epsilon, l1)
     released = {}

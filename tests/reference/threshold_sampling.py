@@ -8,12 +8,10 @@ theta and tau are real numbers >= 0.
 
 import math
 
-from numpy.random import Generator
-
 from . import geometric
 
 
-def inclusion(x: int, theta: float, tau: float, sides: int) -> float:
+def inclusion(x, theta, tau, sides):
     """Pr[a cell is released | its noisy value is x]."""
     if theta < 0 or tau < 0 or sides not in (1, 2):
         raise ValueError("theta and tau must be >= 0 and sides 1 or 2")
@@ -26,20 +24,12 @@ def inclusion(x: int, theta: float, tau: float, sides: int) -> float:
     return abs(x) / tau
 
 
-def weight(x: int, tau: float) -> float:
+def weight(x, tau):
     """Horvitz-Thompson: x / min(|x|/tau, 1) = sign(x) * max(|x|, tau), for x other than 0."""
     return math.copysign(max(abs(x), tau), x)
 
 
-def release(
-    counts: list[int],
-    epsilon: float,
-    sensitivity: float,
-    tau: float,
-    theta: float,
-    sides: int,
-    rng: Generator,
-) -> dict[int, tuple[int, float]]:
+def release(counts, epsilon, sensitivity, tau, theta, sides, rng):
     """Cell index -> (noisy value, unbiased weight), for the sampled cells."""
     alpha = geometric.alpha_for(epsilon, sensitivity)
     noisy = [count + geometric.draw(alpha, rng) for count in counts]
@@ -50,7 +40,7 @@ def release(
     return released
 
 
-def survival(alpha: float, theta: float, tau: float, sides: int) -> float:
+def survival(alpha, theta, tau, sides):
     """Pr[an empty cell is released], by summing pmf * inclusion over the noisy values."""
     limit = math.ceil(theta) + geometric.reach(alpha)
     terms = []
@@ -59,7 +49,7 @@ def survival(alpha: float, theta: float, tau: float, sides: int) -> float:
     return math.fsum(terms)
 
 
-def survival_closed(alpha: float, theta: float, tau: float, sides: int) -> float:
+def survival_closed(alpha, theta, tau, sides):
     """The same in closed form, for real theta and tau.
 
     A = max(ceil(theta), 1) is the smallest magnitude that can be released, T = floor(tau).
@@ -78,13 +68,13 @@ def survival_closed(alpha: float, theta: float, tau: float, sides: int) -> float
     return sides * (below / (tau * gap * (1 + alpha)) + above)
 
 
-def value_pmf(v: int, alpha: float, theta: float, tau: float, sides: int) -> float:
+def value_pmf(v, alpha, theta, tau, sides):
     """Pr[noisy value = v | an empty cell is released]."""
     joint = geometric.pmf(v, alpha) * inclusion(v, theta, tau, sides)
     return joint / survival(alpha, theta, tau, sides)
 
 
-def value_cdf(v: int, alpha: float, theta: float, tau: float, sides: int) -> float:
+def value_cdf(v, alpha, theta, tau, sides):
     """Pr[noisy value <= v | an empty cell is released], by direct summation."""
     lowest = min(v, -math.ceil(theta)) - geometric.reach(alpha)
     terms = []
@@ -93,9 +83,7 @@ def value_cdf(v: int, alpha: float, theta: float, tau: float, sides: int) -> flo
     return math.fsum(terms) / survival(alpha, theta, tau, sides)
 
 
-def tau_for(
-    m: int, size: float, epsilon: float, sensitivity: float, theta: float, sides: int
-) -> float:
+def tau_for(m, size, epsilon, sensitivity, theta, sides):
     """The real tau with m * survival = size, by bisection (9.2 item 0).
 
     survival is constant up to A = max(ceil(theta), 1), then strictly decreasing. When even

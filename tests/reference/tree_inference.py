@@ -9,15 +9,12 @@ index into that list. The length of the list grows with n, so it tells n.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import scipy.optimize
 
-Node = tuple[int, int]
 
-
-def levels(n: int, k: int) -> int:
+def levels(n, k):
     """l, the smallest integer with k^(l-1) >= n: leaf to root, both included."""
     if n < 1 or k < 2:
         raise ValueError("need at least one leaf and k >= 2")
@@ -27,14 +24,14 @@ def levels(n: int, k: int) -> int:
     return height
 
 
-def interval(node: Node, n: int, k: int) -> tuple[int, int]:
+def interval(node, n, k):
     """First leaf and first leaf after the node, without its padding."""
     depth, index = node
     width = k ** (levels(n, k) - 1 - depth)
     return index * width, min((index + 1) * width, n)
 
 
-def nodes(n: int, k: int) -> list[Node]:
+def nodes(n, k):
     """(depth, index) of every node that has a leaf outside the padding, breadth first."""
     found = []
     height = levels(n, k)
@@ -45,7 +42,7 @@ def nodes(n: int, k: int) -> list[Node]:
     return found
 
 
-def size(n: int, k: int) -> int:
+def size(n, k):
     """The number of nodes; (k^l - 1)/(k - 1) for a complete tree."""
     total = 0
     for depth in range(levels(n, k)):
@@ -53,7 +50,7 @@ def size(n: int, k: int) -> int:
     return total
 
 
-def leaf_count(tree: Sequence[float], k: int) -> int:
+def leaf_count(tree, k):
     """n, from the number of nodes."""
     n = 1
     while size(n, k) < len(tree):
@@ -63,18 +60,18 @@ def leaf_count(tree: Sequence[float], k: int) -> int:
     return n
 
 
-def families(n: int, k: int) -> list[list[int]]:
+def families(n, k):
     """Position -> the positions of its existing children."""
     every = nodes(n, k)
     where = {node: position for position, node in enumerate(every)}
-    found: list[list[int]] = [[] for _ in every]
+    found = [[] for _ in every]
     for position, (depth, index) in enumerate(every):
         if depth > 0:
             found[where[depth - 1, index // k]].append(position)
     return found
 
 
-def build(counts: Sequence[float], k: int) -> list[float]:
+def build(counts, k):
     """Every node's sum of its leaves."""
     n = len(counts)
     tree = []
@@ -87,7 +84,7 @@ def build(counts: Sequence[float], k: int) -> list[float]:
     return tree
 
 
-def design(n: int, k: int) -> np.ndarray:
+def design(n, k):
     """Row per node, column per leaf: 1 where the node spans the leaf."""
     every = nodes(n, k)
     matrix = np.zeros((len(every), n))
@@ -97,7 +94,7 @@ def design(n: int, k: int) -> np.ndarray:
     return matrix
 
 
-def theorem3(noisy: Sequence[float], k: int) -> list[float]:
+def theorem3(noisy, k):
     """8.4 to the letter, by recursion; complete trees only.
 
     The height of a leaf is 1. Upwards, z[v] is h~[v] at a leaf and else
@@ -112,10 +109,10 @@ def theorem3(noisy: Sequence[float], k: int) -> list[float]:
     z = [0.0] * len(noisy)
     consistent = [0.0] * len(noisy)
 
-    def first_child(position: int) -> int:
+    def first_child(position):
         return k * position + 1
 
-    def up(position: int, h: int) -> float:
+    def up(position, h):
         if h == 1:
             z[position] = noisy[position]
             return z[position]
@@ -127,7 +124,7 @@ def theorem3(noisy: Sequence[float], k: int) -> list[float]:
         z[position] = own * noisy[position] + rest * below
         return z[position]
 
-    def down(position: int, h: int, value: float) -> None:
+    def down(position, h, value):
         consistent[position] = value
         if h == 1:
             return
@@ -140,14 +137,14 @@ def theorem3(noisy: Sequence[float], k: int) -> list[float]:
     return consistent
 
 
-def ols(noisy: Sequence[float], k: int) -> list[float]:
+def ols(noisy, k):
     """Least squares for the leaves on the whole design matrix, then every node's sum."""
     matrix = design(leaf_count(noisy, k), k)
     leaves = np.linalg.lstsq(matrix, np.asarray(noisy, dtype=float), rcond=None)[0]
     return [float(value) for value in matrix @ leaves]
 
 
-def weighted(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list[float]:
+def weighted(noisy, k, variances):
     """Generalised least squares, the nodes being independent with these variances (in the order
     of the tree; only their ratios matter). Infinite: the node was not measured.
     """
@@ -168,9 +165,7 @@ def weighted(noisy: Sequence[float], k: int, variances: Sequence[float]) -> list
     return [float(value) for value in matrix @ leaves]
 
 
-def nnls(
-    noisy: Sequence[float], k: int, variances: Sequence[float] | None = None
-) -> list[float]:
+def nnls(noisy, k, variances=None):
     """The least squares of `ols` (of `weighted`, given variances) over leaves >= 0."""
     matrix = design(leaf_count(noisy, k), k)
     scale = np.ones(len(noisy))
@@ -180,19 +175,19 @@ def nnls(
     return [float(value) for value in matrix @ leaves]
 
 
-def zeroed(h: Sequence[float], k: int) -> list[float]:
+def zeroed(h, k):
     """From the root down: a node with h <= 0 becomes 0 with its whole subtree (8.6). Nodes above
     and beside keep their values: the tree is no longer consistent, and stays so.
     """
     family = families(leaf_count(h, k), k)
     kept = list(h)
 
-    def clear(position: int) -> None:
+    def clear(position):
         kept[position] = 0
         for child in family[position]:
             clear(child)
 
-    def visit(position: int) -> None:
+    def visit(position):
         if h[position] <= 0:
             clear(position)
             return
@@ -203,12 +198,12 @@ def zeroed(h: Sequence[float], k: int) -> list[float]:
     return kept
 
 
-def rounded(h: Sequence[float]) -> list[int]:
+def rounded(h):
     """Each value's nearest non-negative integer, halves to even (8.6 has no rule for them)."""
     return [max(0, round(value)) for value in h]
 
 
-def cover(lo: int, hi: int, n: int, k: int) -> list[int]:
+def cover(lo, hi, n, k):
     """Positions of the fewest subtrees whose union is [lo, hi), left to right.
 
     From the root down: a node whose leaves all lie in [lo, hi) is taken, a node with none of them
@@ -220,7 +215,7 @@ def cover(lo: int, hi: int, n: int, k: int) -> list[int]:
     where = {node: position for position, node in enumerate(every)}
     taken = []
 
-    def visit(node: Node) -> None:
+    def visit(node):
         if node not in where:
             return
         start, stop = interval(node, n, k)
@@ -236,7 +231,7 @@ def cover(lo: int, hi: int, n: int, k: int) -> list[int]:
     return taken
 
 
-def answer_cover(h: Sequence[float], lo: int, hi: int, k: int) -> float:
+def answer_cover(h, lo, hi, k):
     """The sum of the cover's counts: how H~ answers a range."""
     total = 0
     for position in cover(lo, hi, leaf_count(h, k), k):
@@ -244,7 +239,7 @@ def answer_cover(h: Sequence[float], lo: int, hi: int, k: int) -> float:
     return total
 
 
-def answer_leaves(h: Sequence[float], lo: int, hi: int, k: int) -> float:
+def answer_leaves(h, lo, hi, k):
     """The sum of the leaves: how H-bar, being consistent, and L~ answer a range."""
     n = leaf_count(h, k)
     if not 0 <= lo <= hi <= n:
@@ -255,12 +250,12 @@ def answer_leaves(h: Sequence[float], lo: int, hi: int, k: int) -> float:
     return total
 
 
-def node_variance(n: int, k: int, epsilon: float) -> float:
+def node_variance(n, k, epsilon):
     """2 l^2/epsilon^2: Laplace(l/epsilon) on every node, the same epsilon/l at each level (8.8)."""
     return 2 * (levels(n, k) / epsilon) ** 2
 
 
-def consistent_factor(lo: int, hi: int, n: int, k: int) -> float:
+def consistent_factor(lo, hi, n, k):
     """Variance of the least-squares answer to [lo, hi) when every node has variance 1: q' C q, C
     the inverse of (design' design).
     """
@@ -270,7 +265,7 @@ def consistent_factor(lo: int, hi: int, n: int, k: int) -> float:
     return float(query @ np.linalg.solve(matrix.T @ matrix, query))
 
 
-def hb_branching(n: int) -> int:
+def hb_branching(n):
     """The b from 2 to n that minimises (b-1) h^3 - 2(b+1) h^2/3, h = ceil(log_b n) (8.8).
 
     Three times that in whole numbers; the smallest b of equals.
