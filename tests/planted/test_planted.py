@@ -1,15 +1,18 @@
 """The tests are tested: with a mistake planted in a copy of the package, the named test fails."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
+import symtable
 import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from tests.planted import rewrite
 from tests.planted.mistakes import MISTAKES
 
 ROOT = Path(__file__).parents[2]
@@ -57,17 +60,41 @@ sampled = [
 ]
 
 
+def room(where):
+    """The files of the room of `where`, parsed, by their paths in the package."""
+    top = ROOT / "workbench" / where.partition(".")[0]
+    paths = sorted(top.rglob("*.py")) if top.is_dir() else [top.with_suffix(".py")]
+    return {
+        path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in paths
+    }
+
+
+def plant(mistake, trees):
+    """The file in which the mistake now stands, and its changed tree."""
+    old, new = rewrite.parse_pair(mistake.old, mistake.new)
+    name = mistake.where.partition(".")[2]
+    spots = []
+    for path, tree in trees.items():
+        for part in tree.body if name else [tree]:
+            if not name or getattr(part, "name", None) == name:
+                spots += [(path, place) for place in rewrite.places(part, old)]
+    assert len(spots) == 1, (
+        f"tests/planted/mistakes.py: {mistake.name!r} can be planted at {len(spots)} places in "
+        f"{mistake.where}, not at one: {[f'{path}:{place.line}' for path, place in spots]}; "
+        f"the code has changed, so change the pattern of this mistake:\n{mistake.old}"
+    )
+    ((path, place),) = spots
+    rewrite.replace(place, new)
+    return path, trees[path]
+
+
 @pytest.mark.xdist_group("planted")  # one copy of the package, compiled once
 @pytest.mark.parametrize("mistake", sampled, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_planted_mistake_is_found(mistake, copy):
-    path = copy / "workbench" / mistake.file
+    file, tree = plant(mistake, room(mistake.where))
+    path = copy / file
     text = path.read_text(encoding="utf-8")
-    there = text.count(mistake.old)
-    assert there == 1, (
-        f"tests/planted/mistakes.py: {mistake.name!r} stands {there} times in workbench/{mistake.file}; "
-        "the code has changed: update the text of this mistake"
-    )
-    path.write_text(text.replace(mistake.old, mistake.new), encoding="utf-8")
+    path.write_text(ast.unparse(tree), encoding="utf-8")
     try:
         code, told = outcome(copy, mistake.test)
     finally:
@@ -81,15 +108,76 @@ def test_a_planted_mistake_is_found(mistake, copy):
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_mistake_can_be_planted(mistake):
-    """Its text stands once in the package, and what is planted is Python."""
-    text = (ROOT / "workbench" / mistake.file).read_text(encoding="utf-8")
-    assert text.count(mistake.old) == 1
-    compile(text.replace(mistake.old, mistake.new), mistake.file, "exec")
+    """Its pattern stands once in its room, and what is planted is other Python."""
+    path, tree = plant(mistake, room(mistake.where))
+    planted = ast.unparse(tree)
+    assert planted != ast.unparse(room(mistake.where)[path])
+    compile(planted, path, "exec")
     file, _, test = mistake.test.partition("::")
     tests = (ROOT / "tests" / file).read_text(encoding="utf-8")
     assert f"def {test.partition('[')[0]}(" in tests
 
 
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
+def test_names_and_layout_do_not_matter(mistake):
+    """A mistake planted in code whose local and private names are others is the same mistake."""
+    path, planted = plant(mistake, room(mistake.where))
+    trees = room(mistake.where)
+    other = renamed(trees[path])
+    assert plant(mistake, trees | {path: other}) == (path, other)
+    assert ast.unparse(other) == ast.unparse(renamed(planted))
+
+
+def renamed(tree):
+    """The code formatted anew, every local and private name in it replaced."""
+    text = ast.unparse(tree)
+    top = symtable.symtable(text, "", "exec")
+    variables = local_names(top) - {s.get_name() for s in top.get_symbols()} - {"self", "cls"}
+    other = ast.parse(text)
+    for node in ast.walk(other):
+        for field in ("id", "arg", "attr", "name"):
+            name = getattr(node, field, None)
+            if isinstance(node, ast.alias | ast.keyword) or name in NOT_PRIVATE:
+                continue  # names of modules and of other functions' parameters stay
+            private = isinstance(name, str) and re.match("_[a-zA-Z]", name)
+            if private or (field in ("id", "arg") and name in variables):
+                setattr(node, field, f"{name}_renamed")
+    return ast.parse(ast.unparse(other))
+
+
+NOT_PRIVATE = {"_replace"}  # of a NamedTuple
+
+
+def local_names(table):
+    """Variables and parameters of all functions within, as `symtable` finds them."""
+    names = {n for child in table.get_children() for n in local_names(child)}
+    if table.get_type() == "function":
+        symbols = table.get_symbols()
+        names |= {s.get_name() for s in symbols if s.is_local() and not s.is_imported()}
+    return names
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "then"),
+    [
+        ("X - X", "0", "z = (a - b, a.c - a.c)", "z = (a - b, 0)"),
+        ("f(*A, S.start)", "f(*A, 0)", "f(x.start)\nf(y, z.start)", "f(0)\nf(y, 0)"),
+        ("f(*A, S.start)", "f(*A, 0)", "f(y.start, k=1)\ng(y.start)", None),
+        ("f(l=L, **K)", "f(L, **K)", "f(j=1, k=2, l=3, **m)", "f(3, j=1, k=2, **m)"),
+        ("f(l=L)", "f()", "f(l=3, k=2)", None),
+        ("X = 1\n...\nY = X", "Y = X\n...", "a = 1\nb = 2\nc = a", "c = a\nb = 2"),
+        ("if X: f(Y)", "pass", "if x:\n    f(1)\nelse:\n    f(2)", None),
+        ("self.A = 1", "self.A = 2", "self.b = 1", "self.b = 2"),
+    ],
+)
+def test_a_pattern_matches_what_it_says(old, new, code, then):
+    old, new = rewrite.parse_pair(old, new)
+    tree = ast.parse(code)
+    for place in list(rewrite.places(tree, old)):
+        rewrite.replace(place, new)
+    assert ast.unparse(tree) == (then or code)
+
+
 def test_planted_mistakes_say_what_they_break():
     assert len({m.name for m in MISTAKES}) == len(MISTAKES) >= 8
-    assert all(m.old != m.new and m.why and "::" in m.test for m in MISTAKES)
+    assert all(m.why and "::" in m.test for m in MISTAKES)
