@@ -1,62 +1,15 @@
 """The page: all that was saved is on it, nothing comes from elsewhere, it fits a screen."""
 
-import json
 import re
 import shutil
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
-import matplotlib
-import nbformat
-import pandas as pd
 import pytest
-from nbformat.v4 import new_markdown_cell, new_notebook
 
-from workbench import claims, figures, report
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+from tests.report.saved import ROWS, figure, notebook, status
+from workbench import report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CLAIMS = [
-    claims.Verdict("c-1", "filter < sampling", claims.HOLDS, "3.4×"),
-    claims.Verdict("c-2", "a & b alike", claims.DIFFERS, "4×", "ours is <denser>"),
-    claims.Verdict("c-3", "falls with ε", claims.UNDECIDED, "3 of 5 seeds"),
-    claims.Verdict("c-4", "takes minutes", claims.UNTESTABLE, why="not our machine"),
-]
-ROWS = pd.DataFrame(
-    {
-        "dataset": ["Trips(1)", "Trips(2)"],
-        "seed": [0, 1],
-        "seconds": 40.0,
-        "value": [0.5, 0.25],
-        "truth_public": True,
-    }
-)
-
-
-def figure(results, stem, title="A title", fig="draw", rows=ROWS, verdicts=CLAIMS, cells=()):
-    spec = SimpleNamespace(__name__=f"experiments.{stem}", TITLE=title)
-    if fig == "draw":
-        fig, ax = plt.subplots()
-        ax.plot([1, 2])
-    folder = figures.save(
-        fig, rows, spec=spec, profile="quick", results=results, verdicts=verdicts
-    )
-    plt.close("all")
-    notebook(folder, *cells)
-    return folder
-
-
-def notebook(folder, *texts, name=None):
-    folder.mkdir(parents=True, exist_ok=True)
-    book = new_notebook(cells=[new_markdown_cell(text) for text in texts])
-    nbformat.write(book, folder / f"{name or folder.name}.ipynb")
-
-
-def status(folder, **told):
-    told = dict(key="", state="done", seconds=1.5, cell="", error="", files=[]) | told
-    (folder / "status.json").write_text(json.dumps(told))
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +78,6 @@ def test_a_failed_notebook_shows_as_failed(page):
     assert "of an earlier run" in text and "cormode2012_fig3.partial.ipynb" in text
 
 
-def test_a_figure_whose_files_changed_shows_as_failed(tmp_path):
-    folder = figure(tmp_path, "cormode2012_fig2")
-    (folder / "rows.csv").write_text("value\n1")
-    text = report.write(tmp_path, "quick").read_text(encoding="utf-8")
-    assert "This notebook failed" in text and "rows.csv is not the file" in text
-
-
 def test_nothing_runs_and_nothing_is_fetched(page):
     seen = Seen(page)
     assert not seen.all("script") and not seen.all("link") and not seen.all("iframe")
@@ -145,27 +91,11 @@ def test_nothing_runs_and_nothing_is_fetched(page):
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_math_is_mathml_or_its_source():
-    assert "<mfrac>" in report.markdown(r"$\frac{1}{2}$")
-    assert 'display="block"' in report.markdown("$$\nx^2\n$$")
-    assert "<code>" in report.markdown(r"at $\frac{$ or so")
-    assert report.markdown("5$ and 6$") == "<p>5$ and 6$</p>\n"
-
-
 def test_tables_are_accessible(page):
     seen = Seen(page)
     assert len(seen.all("caption")) == len(seen.all("table")) == 5
     assert all("scope" in attrs for attrs in seen.all("th"))
     assert all(attrs["alt"] for attrs in seen.all("img"))
-
-
-def test_a_large_drawing_becomes_a_png_and_a_full_page_links(tmp_path, monkeypatch):
-    figure(tmp_path, "cormode2012_fig2")
-    monkeypatch.setattr(report, "_LARGEST_SVG", 10)
-    assert "data:image/png" in report.write(tmp_path, "quick").read_text(encoding="utf-8")
-    monkeypatch.setattr(report, "_ROOM", 10)
-    text = report.write(tmp_path, "quick").read_text(encoding="utf-8")
-    assert "data:image" not in text and "too large for this page" in text
 
 
 def test_an_empty_page_says_so(tmp_path):
