@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.agreement import seeded
 from workbench import PUBLIC, Bound, Boxes, Domain, RandomBoxes, Ranges, SparseTable, hierarchy
 from workbench.estimates import Leaves
 from workbench.hierarchy import Attributes, Digits, Prefixes, Quadtree, Taxonomy
@@ -17,10 +18,6 @@ CODES = (
     ("A", None), ("A1", "A"), ("A2", "A"), ("A21", "A2"), ("A22", "A2"), ("A23", "A2"),
     ("B", None), ("C", None), ("C1", "C"), ("C11", "C1"),
 )  # fmt: skip
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def path(tree, level, keys):

@@ -5,7 +5,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from tests.agreement import same_law
+from tests.agreement import same_law, seeded
 from tests.reference import isotonic as literal_isotonic
 from tests.reference import privelet as literal_privelet
 from tests.reference import tree_inference as literal
@@ -40,10 +40,6 @@ def table(counts, bound=None):
 
 def every_range(m):
     return Ranges(*np.array([(a, b) for a in range(m + 1) for b in range(a, m + 1)]).T)
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize(

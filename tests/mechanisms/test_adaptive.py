@@ -7,9 +7,8 @@ from math import ceil, exp, inf, log
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from tests.agreement import same_counts
+from tests.agreement import fits_chances, same_counts, seeded
 from tests.hierarchy.test_hierarchy import path
 from tests.reference import adaptive, direct_synthesis, privtree
 from workbench import DP, PUBLIC, Bound, Boxes, Domain, Ranges, Release, SparseTable, noise
@@ -33,10 +32,6 @@ from workbench.records import Records
 from workbench.workload import Level, Nodes
 
 STABLE = STRATEGIES[:-1]
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def records(tree, tuples, bound=None):
@@ -63,13 +58,7 @@ def agree(mechanism, data, law, n=4000):
     rng = seeded(7)
     drawn = Counter(leaves(mechanism(data, rng).estimate) for _ in range(n))
     assert set(drawn) <= set(law)
-    expected = np.array([law[s] * n for s in law])
-    observed = np.array([drawn[s] for s in law], float)
-    rare = expected < 10
-    if rare.any() and not rare.all():
-        expected, observed = (np.append(x[~rare], x[rare].sum()) for x in (expected, observed))
-    expected *= observed.sum() / expected.sum()
-    return stats.chisquare(observed, expected).pvalue
+    return fits_chances([drawn[s] for s in law], list(law.values()), least=10)
 
 
 FEW = [(0, 0), (0, 0), (0, 1), (0, 1), (0, 1), (1, 0), (1, 1)] * 3

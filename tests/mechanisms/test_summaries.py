@@ -5,7 +5,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from tests.agreement import RARE, same_counts, same_law
+from tests.agreement import RARE, same_law, same_runs
 from tests.reference import (
     answers,
     high_pass_filter,
@@ -68,15 +68,6 @@ def described(release):
     return e.keys, e.values, e.tau, len(e), occupied.mean() if len(e) else 0, e.weights().sum()
 
 
-def agree(ours, other, least=1e-5):
-    for column, name in enumerate(("keys", "values")):
-        a, b = (np.concatenate([r[column] for r in runs]) for runs in (ours, other))
-        assert same_law(a, b) > least and same_counts(a, b) > least, name
-    for column, name in ((2, "tau"), (3, "size"), (4, "occupied"), (5, "total")):
-        a, b = ([r[column] for r in runs] for runs in (ours, other))
-        assert same_law(a, b) > least, name
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", SHORTCUTS, ids=repr)
 def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
@@ -85,7 +76,7 @@ def test_the_shortcut_has_the_law_of_the_laborious_process(mechanism):
         [described(m(TABLE, rng)) for _ in range(500)]
         for m in (mechanism, Laborious(mechanism))
     ]
-    agree(*runs)
+    same_runs(*runs)
 
 
 @pytest.mark.slow
@@ -111,7 +102,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
         values = np.array([out[k][0] for k in keys.tolist()], int)
         return keys, values, tau, len(keys), held, sum(w for _, w in out.values())
 
-    agree([described(m(TABLE, rng)) for _ in range(250)], [literally() for _ in range(250)])
+    same_runs([described(m(TABLE, rng)) for _ in range(250)], [literally() for _ in range(250)])
 
 
 @pytest.mark.slow
@@ -119,7 +110,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
 def test_system_randomness_gives_the_same_law(mechanism):
     rng = np.random.default_rng(3)
     runs = [[described(mechanism(TABLE, r)) for _ in range(300)] for r in (None, rng)]
-    agree(*runs, least=RARE)
+    same_runs(*runs, limit=RARE)
 
 
 @pytest.mark.slow

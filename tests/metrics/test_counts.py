@@ -5,6 +5,7 @@ from math import isnan, log
 import numpy as np
 import pytest
 
+from tests.agreement import seeded
 from tests.reference import exponential as literal
 from workbench import DP, PUBLIC, UNBOUNDED, Domain, Interactions, metrics
 from workbench.estimates import Histogram, ItemEdgeCounts
@@ -20,10 +21,6 @@ from workbench.metrics import (
 
 ITEMS, CONTEXTS = 30, 3
 DOMAIN = Domain(("item", "context"), (ITEMS, CONTEXTS))
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def truth(seed=0, records=200, **options):

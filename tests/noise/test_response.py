@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.agreement import RARE, fits
+from tests.agreement import RARE, fits, seeded
 from tests.reference import local
 from workbench import (
     DP,
@@ -35,10 +35,6 @@ def table(counts, domain=DOMAIN, bound=None):
     return SparseTable.from_keys(
         domain, range(len(counts)), counts, bound or Bound(), truth_public=True
     )
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize("decay", [Fraction(1, 9), Fraction(1), Fraction(40)])
