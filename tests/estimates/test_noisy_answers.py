@@ -14,7 +14,6 @@ from workbench import (
     RandomMarginalRanges,
     RandomRanges,
     RandomTables,
-    Release,
     SparseTable,
 )
 from workbench.estimates import NoisyAnswers
@@ -88,17 +87,12 @@ def test_words_and_files_give_the_same_back(make, tmp_path):
     assert serialise.to_text(loaded.workload) == texts
 
 
-def test_a_release_is_saved_and_loaded(tmp_path):
+def test_a_frame_writes_queries_out():
     table = SparseTable.from_keys(DOMAIN, np.arange(60), np.arange(60), Bound())
     release = LaplaceQueries(DP(1.0), Marginals(2))(table)
-    path = release.save(tmp_path / "answers.parquet")
-    loaded = Release.load(path)
-    assert loaded.privacy == DP(1.0)
-    assert (loaded.answer(Marginals(2)) == release.answer(Marginals(2))).all()
-    frame = loaded.to_frame()
-    assert list(frame.columns) == ["query", "deviation", "noisy"] and len(frame) == len(
-        loaded.estimate
-    )
+    frame = release.to_frame()
+    assert list(frame.columns) == ["query", "deviation", "noisy"]
+    assert len(frame) == len(release.estimate)
     assert frame["query"][0] == '[[1, {"home": [0, 1], "work": [0, 1]}]]'
 
 

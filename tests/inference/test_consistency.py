@@ -9,7 +9,7 @@ from tests.agreement import same_law, seeded
 from tests.reference import isotonic as literal_isotonic
 from tests.reference import privelet as literal_privelet
 from tests.reference import tree_inference as literal
-from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, Subsets
+from workbench import DP, Bound, Domain, Ranges, SparseTable, Subsets
 from workbench.estimates import HierarchicalSums, Histogram
 from workbench.inference import (
     NonnegativeLeastSquares,
@@ -274,15 +274,11 @@ def test_variances_are_positive_and_fit(variances, why):
     LaplaceHistogram(DP(1.0)), UnattributedHistogram(DP(1.0)), HierarchicalHistogram(DP(1.0), 3),
     HierarchicalHistogram(DP(1.0), consistent=False), Privelet(DP(1.0)),
 ], ids=repr)  # fmt: skip
-def test_releases_are_the_same_after_saving(mechanism, tmp_path):
-    data = table([3, 0, 5, 1, 0, 0, 9])
-    release = mechanism(data)
-    again = Release.load(release.save(tmp_path / "x.parquet"))
-    np.testing.assert_array_equal(again.answer(every_range(7)), release.answer(every_range(7)))
+def test_one_cell_and_subsets_are_answered(mechanism):
     one = table([4])
     assert np.isfinite(mechanism(one, seeded()).answer(Ranges([0], [1]))).all()
-    some = Subsets.of([[0, 2], [6]])
-    assert np.isfinite(release.answer(some)).all()
+    release = mechanism(table([3, 0, 5, 1, 0, 0, 9]))
+    assert np.isfinite(release.answer(Subsets.of([[0, 2], [6]]))).all()
 
 
 def test_ranges_outside_are_refused_and_domains_too_large():

@@ -390,23 +390,12 @@ def test_the_projection_has_the_literal_projections_law():
 
 
 @pytest.mark.parametrize("mechanism", SAME, ids=repr)
-def test_what_is_saved_is_what_is_loaded(mechanism, tmp_path):
-    release = mechanism(TABLE)
-    back = Release.load(release.save(tmp_path / "x.parquet"))
-    assert type(back.estimate) is type(release.estimate) and back.ledger == release.ledger
-    assert back.estimate.metadata() == release.estimate.metadata()
-    asked = Ranges([0, 7, 3], [60, 7, 4])
-    for options in ({}, {"weights": "raw"}, {"error": True}):
-        np.testing.assert_array_equal(
-            release.answer(asked, **options), back.answer(asked, **options)
-        )
-    assert back.to_frame().equals(release.to_frame())
-    assert repr(back.estimate) == repr(release.estimate)
+def test_a_loaded_sketch_is_read_only_and_shown(mechanism, tmp_path):
+    back = Release.load(mechanism(TABLE).save(tmp_path / "x.parquet"))
     with pytest.raises(ValueError, match="read-only"):
         back.estimate.hash_parameters[0, 0] = 0
-    assert release_text.cells_from_nothing(back) == "" and release_text.sizes(
-        back, tmp_path / "x.parquet"
-    )
+    assert release_text.cells_from_nothing(back) == ""
+    assert release_text.sizes(back, tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("size", [1, 2, 2**62, 2**63 - 1])

@@ -17,7 +17,6 @@ from workbench import (
     Domain,
     Marginals,
     Products,
-    Release,
     SparseTable,
 )
 from workbench.estimates.joints import clip_to_total
@@ -248,15 +247,6 @@ def test_bits_of_huge_domains_are_refused():
     with pytest.raises(ValueError, match="one bit a code"):
         Flipping(DP(1.0))(huge)
     assert len(RetentionReplacement(DP(1.0))(huge).estimate.keys) == 3
-
-
-@both
-def test_releases_are_saved_and_read(cls, tmp_path):
-    release = cls(DP(2.0))(table([5, 9, 2, 8, 1, 4]))
-    same = Release.load(release.save(tmp_path / "x.parquet"))
-    assert same.relation == LOCAL
-    assert (same.answer(Marginals(2)) == release.answer(Marginals(2))).all()
-    assert same.to_frame().equals(release.to_frame())
 
 
 @both

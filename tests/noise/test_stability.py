@@ -10,7 +10,7 @@ from scipy import stats
 
 from tests.agreement import RARE, fits, same_law
 from tests.reference import stability as literal
-from workbench import DP, Bound, Domain, Ranges, Release, SparseTable, noise
+from workbench import DP, Bound, Domain, Ranges, SparseTable, noise
 from workbench.cli import release_text
 from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
@@ -162,17 +162,12 @@ def test_what_shows_has_the_noisy_count_of_its_cell():
     assert fits(values, law) > RARE
 
 
-def test_a_release_of_it_is_shown_and_loaded(tmp_path):
+def test_a_release_of_it_is_shown():
     data = SparseTable.from_keys(DOMAIN, [7, 30], [900, 800], Bound(2, 1))
     release = StabilityHistogram(DP(1.0, 1e-6))(data)
-    back = Release.load(release.save(tmp_path / "x.parquet"))
-    assert back.estimate.keys.tolist() == [7, 30] and back.privacy == release.privacy
-    assert 0 < back.privacy.delta <= 1e-6 and back.ledger == release.ledger
-    assert (
-        release_text.cells_from_nothing(back) == ""
-    )  # it would release nothing of an empty table
-    asked = Ranges([0], [1000])
-    assert np.isnan(back.answer(asked, error=True)[1]).all()
+    assert release.estimate.keys.tolist() == [7, 30] and 0 < release.privacy.delta <= 1e-6
+    assert release_text.cells_from_nothing(release) == ""  # nothing of an empty table
+    assert np.isnan(release.answer(Ranges([0], [1000]), error=True)[1]).all()
 
 
 def test_large_domains_and_one_cell():

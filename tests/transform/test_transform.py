@@ -15,7 +15,6 @@ from workbench import (
     RandomBoxes,
     RandomSubsets,
     Ranges,
-    Release,
     SparseTable,
     Subsets,
 )
@@ -377,16 +376,6 @@ def test_the_largest_domains_cost_no_more(m, transform):
     release = PrioritySampling(B, 40, transform=transform)(table, np.random.default_rng(0))
     assert len(release.estimate) == 40 and np.isfinite(release.answer(queries)).all()
     assert release.to_frame()["hi"].max() <= m
-
-
-@pytest.mark.parametrize("transform", [*LINE, *PLANE], ids=repr)
-def test_a_released_tree_is_the_same_after_saving(transform, tmp_path):
-    release = HighPassFilter(B, 12, transform=transform)(PLANE_TABLE)
-    again = Release.load(release.save(tmp_path / "tree.parquet"))
-    queries = every_range(54)
-    np.testing.assert_array_equal(again.answer(queries), release.answer(queries))
-    assert again.estimate.transform == transform and again.privacy == release.privacy
-    assert list(again.to_frame().columns)[-2:] == ["count", "noisy"]
 
 
 def test_boxes_that_cover_rows_in_full_are_one_range():
