@@ -80,7 +80,7 @@ def indistinguishable(p, q, n, epsilon, delta=0.0) -> bool:
     """Whether frequencies of events, of n draws on each of two neighbours, fit (ε, δ)-DP within 5σ.
 
     Sees Pr[A | D] above e^ε Pr[A | D'] + δ by more than five standard errors of both, at n = 2000 and
-    ε = 1 some 0.1 for the likeliest events.
+    ε = 1 some 0.2 for the likeliest events.
     """
     for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
         slack = 5 * np.sqrt(a / n + np.exp(2 * epsilon) * b / n) + 5 / n

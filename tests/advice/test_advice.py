@@ -85,6 +85,7 @@ def test_the_integral_of_a_normal_is_its_mean_size(sigma):
 
 
 def test_counts_of_many_cells_are_the_declared_ones():
+    """Seeded: never by chance; sees a mean that is off by 1 %, a share by 0.01."""
     rng = np.random.default_rng(0)
     model = CountModel(0.02, 30, 10)
     one = np.maximum(1, np.rint(rng.normal(30, 10, (20_000, 128)))) * (
@@ -112,6 +113,7 @@ QUERIES = (1, 30, 1000)
     [(0.1, 2000, MODEL), (1.0, 500, dict(density=0.05, mean=12, spread=4))],
 )
 def test_errors_are_those_of_simulation(epsilon, size, model):
+    """Seeded: never by chance; sees an error that is off by 15 %, a size by 3 %."""
     asked = dict(delta=1e-3, queries=QUERIES, **model)
     advice = advise(Domain(("cell",), (20_000,)), epsilon, size, **asked)
     rng = np.random.default_rng(1)

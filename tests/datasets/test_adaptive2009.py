@@ -236,6 +236,7 @@ def test_real_points():
 
 
 def test_the_commute_twin_has_its_statistics(monkeypatch):
+    """Seeded: never by chance; sees a mean distance that is off by 0.3 km, a Zipf slope by 0.02."""
     made = []
     keep = commute_twin._commutes
     monkeypatch.setattr(
@@ -284,6 +285,7 @@ def test_the_commute_twin_is_made_in_parts(monkeypatch):
 
 
 def test_towns_have_their_law():
+    """Seeded: never by chance; sees a town that is off by five standard errors, a share by 0.006."""
     records = Towns(200_000, spread=0.0, depth=20).load()  # everybody at a centre, or anywhere
     assert (records.total, records.bound, records.left_out) == (200_000, Bound(1), {})
     assert records.counts is None and records.truth_public
@@ -478,6 +480,7 @@ def log():
 
 
 def test_the_query_log_has_the_published_statistics(log):
+    """Seeded: never by chance; sees a Zipf slope that is off by 0.01."""
     assert log.total == 900_000 and not log.left_out
     assert len(log) == round(900_000**0.865) == 141_390  # Heaps
     assert log.hierarchy == Prefixes(depth=24, attribute="query") == QueryLogTwin().hierarchy

@@ -288,6 +288,7 @@ def test_ranges_agree_with_loops():
 
 
 def test_a_shuffle_is_a_permutation_and_looks_uniform():
+    """Seeded: never by chance; sees a mean place that is off by 1.3 of 50."""
     for size in (1, 2, 3, 7, 64, 1000):
         assert sorted(Shuffle(size, 5)(np.arange(size))) == list(range(size))
     first = np.array([Shuffle(50, s)(np.arange(50)) for s in range(4000)])
@@ -297,6 +298,7 @@ def test_a_shuffle_is_a_permutation_and_looks_uniform():
 
 
 def test_random_subsets_are_subsets_of_their_size():
+    """Seeded: never by chance; sees a share that is off by 0.02."""
     domain = Domain(("x",), (1000,))
     table = SparseTable.from_dense(domain, np.ones(1000, int), Bound())
     recipe = RandomSubsets(137, 20, seed=3)

@@ -207,6 +207,7 @@ def test_rows_of_another_estimator_are_other_rows(tmp_path):
 
 
 def test_trials_of_one_seed_share_no_noise():
+    """Seeded: never by chance; sees half of the noise shared."""
     data, other = DATA.load(), datasets.GaussianSparse(m=2000, density=0.05, seed=1)
     wide = GeometricHistogram(DP(0.5), memory=2**31)
     values = [

@@ -369,6 +369,7 @@ def test_users_are_sampled_independently():
 
 
 def test_draws_come_from_the_system_or_from_rng(monkeypatch):
+    """By chance at most once in 10⁹ runs; sees a sample that repeats for every user."""
     data = made()
     same = [rows(data.bounded(3, seeded(1))) for _ in range(2)]
     assert same[0] == same[1] != rows(data.bounded(3, seeded(2)))

@@ -185,6 +185,7 @@ def test_all_randomness_comes_from_rng(cls):
 
 @in_every_basis
 def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
+    """By chance at most once in 10⁹ runs; sees noise that repeats in every cell."""
     data = table(
         [900, 800, 700, 600, 500]
     )  # all far above any cut: equal by chance once in 10⁹
@@ -346,6 +347,7 @@ def test_neighbours_are_hard_to_tell_apart(cls, bound):
 
 
 def test_a_wider_bound_buys_wider_noise():
+    """Seeded: never by chance; sees a scale that is off by 10 %."""
     wide, narrow = (
         np.std(mechanisms.GeometricHistogram(DP(1.0))(
             SparseTable.from_keys(Domain(("x",), (40_000,)), [], [], Bound(b)), seeded()
@@ -404,6 +406,7 @@ def test_every_receipt_that_was_written_is_in_the_ledger(cls, monkeypatch):
 
 @in_every_basis
 def test_error_bars_are_as_wide_as_the_errors_or_not_given(cls):
+    """Seeded: never by chance; sees a squared error bar that is off by 30 %."""
     data, asked = table([9, 1, 4, 40, 7]), Ranges([0, 10], [48, 40])
     made = fitted(cls, data)
     drawn = [made(data, seeded(s)).answer(asked, error=True) for s in range(700)]

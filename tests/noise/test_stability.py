@@ -136,6 +136,7 @@ DOMAIN = Domain(("x",), (1000,))
 
 @pytest.mark.slow
 def test_it_fails_as_often_as_its_receipt_says():
+    """Seeded: never by chance; sees a δ that is off by five standard errors (0.035)."""
     bound, b = Bound(3, 2, 4), DP(0.8, 0.2)
     empty = SparseTable.from_keys(DOMAIN, [], [], bound)
     assert len(StabilityHistogram(b)(empty).estimate) == 0
@@ -151,15 +152,16 @@ def test_it_fails_as_often_as_its_receipt_says():
 
 
 def test_what_shows_has_the_noisy_count_of_its_cell():
+    """By chance at most once in 10⁹ runs; sees a chance to show that is off by 0.05."""
     n, count, b = 4000, 20, DP(0.5, 1e-3)
     data = SparseTable.from_keys(DOMAIN, [7], [count], Bound())
     cut, a = StabilityHistogram(b).threshold(Bound()), exp(-0.5)
     values = [v for _ in range(n) for v in StabilityHistogram(b)(data).estimate.values]
     tail = float(literally(Fraction(1, 2), cut, count))
     assert min(values) >= cut
-    assert abs(len(values) / n - tail) < stats.norm.isf(RARE / 2) * sqrt(tail * (1 - tail) / n)
+    assert abs(len(values) / n - tail) < stats.norm.isf(RARE / 4) * sqrt(tail * (1 - tail) / n)
     law = lambda v: (1 - a) / (1 + a) * a ** abs(v - count) / tail
-    assert fits(values, law) > RARE
+    assert fits(values, law) > RARE / 2
 
 
 def test_a_release_of_it_is_shown():

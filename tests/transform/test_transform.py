@@ -263,6 +263,7 @@ def test_and_of_the_literal_process_written_by_someone_else(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("transform", LINE, ids=repr)
 def test_the_variance_of_ranges_is_the_closed_form(transform):
+    """Seeded: never by chance; sees a variance that is off by 15 %, a bias of five standard errors."""
     m = 11
     epsilon = 2.0
     table = filled((m,))
@@ -295,6 +296,7 @@ def test_the_variance_of_ranges_is_the_closed_form(transform):
 @pytest.mark.slow
 @pytest.mark.parametrize("transform", [*LINE, Dyadic(2)], ids=repr)
 def test_sampled_trees_are_unbiased_and_say_how_far_off_they_are(transform):
+    """Seeded: never by chance; sees a bias of five standard errors, a squared error bar off by 25 %."""
     mechanism = ThresholdSampling(B, 60, transform=transform)
     rng = np.random.default_rng(4)
     queries = Ranges([0, 3, 40], [54, 20, 41])
