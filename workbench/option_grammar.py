@@ -111,6 +111,14 @@ def option_name(f: Field) -> str:
 
 def option_help(f: Field) -> str:
     """What an option takes, and what it is where it is not given."""
+    need = option_need(f)
+    if f.default is MISSING:
+        return f"{need}, required"
+    return need if f.default is None else f"{need} [{f.default}]"
+
+
+def option_need(f: Field) -> str:
+    """What an option takes."""
     declared = f.metadata
     if declared["choices"]:
         need = " or ".join(map(choice_text, declared["choices"]))
@@ -120,11 +128,11 @@ def option_help(f: Field) -> str:
         need = "whole number" if declared["integer"] else "number"
         if declared["low"] is not None:
             need += f" {'>' if declared['strict'] else '>='} {declared['low']}"
+        if declared["high"] is not None:
+            need += f"{' and' if declared['low'] is not None else ''} <= {declared['high']}"
     if declared["unit"]:
         need += f" {declared['unit']}"
-    if f.default is MISSING:
-        return f"{need}, required"
-    return need if f.default is None else f"{need} [{f.default}]"
+    return need
 
 
 def option_text(f: Field, x: Any) -> str:
@@ -139,6 +147,49 @@ def parse_option(name: str, f: Field, text: str) -> Any:
     if f.metadata["check"] and text.strip("0123456789.+-e"):
         return text
     return parse_number(name, text)
+
+
+# ---- parameters of a figure
+
+
+def parameter_text(x: Any, between: str = ",") -> str:
+    """The value of a parameter as it is typed; a list's members with `between` between them.
+
+    >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()")
+    ('0.5', '10,20', 'Dyadic()')
+    """
+    if isinstance(x, tuple):
+        return between.join(map(str, x))
+    return str(x)
+
+
+def parse_parameter(f: Field, x: Any) -> Any:
+    """The value that is meant: of its own type already, or text as it is typed.
+
+    A list may stand in brackets; a whole number may have been typed as 1e5.
+    """
+    if f.metadata["many"]:
+        if isinstance(x, str):
+            x = [part.strip(" '\"") for part in x.strip("[]() ").split(",") if part.strip()]
+        members = x if isinstance(x, list | tuple) else [x]
+        return tuple(_parse_member(f, member) for member in members)
+    return _parse_member(f, x)
+
+
+def _parse_member(f: Field, x: Any) -> Any:
+    if isinstance(x, str) and f.metadata["choices"]:
+        return parse_choice(f.metadata["choices"], x)
+    if isinstance(x, str) and not f.metadata["check"]:
+        x = parse_number(f.name, x)
+    if f.metadata["integer"] and isinstance(x, float) and x.is_integer():
+        return int(x)
+    return x
+
+
+def parameter_help(f: Field) -> str:
+    """What a parameter is and what it may be, in one line."""
+    many = "a list; each a " if f.metadata["many"] else ""
+    return f"{f.metadata['doc']}: {many}{option_need(f)}"
 
 
 def release_options(mechanism: Any) -> str:

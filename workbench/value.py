@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from math import isfinite
 from typing import Any, dataclass_transform
@@ -19,15 +19,19 @@ def parameter(
     strict: bool = False,
     choices: tuple = (),
     check: Callable[[Any], str | None] | None = None,
+    many: bool = False,
+    kind: str = "setting",
 ) -> Any:
     """Declare one field of a value: the same words feed validation, widgets, command line and docs.
 
     `low` and `high` are inclusive unless `strict` (then `low` itself is refused); `choices` lists
-    the only values allowed; `check` returns what is wrong with a value, or None. A field whose
-    default is None may be None: it is then chosen by the value itself.
+    the only values allowed; `check` returns what is wrong with a value, or None. With `many` the value
+    is a tuple of different such values, at least one. A field whose default is None may be None: it is
+    then chosen by the value itself. `kind` is for the parameters of figures (`figures.KINDS`).
     """
-    about = dict(low=low, high=high, unit=unit, doc=doc, integer=integer, strict=strict)
-    return field(default=default, metadata=about | {"choices": choices, "check": check})
+    limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
+    rules = limits | dict(choices=choices, check=check, many=many)
+    return field(default=default, metadata=rules | {"doc": doc, "kind": kind})
 
 
 def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
@@ -65,7 +69,7 @@ def value(cls: type) -> type:
             if type(x).__module__ == "numpy" and getattr(x, "shape", None) == ():
                 object.__setattr__(self, f.name, x := x.item())
             if "check" in f.metadata and not (x is None and f.default is None):
-                if wrong := _wrong(x, **f.metadata):
+                if wrong := _wrong(x, f.metadata):
                     raise ValueError(f"{cls.__name__}.{f.name} = {x!r} is not allowed: {wrong}")
         if after:
             after(self)
@@ -96,20 +100,36 @@ def _is_default(self, f) -> bool:
     return f.default is not MISSING and type(x) is type(f.default) and x == f.default
 
 
-def _wrong(x, low, high, unit, doc, integer, strict, choices, check) -> str | None:
+def _wrong(x: Any, rules: Mapping[str, Any]) -> str | None:
     """What is wrong with `x`, in words; None if nothing is."""
+    if not rules["many"]:
+        return _wrong_one(x, rules)
+    if not isinstance(x, tuple) or not x:
+        return "need a tuple of at least one value"
+    if len(set(x)) < len(x):
+        return "need different values"
+    return next(filter(None, (_wrong_one(one, rules) for one in x)), None)
+
+
+def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
+    choices = rules["choices"]
+    low = rules["low"]
+    high = rules["high"]
+    strict = rules["strict"]
     if choices:
         same = any(type(x) is type(c) and x == c for c in choices)
         return None if same else f"need one of {', '.join(map(repr, choices))}"
-    if check:
-        return check(x)
-    kind = int if integer else (int, float)
-    need = "need a whole number" if integer else "need a number"
+    if rules["check"]:
+        return rules["check"](x)
+    kind = int if rules["integer"] else (int, float)
+    need = "need a whole number" if rules["integer"] else "need a number"
     if low is not None:
         need += f" {'>' if strict else '>='} {low}"
     if high is not None:
         need += f"{' and' if low is not None else ''} <= {high}"
+    if rules["unit"]:
+        need += f" ({rules['unit']})"
     good = isinstance(x, kind) and not isinstance(x, bool) and isfinite(x)
     good = good and (low is None or x > low or (x == low and not strict))
     good = good and (high is None or x <= high)
-    return None if good else need + f" ({unit})" * bool(unit)
+    return None if good else need

@@ -102,9 +102,9 @@ RELATIVE = "MedianRelativeError"
 SIGNED = "MeanSignedError"
 
 
-def expected_geometric_error(cells):
+def expected_geometric_error(cells, epsilon: float = BUDGET.epsilon):
     """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
-    alpha = exp(-BUDGET.epsilon)
+    alpha = exp(-epsilon)
     return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 

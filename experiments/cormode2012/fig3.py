@@ -7,17 +7,21 @@ Open    The subset sizes are not printed: 100, which is, to half of the domain, 
         above 10⁴ cells, (c) and (d) all of them. The filter has θ = 50 in every panel, as printed for
         (a) and (b); in (d) it then releases more than s = 10⁴ cells, so that θ = 70, at which it
         releases about 10⁴, is drawn beside it and not judged.
-        The number of queries is not printed: 200 a size (quick), 1000 (paper).
+        The number of queries is not printed.
 Words   small and medium subsets = panel (a), up to 5000 cells; large enough = the largest, half of
         the domain; about a thousand items = where the two error curves cross for good.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pandas as pd
 
-from experiments.cormode2012.fig2 import ABSOLUTE, BUDGET, RELATIVE, THEORY
-from workbench import RandomSubsets, Sweep, claims, run
+from experiments.benchmarks._timing import power_of_ten
+from experiments.cormode2012.fig2 import ABSOLUTE, RELATIVE, expected_geometric_error
+from workbench import DP, RandomSubsets, Sweep, claims
 from workbench.claims import (
     Claim,
     Finding,
@@ -32,44 +36,12 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.datasets import GaussianSparse
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError, MedianRelativeError
-from workbench.plots import Panel, name_series
-
-TITLE = "Error of the summaries against the size of the subset asked for"
-PAGE = "Cormode et al., ICDT 2012, section 4.3, Figure 3"
-SEEDS = {"quick": 10, "paper": 200}  # large subsets overlap: only seeds are independent
-QUERIES = {"quick": 200, "paper": 1000}
-SUBSETS = {
-    "a": (100, 200, 500, 1000, 2000, 5000),
-    "b": (10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
-}
-
-TABLE = GeometricHistogram(BUDGET)
-FILTER = HighPassFilter(BUDGET, theta=50)
-PRIORITY = PrioritySampling(BUDGET, size=100_000)
-DATASETS = {
-    "ab": GaussianSparse(),
-    "c": GaussianSparse(std=40.0),
-    "d": GaussianSparse(density=0.01),
-}
-MECHANISMS = {
-    "ab": [TABLE, FILTER, PRIORITY, PrioritySampling(BUDGET, size=100_000, theta=40)],
-    "c": [
-        TABLE,
-        FILTER,
-        PRIORITY,
-        PrioritySampling(BUDGET, size=100_000, theta=20),
-        PrioritySampling(BUDGET, size=200_000, theta=20),
-    ],
-    "d": [
-        TABLE,
-        FILTER,
-        PrioritySampling(BUDGET, size=10_000),
-        PrioritySampling(BUDGET, size=10_000, theta=50),
-        HighPassFilter(BUDGET, theta=70),
-    ],
-}
+from workbench.plots import Panel
+from workbench.value import value
 
 PAPER = {
     "a": Printed.approximately("around 5 % for subsets of size 100", 0.05, 0.005, at=100),
@@ -79,45 +51,6 @@ PAPER = {
 
 def _panel(title: str, panel: str, metric: str = ABSOLUTE, **how) -> Panel:
     return Panel(title, {"panel": panel, "metric": metric}, "query_size", **how)
-
-
-PANELS = (
-    _panel("(a) small subsets (μ = 100, σ = 20, ρ = 0.1)", "a", theory=THEORY),
-    _panel("(b) large subsets (μ = 100, σ = 20, ρ = 0.1)", "b", theory=THEORY),
-    _panel("(c) σ = 40", "c", theory=THEORY, printed=PAPER["c"]),
-    _panel("(d) ρ = 0.01, s = 10⁴", "d", theory=THEORY),
-    _panel("(a) relative", "a", RELATIVE, printed=PAPER["a"]),
-    _panel("(b) relative", "b", RELATIVE),
-)
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """All panels, in a column `panel`; (a) and (b) are one run, told apart by the subset size."""
-    sizes = (*SUBSETS["a"], *SUBSETS["b"])
-    metrics = [
-        metric(RandomSubsets(size, QUERIES[profile]))
-        for metric in (MeanAbsoluteError, MedianRelativeError)
-        for size in sizes
-    ]
-    frames = []
-    for panel, dataset in DATASETS.items():
-        sweep = Sweep([dataset], MECHANISMS[panel], metrics, SEEDS[profile])
-        frames.append(run(sweep, store).assign(panel=panel))
-    frame = name_series(pd.concat(frames, ignore_index=True), "theta")
-    frame["series"] += (frame["size"] == 200_000).map({True: ", s = 2·10⁵", False: ""})
-    small = frame.query_size <= max(SUBSETS["a"])
-    by_size = small.map({True: "a", False: "b"})
-    return frame.assign(panel=frame.panel.mask(frame.panel == "ab", by_size))
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """The numbers that the paper prints, beside ours."""
-    lines = [
-        (f"{series}, 100 cells", PAPER["a"], _at_100(rows, series))
-        for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric")
-    ]
-    overtaken = ("σ = 40: sampling beats the filter", PAPER["c"], _overtaken(rows))
-    return claims.compare_with_paper(*lines, overtaken)
 
 
 def _error(rows, series: str, panel: str, metric: str = ABSOLUTE) -> pd.DataFrame:
@@ -198,8 +131,11 @@ def _sparser(rows) -> Finding:
             "filter-priority below geometric everywhere": check_lower(both, table, share=1),
         }
     )
-    same_size = check_lower(both, _error(rows, "filter, θ = 70", "d")).measured
-    measured = f"{finding.measured}; against a filter of the same size, θ = 70: {same_size}"
+    filters = [s for s in rows.series.unique() if s.startswith("filter, ")]
+    same_size = next(s for s in filters if s != "filter, θ = 50")
+    beside = check_lower(both, _error(rows, same_size, "d")).measured
+    theta = same_size.removeprefix("filter, ")
+    measured = f"{finding.measured}; against a filter of the same size, {theta}: {beside}"
     return Finding(finding.holds, measured)
 
 
@@ -243,3 +179,99 @@ CLAIMS = (
         "of equal size (θ = 70) is beaten, from 20,000 cells on.",
     ),
 )
+
+
+@value
+class Fig3(Figure):
+    """Two kinds of counts and two densities; subsets of all sizes."""
+
+    title = "Error of the summaries against the size of the subset asked for"
+    page = "Cormode et al., ICDT 2012, section 4.3, Figure 3"
+    quick = {"seeds": 10, "queries": 200}
+    claims = CLAIMS
+    series_by = ("theta",)
+
+    epsilon: float = epsilon(0.1)
+    m: int = whole(10**6, "size of the domain", 1000, 10**12, unit="cells")
+    mean: float = number(100.0, "μ of the counts", unit="counts")
+    std: float = number(20.0, "σ of the counts", unit="counts")
+    wide_std: float = number(40.0, "σ of the counts in (c)", unit="counts")
+    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
+    low_density: float = number(0.01, "ρ in (d)", 0, 1, strict=True)
+    theta: int = whole(50, "θ of the filter", unit="counts")
+    both_theta: int = whole(40, "θ of filter-priority in (a) and (b)", unit="counts")
+    wide_theta: int = whole(20, "θ of filter-priority in (c)", unit="counts")
+    equal_theta: int = whole(70, "θ of the filter as large as s in (d)", kind=UNPRINTED)
+    size: int = whole(100_000, "s of the samples", unit="cells")
+    low_size: int = whole(10_000, "s of the samples in (d)", unit="cells")
+    small: tuple[int, ...] = wholes(
+        (100, 200, 500, 1000, 2000, 5000), "subsets of (a)", unit="cells", kind=UNPRINTED
+    )
+    large: tuple[int, ...] = wholes(
+        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
+        "subsets of (b)",
+        unit="cells",
+        kind=UNPRINTED,
+    )
+    queries: int = queries(1000)
+    seeds: int = seeds(200)  # large subsets overlap: only seeds are independent
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """(a) and (b) are one run."""
+        data = GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
+        budget = DP(self.epsilon)
+        table = GeometricHistogram(budget)
+        filtered = HighPassFilter(budget, theta=self.theta)
+        sample = partial(PrioritySampling, budget)
+        priority = sample(size=self.size)
+        wide = [sample(size=size, theta=self.wide_theta) for size in (self.size, 2 * self.size)]
+        sparse = [
+            sample(size=self.low_size),
+            sample(size=self.low_size, theta=self.theta),
+            HighPassFilter(budget, theta=self.equal_theta),
+        ]
+        usual = [table, filtered, priority]
+        runs = {
+            "ab": (data, [*usual, sample(size=self.size, theta=self.both_theta)]),
+            "c": (replace(data, std=self.wide_std), [*usual, *wide]),
+            "d": (replace(data, density=self.low_density), [table, filtered, *sparse]),
+        }
+        subsets = [RandomSubsets(size, self.queries) for size in (*self.small, *self.large)]
+        metrics = [
+            m(subset) for m in (MeanAbsoluteError, MedianRelativeError) for subset in subsets
+        ]
+        return {
+            panel: Sweep([dataset], mechanisms, metrics, self.seeds)
+            for panel, (dataset, mechanisms) in runs.items()
+        }
+
+    def rows(self, store) -> pd.DataFrame:
+        """Panels (a) and (b) are told apart by the size of the subset."""
+        rows = super().rows(store)
+        twice = f", s = 2·{power_of_ten(self.size)}"
+        rows["series"] += (rows["size"] == 2 * self.size).map({True: twice, False: ""})
+        by_size = rows.query_size.isin(self.small).map({True: "a", False: "b"})
+        return rows.assign(panel=rows.panel.mask(rows.panel == "ab", by_size))
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Absolute errors of all, and what is relative in (a) and (b)."""
+        data = f"(μ = {self.mean:g}, σ = {self.std:g}, ρ = {self.density:g})"
+        sparse = f"(d) ρ = {self.low_density:g}, s = {power_of_ten(self.low_size)}"
+        law = ("geometric, theory", partial(expected_geometric_error, epsilon=self.epsilon))
+        return [
+            _panel(f"(a) small subsets {data}", "a", theory=law),
+            _panel(f"(b) large subsets {data}", "b", theory=law),
+            _panel(f"(c) σ = {self.wide_std:g}", "c", theory=law, printed=PAPER["c"]),
+            _panel(sparse, "d", theory=law),
+            _panel("(a) relative", "a", RELATIVE, printed=PAPER["a"]),
+            _panel("(b) relative", "b", RELATIVE),
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The numbers that the paper prints, beside ours."""
+        lines = [
+            (f"{series}, 100 cells", PAPER["a"], _at_100(rows, series))
+            for series in ("filter, θ = 50", "filter-priority, θ = 40", "geometric")
+        ]
+        overtaken = ("σ = 40: sampling beats the filter", PAPER["c"], _overtaken(rows))
+        return claims.compare_with_paper(*lines, overtaken)

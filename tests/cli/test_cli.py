@@ -18,7 +18,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
-from workbench import reproduction
+from workbench import figures, reproduction
 from workbench.cli import app
 from workbench.mechanism import Release
 from workbench.mechanisms import HighPassFilter
@@ -535,7 +535,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "project_folder", lambda: tmp_path)
+    monkeypatch.setattr(figures, "project_folder", lambda: tmp_path)
     top = tmp_path / "experiments" / "benchmarks"
     assert "holds no benchmarks" in complaint(run("bench", code=2))
     top.mkdir(parents=True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from workbench import figures
 from workbench.claims import DIFFERS, HOLDS
 
 
@@ -30,3 +31,18 @@ def spread(rows, seeds: int) -> pd.DataFrame:
         for row in rows
         for seed in range(seeds)
     )
+
+
+def figure_of(spec):
+    """The figure that a spec defines; None while it has none."""
+    classes = [x for x in vars(spec).values() if isinstance(x, type)]
+    own = [
+        x for x in classes if issubclass(x, figures.Figure) and x.__module__ == spec.__name__
+    ]
+    return own[0] if own else None
+
+
+def claims_of(spec):
+    """The claims of a spec's figure."""
+    figure = figure_of(spec)
+    return figure.claims if figure else spec.CLAIMS

@@ -19,6 +19,7 @@ from workbench.claims.claim import ALIKE as ALIKE
 from workbench.claims.claim import DIFFERS as DIFFERS
 from workbench.claims.claim import HOLDS as HOLDS
 from workbench.claims.claim import MUCH as MUCH
+from workbench.claims.claim import NOT_JUDGED as NOT_JUDGED
 from workbench.claims.claim import ORDERS as ORDERS
 from workbench.claims.claim import OUTCOMES as OUTCOMES
 from workbench.claims.claim import UNDECIDED as UNDECIDED

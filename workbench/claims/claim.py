@@ -17,7 +17,8 @@ HOLDS = "holds"
 DIFFERS = "differs"
 UNDECIDED = "undecided (quick)"
 UNTESTABLE = "not testable here"
-OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE)
+NOT_JUDGED = "not judged"
+OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,10 @@ class Claim:
         if not why and outcome in (DIFFERS, UNTESTABLE):
             why = self.why
         return Verdict(self.id, self.says, outcome, finding.measured, why)
+
+    def not_judged(self, why: str) -> Verdict:
+        """The verdict of a run that is not on the paper's path."""
+        return Verdict(self.id, self.says, NOT_JUDGED, why=why)
 
 
 def judge(claims: Sequence[Claim], rows: pd.DataFrame, profile: str) -> list[Verdict]:

@@ -30,7 +30,7 @@ def bench(
     ] = None,
 ) -> None:
     """Measure: run experiments/benchmarks/<name>.py, one after another, each in its own process."""
-    from workbench.reproduction import project_folder
+    from workbench.figures import project_folder
 
     folder = project_folder() / "experiments" / "benchmarks"
     scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}

@@ -50,7 +50,7 @@ def lab(
 def notebooks_folder(notebooks: Path | None) -> Path:
     """Where the notebooks are; a FileNotFoundError if there is no such folder."""
     if notebooks is None:
-        from workbench.reproduction import project_folder
+        from workbench.figures import project_folder
 
         notebooks = project_folder() / "notebooks"
     notebooks = notebooks.resolve()

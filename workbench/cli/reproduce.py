@@ -51,8 +51,9 @@ def reproduce(
     so a run that was stopped continues. The exit code is 1 if a notebook fails.
     """
     from workbench import reproduction
+    from workbench.figures import project_folder
 
-    project = reproduction.project_folder()
+    project = project_folder()
     results = results or project / "experiments" / "results"
     runs: dict[str, NotebookRun] = {}
     try:

@@ -11,7 +11,5 @@ made. A cell tagged `alone` keeps its notebook (a timing) from running beside ot
 
 from workbench.reproduction.batch import TIMEOUT as TIMEOUT
 from workbench.reproduction.batch import reproduce as reproduce
-from workbench.reproduction.notebooks import find_notebooks as find_notebooks
-from workbench.reproduction.notebooks import project_folder as project_folder
 from workbench.reproduction.status import NotebookRun as NotebookRun
 from workbench.reproduction.status import read_status as read_status

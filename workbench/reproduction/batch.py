@@ -17,10 +17,9 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from workbench.figures import figure_folder, versions
+from workbench.figures import figure_folder, find_notebooks, versions
 from workbench.reproduction.notebooks import (
     check_parameters,
-    find_notebooks,
     runs_alone,
     source_hashes,
 )

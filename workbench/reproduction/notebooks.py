@@ -13,30 +13,6 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 
-INDEX = "index"  # the notebook that opens a paper's folder
-
-
-def project_folder() -> Path:
-    """The project: the folder that holds the package and notebooks, else the current one."""
-    project = Path(__file__).resolve().parents[2]
-    return project if (project / "notebooks").is_dir() else Path.cwd()
-
-
-def find_notebooks(folder: Path) -> dict[str, Path]:
-    """The figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
-    paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
-    return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
-
-
-def figure_id(path: Path, folder: Path) -> str:
-    """The id of the figure whose file stands at `path`, in `folder` or in a paper's folder in it.
-
-    >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
-    'cormode2012_fig5'
-    """
-    return "_".join(path.relative_to(folder).with_suffix("").parts)
-
-
 def check_parameters(notebook: NotebookNode, parameters: dict[str, Any]) -> None:
     """Refuse a notebook that would ignore its parameters; papermill only warns, if at all."""
     tagged = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", ())]

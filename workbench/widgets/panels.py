@@ -15,7 +15,6 @@ from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from zipfile import ZipFile
 
@@ -246,21 +245,19 @@ class Panel(anywidget.AnyWidget):
         Path
             The folder that was written.
         """
-        from workbench.reproduction import project_folder
+        from workbench.figures import results_folder
 
         with self._lock:
             if not self.view["exact"]:
                 self.set()
-            return self._write(
-                results or project_folder() / "experiments" / "results", stem, title, profile
-            )
+            return self._write(results or results_folder(), stem, title, profile)
 
     def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
         command = self.setting.command(self.seed, self.seeds) or self.view["code"]
         name = stem or f"{self.scene.name}_{sha256(command.encode()).hexdigest()[:6]}"
         title = title or self.scene.title
         no_data = self.release is None
-        spec = SimpleNamespace(__name__=name, TITLE=title, COMMAND=command, NO_DATA=no_data)
+        spec = figures.Description(name, title, command, no_data)
         rows = self.rows
         if self.release is not None:
             rows = rows.assign(simulated=self.release.simulated)

@@ -14,8 +14,8 @@ import os
 import platform
 import secrets
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PureWindowsPath
@@ -23,12 +23,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from workbench import claims
+from workbench.figures.figure import PROFILES, Figure, describe
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-PROFILES = ("quick", "paper")
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
 DPI = 200  # of the PNG
@@ -39,7 +39,7 @@ _METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 
 
 @dataclass(frozen=True)
-class Figure:
+class SavedFigure:
     """A saved figure, read back: what its folder holds and what its manifest says."""
 
     folder: Path
@@ -50,9 +50,38 @@ class Figure:
     @property
     def images(self) -> dict[str, Path]:
         """The pictures by kind: pdf, svg, png; empty where the result is a table."""
-        names = {kind: f"{self.manifest['figure']}.{kind}" for kind in IMAGES}
+        names = {kind: f"{self.manifest['id']}.{kind}" for kind in IMAGES}
         saved = self.manifest["sha256"]
         return {kind: self.folder / name for kind, name in names.items() if name in saved}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the files of a figure say of it, where it is not a `Figure`.
+
+    Parameters
+    ----------
+    name : str
+        The name of its folder.
+    title : str
+        The sentence over it.
+    command : str
+        What makes it again.
+    no_data : bool
+        Whether its rows rest on no dataset.
+    id : str
+        The figure's, where `name` says more.
+    parameters, setting : mappings
+        All its parameters, and those that are not its profile's.
+    """
+
+    name: str
+    title: str
+    command: str
+    no_data: bool = False
+    id: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    setting: Mapping[str, Any] = field(default_factory=dict)
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
@@ -71,7 +100,7 @@ def save(
     fig: Drawing | None,
     rows: pd.DataFrame,
     *,
-    spec: ModuleType,
+    spec: Figure | Description | ModuleType,
     profile: str,
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
@@ -85,11 +114,9 @@ def save(
     rows : DataFrame
         What is drawn. It needs a column `truth_public`, all of it true, because errors against a
         private truth are exact functions of it.
-    spec : module
-        The specification. Its name below `experiments`, or its `STEM`, is the figure's name, its `TITLE`
-        the sentence over it, its `COMMAND` what makes it again, if that is not `reproduce`. Rows
-        without `truth_public` are taken only if it says `NO_DATA = True`: they are computed from
-        formulas, and no dataset is read for them.
+    spec : Figure or Description
+        What is saved. Rows without `truth_public` are taken only if it says `no_data`: they are computed
+        from formulas, and no dataset is read for them.
     profile : str
         "quick" or "paper", or "explorer" for what panels export.
     results : path
@@ -108,12 +135,13 @@ def save(
         If rows do not say that their truth is public, the profile is unknown, or the figure's name
         is not one name.
     """
-    stem = getattr(spec, "STEM", spec.__name__.partition(".")[2].replace(".", "_"))
+    description = _describe(spec, profile)
+    stem = description.name
     if "truth_public" not in rows:
-        if getattr(spec, "NO_DATA", False) is not True:
+        if not description.no_data:
             raise ValueError(
                 f"figure {stem}: its rows do not say whether the truth is public; they need a column "
-                "truth_public, or the spec NO_DATA = True where they rest on no dataset"
+                "truth_public, or the figure no_data = True where they rest on no dataset"
             )
     elif not rows.truth_public.eq(True).all():
         bad = rows[~rows.truth_public.eq(True)].iloc[0]
@@ -121,12 +149,14 @@ def save(
             f"figure {stem}: rows of {bad.get('dataset', 'a dataset')} compare with a truth "
             "that is not public; they may not be saved (published data says truth_public=True)"
         )
+    if description.setting:
+        rows = rows.assign(setting=describe(description.setting))
     target = figure_folder(results, profile, stem)
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
     for kind in IMAGES:
-        path = target / f"{stem}.{kind}"
+        path = target / f"{description.id or stem}.{kind}"
         if fig is None:
             path.unlink(missing_ok=True)  # of an earlier version of this figure
         else:
@@ -134,13 +164,12 @@ def save(
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
         sha256[name] = write_atomically(target / name, to_csv)
-    write_json(
-        target / "manifest.json", _manifest(stem, spec, profile, rows) | {"sha256": sha256}
-    )
+    manifest = _manifest(description, profile, rows) | {"sha256": sha256}
+    write_json(target / "manifest.json", manifest)
     return target
 
 
-def load(folder: str | Path) -> Figure:
+def load(folder: str | Path) -> SavedFigure:
     """Read a figure's folder back.
 
     Parameters
@@ -150,7 +179,7 @@ def load(folder: str | Path) -> Figure:
 
     Returns
     -------
-    Figure
+    SavedFigure
         The manifest, and the rows and verdicts as tables.
 
     Raises
@@ -174,7 +203,7 @@ def load(folder: str | Path) -> Figure:
             )
     verdicts = pd.read_csv(source / "verdicts.csv", dtype=str, keep_default_na=False)
     rows = pd.read_csv(source / "rows.csv", low_memory=False)  # a column's kind, from all of it
-    return Figure(source, manifest, rows, verdicts)
+    return SavedFigure(source, manifest, rows, verdicts)
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
@@ -217,7 +246,27 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _manifest(stem: str, spec: ModuleType, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
+def _describe(spec: Figure | Description | ModuleType, profile: str) -> Description:
+    """What a figure's folder says of it."""
+    if isinstance(spec, Description):
+        return spec
+    if isinstance(spec, Figure):
+        return Description(
+            spec.name(profile),
+            spec.title,
+            spec.command(profile),
+            spec.no_data,
+            spec.id,
+            {name: getattr(spec, name) for name in spec.parameters()},
+            spec.differences(profile),
+        )
+    name = getattr(spec, "STEM", spec.__name__.partition(".")[2].replace(".", "_"))
+    usual = f"workbench reproduce {name} --profile {profile}"
+    command = getattr(spec, "COMMAND", usual)
+    return Description(name, spec.TITLE, command, getattr(spec, "NO_DATA", False) is True)
+
+
+def _manifest(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
     def distinct(column: str) -> list:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
 
@@ -225,9 +274,12 @@ def _manifest(stem: str, spec: ModuleType, profile: str, rows: pd.DataFrame) -> 
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return {
-        "figure": stem,
-        "title": spec.TITLE,
-        "paper": stem.partition("_")[0],
+        "figure": description.name,
+        "id": description.id or description.name,
+        "title": description.title,
+        "paper": description.name.partition("_")[0],
+        "parameters": dict(description.parameters),
+        "setting": dict(description.setting),
         "profile": profile,
         "datasets": distinct("dataset"),
         "by_theorem": distinct("by_theorem"),
@@ -236,14 +288,14 @@ def _manifest(stem: str, spec: ModuleType, profile: str, rows: pd.DataFrame) -> 
         "seconds": round(float(trials.seconds.sum()), 3) if "seconds" in trials else None,
         "versions": versions("numpy", "scipy", "matplotlib"),
         "commit": _commit(),
-        "command": getattr(spec, "COMMAND", f"workbench reproduce {stem} --profile {profile}"),
+        "command": description.command,
         "written": now.isoformat(timespec="seconds"),
     }
 
 
 def _commit() -> str | None:
     """The commit the sources stand on, and whether they had changed since; None outside git."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(root), *arguments]

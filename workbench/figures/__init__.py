@@ -1,0 +1,30 @@
+"""Figures of papers: typed values that run, draw and judge themselves, and the files they leave.
+
+A `Figure` is a frozen value whose fields are what its paper varies or fixes, at the paper's values. Its
+file is found by its id: cormode2012_fig5 is `experiments/cormode2012/fig5.py`, and its notebook
+`notebooks/cormode2012/fig5.ipynb`.
+"""
+
+from workbench.figures.figure import EFFORT as EFFORT
+from workbench.figures.figure import KINDS as KINDS
+from workbench.figures.figure import PROFILES as PROFILES
+from workbench.figures.figure import SETTING as SETTING
+from workbench.figures.figure import UNPRINTED as UNPRINTED
+from workbench.figures.figure import Figure as Figure
+from workbench.figures.notebook import FigureRun as FigureRun
+from workbench.figures.notebook import open_notebook as open_notebook
+from workbench.figures.notebook import parameters_cell as parameters_cell
+from workbench.figures.project import figure_id as figure_id
+from workbench.figures.project import find_figure as find_figure
+from workbench.figures.project import find_notebooks as find_notebooks
+from workbench.figures.project import project_folder as project_folder
+from workbench.figures.project import results_folder as results_folder
+from workbench.figures.saved import FOLDERS as FOLDERS
+from workbench.figures.saved import Description as Description
+from workbench.figures.saved import SavedFigure as SavedFigure
+from workbench.figures.saved import figure_folder as figure_folder
+from workbench.figures.saved import load as load
+from workbench.figures.saved import save as save
+from workbench.figures.saved import versions as versions
+from workbench.figures.saved import write_atomically as write_atomically
+from workbench.figures.saved import write_json as write_json

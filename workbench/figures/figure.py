@@ -1,0 +1,240 @@
+"""A figure as a typed value: the paper's parameters are its fields, the paper's values their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from workbench import claims, option_grammar
+from workbench.claims import Claim, Verdict
+from workbench.figures.project import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+    from workbench.experiment import Sweep, Trial
+    from workbench.plots import Panel
+
+PROFILES = ("quick", "paper")
+SETTING = "setting"
+EFFORT = "effort"
+UNPRINTED = "unprinted"
+KINDS = {
+    SETTING: "off the paper's value nothing is judged",
+    EFFORT: "seeds and queries: less of it can only leave a claim undecided",
+    UNPRINTED: "the paper does not print it: any value is on its path",
+}
+_LONGEST = 120  # characters of a folder's name
+
+
+class Figure:
+    """A figure of a paper; a subclass, made a value by `@value`, declares its parameters as fields.
+
+    Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Whatever
+    follows from them (theory, titles, thresholds) is computed in methods, never when the file is
+    imported.
+
+    Attributes
+    ----------
+    id : str
+        Names it among all figures; it follows from the place of its file.
+    title : str
+        The sentence over it.
+    page : str
+        Where it stands in the paper.
+    quick : mapping
+        The effort, by field, of a run of minutes.
+    rough : mapping
+        That of the first picture after a slider has moved.
+    claims : tuple of Claim
+        What the paper says that it shows; they are checked at the paper's setting only, so that
+        their checks may name series and points as they are there.
+    series_by : tuple of str
+        Parameters of mechanisms that belong to a series' name.
+    columns : int
+        Panels side by side.
+    no_data : bool
+        Whether its rows are computed from formulas, without a dataset.
+    """
+
+    id: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    page: ClassVar[str] = ""
+    quick: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2})
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    series_by: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[int] = 2
+    no_data: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "id" not in vars(cls):
+            cls.id = cls.__module__.partition(".")[2].replace(".", "_") or cls.__name__
+
+    # ---- what a subclass gives
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """What is run, by the name of the panel that shows it."""
+        raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
+
+    def rows(self, store: str | Path) -> pd.DataFrame:
+        """Run what `store` does not hold: the rows of all sweeps, named in a column `panel`."""
+        import pandas as pd
+
+        from workbench.experiment import run
+        from workbench.plots import name_series
+
+        frames = [run(s, store).assign(panel=name) for name, s in self.sweeps().items()]
+        return name_series(pd.concat(frames, ignore_index=True), *self.series_by)
+
+    def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
+        """The panels of the drawing, of rows as `rows` returns them."""
+        raise NotImplementedError(f"{type(self).__name__} has no panels")
+
+    def plot(self, rows: pd.DataFrame) -> Drawing | None:
+        """The drawing, without what says its setting; None where the result is a table."""
+        from workbench import plots
+
+        return plots.grid(rows, self.panels(rows), columns=self.columns)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The numbers that the paper prints, beside ours, at the paper's setting."""
+        raise NotImplementedError(f"{type(self).__name__} compares nothing with its paper")
+
+    def example_trial(self) -> Trial:
+        """One of its trials: the whole configuration, which can be pasted and run."""
+        sweep = next(iter(self.sweeps().values()))
+        return next(sweep.trials())
+
+    # ---- its parameters
+
+    @classmethod
+    def parameters(cls) -> dict[str, Field]:
+        """Its fields by name."""
+        return {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+
+    @classmethod
+    def at(cls, profile: str = "paper", **given: Any) -> Self:
+        """The figure of a profile, with other values where they are given.
+
+        Parameters
+        ----------
+        profile : str
+            "quick" (minutes) or "paper" (the paper's own sizes).
+        **given
+            Values by the name of a parameter: of its type, or text as it is typed (`"10,20"` for a
+            list). None is the profile's own.
+
+        Raises
+        ------
+        ValueError
+            If there is no such profile or parameter, or a value is out of its range.
+        """
+        if profile not in PROFILES:
+            raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
+        known = cls.parameters()
+        values = dict(cls.quick) if profile == "quick" else {}
+        for name in given:
+            if name not in known:
+                raise ValueError(
+                    f"{cls.id} has no parameter {name!r}{did_you_mean(name, known)}"
+                )
+        try:
+            for name, x in given.items():
+                if x is not None:
+                    values[name] = option_grammar.parse_parameter(known[name], x)
+            return cls(**values)
+        except ValueError as e:
+            message = str(e).removeprefix(f"{cls.__name__}.")
+            raise ValueError(f"{cls.id}: {message}") from None
+
+    def off_paper(self) -> dict[str, Any]:
+        """The settings that are not the paper's; only without any are claims judged."""
+        settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
+        return {f.name: getattr(self, f.name) for f in settings if not self._is_papers(f)}
+
+    def full_effort(self) -> bool:
+        """Whether no parameter of effort is less than the paper's."""
+        efforts = [f for f in self.parameters().values() if f.metadata["kind"] == EFFORT]
+        return all(_at_least(getattr(self, f.name), f.default) for f in efforts)
+
+    def differences(self, profile: str) -> dict[str, Any]:
+        """The parameters whose values are not those of the profile."""
+        usual = type(self).at(profile)
+        values = {name: getattr(self, name) for name in self.parameters()}
+        return {name: x for name, x in values.items() if x != getattr(usual, name)}
+
+    def name(self, profile: str) -> str:
+        """Its folder among the results of a profile: its id, and what differs."""
+        parts = [self.id]
+        for name, x in self.differences(profile).items():
+            parts.append(f"{name}={option_grammar.parameter_text(x, '+')}")
+        name = ",".join(parts)
+        if len(name) <= _LONGEST:
+            return name
+        return f"{name[: _LONGEST - 8]}~{sha256(name.encode()).hexdigest()[:7]}"
+
+    def command(self, profile: str) -> str:
+        """What makes it on the command line."""
+        from shlex import quote
+
+        words = ["workbench", "reproduce", self.id, "--profile", profile]
+        for name, x in self.differences(profile).items():
+            words += ["-p", quote(f"{name}={option_grammar.parameter_text(x)}")]
+        return " ".join(words)
+
+    def _is_papers(self, f: Field) -> bool:
+        return getattr(self, f.name) == f.default
+
+    # ---- what it shows
+
+    def draw(self, rows: pd.DataFrame) -> Drawing | None:
+        """The drawing; off the paper's path it says so at its head."""
+        drawing = self.plot(rows)
+        changed = describe(self.off_paper())
+        if drawing is not None and changed:
+            drawing.suptitle(f"not the paper's setting: {changed}", size="medium", wrap=True)
+        return drawing
+
+    def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The numbers that the paper prints, beside ours; off its path one line that says so."""
+        import pandas as pd
+
+        off = self.off_paper()
+        if off:
+            return pd.DataFrame({"not the paper's setting": off.keys(), "value": off.values()})
+        return self.comparison(rows)
+
+    def judge(self, rows: pd.DataFrame) -> list[Verdict]:
+        """A verdict on each claim; off the paper's path none is judged."""
+        off = self.off_paper()
+        if off:
+            why = f"not the paper's setting: {describe(off)}"
+            return [claim.not_judged(why) for claim in self.claims]
+        return claims.judge(self.claims, rows, "paper" if self.full_effort() else "quick")
+
+
+def describe(values: Mapping[str, Any]) -> str:
+    """Parameters in words.
+
+    >>> describe({"epsilon": 0.5, "theta": (10, 20)})
+    'epsilon = 0.5, theta = 10, 20'
+    """
+    return ", ".join(
+        f"{name} = {option_grammar.parameter_text(x, ', ')}" for name, x in values.items()
+    )
+
+
+def _at_least(x: Any, usual: Any) -> bool:
+    """Whether a value of effort is no less than the usual one."""
+    if isinstance(usual, tuple):
+        return set(x) >= set(usual)
+    if isinstance(usual, int | float) and not isinstance(usual, bool):
+        return x >= usual
+    return x == usual

@@ -1,0 +1,123 @@
+"""A figure in its notebook: the cell that lists its parameters, and what is run with them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.claims import Verdict
+from workbench.figures.figure import EFFORT, SETTING, Figure
+from workbench.figures.project import did_you_mean, find_figure, results_folder
+from workbench.figures.saved import save
+from workbench.option_grammar import parameter_help
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+_INJECTED = "# Parameters"  # how papermill begins the cell that it adds
+_FIRST = "profile ="  # how ours begins
+_WIDTH = 108
+
+
+@dataclass(frozen=True)
+class FigureRun:
+    """A figure with its profile and the folder of results: what a notebook works with."""
+
+    figure: Figure
+    profile: str
+    results: Path
+
+    @property
+    def store(self) -> Path:
+        """Where finished trials are, of all figures and settings."""
+        return self.results / "store"
+
+    @property
+    def name(self) -> str:
+        """The folder among the profile's results."""
+        return self.figure.name(self.profile)
+
+    def save(
+        self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
+    ) -> Path:
+        """Write pictures, rows, verdicts and manifest; off the usual values to a folder of their own."""
+        return save(
+            fig,
+            rows,
+            spec=self.figure,
+            profile=self.profile,
+            results=self.results,
+            verdicts=verdicts,
+        )
+
+
+def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
+    """The figure of a notebook at the values of its cell of parameters.
+
+    Parameters
+    ----------
+    id : str
+        The figure's.
+    namespace : mapping
+        The notebook's `globals()`, of which the parameters are read.
+
+    Returns
+    -------
+    FigureRun
+
+    Raises
+    ------
+    ValueError
+        If the cell, or papermill's, sets a name that is no parameter of the figure (the nearest is
+        named), or a value is out of its range.
+    """
+    cls = find_figure(id)
+    known = ["profile", "results", *cls.parameters()]
+    for name in _assigned(namespace.get("In", ())):
+        if name not in known:
+            raise ValueError(f"{id} has no parameter {name!r}{did_you_mean(name, known)}")
+    given = {name: namespace[name] for name in cls.parameters() if name in namespace}
+    profile = namespace.get("profile", "quick")
+    results = namespace.get("results") or results_folder()
+    return FigureRun(cls.at(profile, **given), profile, Path(results).resolve())
+
+
+def parameters_cell(cls: type[Figure]) -> str:
+    """The source of a notebook's cell of parameters: every field as a literal, with a comment.
+
+    Effort is None, the profile's own, so that `profile` alone decides it.
+    """
+    lines = [
+        'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',
+        "results = None  # the folder of results; None: experiments/results",
+    ]
+    for f in cls.parameters().values():
+        effort = f.metadata["kind"] == EFFORT
+        comment = parameter_help(f)
+        if effort:
+            quick = cls.quick.get(f.name, f.default)
+            comment += f"; None: {quick!r} (quick), {f.default!r} (paper)"
+        elif f.metadata["kind"] != SETTING:
+            comment += "; the paper does not print it"
+        line = f"{f.name} = {None if effort else f.default!r}"
+        short = len(line) + len(comment) + 4 <= _WIDTH
+        lines += [f"{line}  # {comment}"] if short else [f"# {comment}", line]
+    return "\n".join(lines)
+
+
+def _assigned(sources: Sequence[str]) -> list[str]:
+    """The names that the cell of parameters sets, and papermill's after it, as they were run last."""
+    latest = {}
+    for source in sources:
+        for first in (_FIRST, _INJECTED):
+            if source.lstrip().startswith(first):
+                latest[first] = source
+    names = []
+    for source in latest.values():
+        assignments = [x for x in ast.parse(source).body if isinstance(x, ast.Assign)]
+        names += [target.id for x in assignments for target in x.targets]
+    return names

@@ -1,0 +1,94 @@
+"""The kinds of parameters that figures share: each declared once, with its bounds, unit and words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.figures.figure import EFFORT, SETTING
+from workbench.value import parameter
+
+
+def epsilon(default: float, doc: str = "privacy budget ε") -> Any:
+    """A privacy budget."""
+    return parameter(default, 1e-6, 1000, doc=doc)
+
+
+def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
+    """A list of privacy budgets."""
+    return parameter(default, 1e-6, 1000, doc=doc, many=True)
+
+
+def number(
+    default: float | None,
+    doc: str,
+    low: float | None = 0,
+    high: float | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+    strict: bool = False,
+) -> Any:
+    """A real number."""
+    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, strict=strict)
+
+
+def numbers(
+    default: tuple[float, ...],
+    doc: str,
+    low: float | None = 0,
+    high: float | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+    strict: bool = False,
+) -> Any:
+    """A list of real numbers."""
+    rules = dict(unit=unit, doc=doc, kind=kind, strict=strict)
+    return parameter(default, low, high, many=True, **rules)
+
+
+def whole(
+    default: int | None,
+    doc: str,
+    low: int = 1,
+    high: int | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+) -> Any:
+    """A whole number."""
+    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True)
+
+
+def wholes(
+    default: tuple[int, ...],
+    doc: str,
+    low: int = 1,
+    high: int | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+) -> Any:
+    """A list of whole numbers."""
+    rules = dict(unit=unit, doc=doc, kind=kind, integer=True)
+    return parameter(default, low, high, many=True, **rules)
+
+
+def choice(default: Any, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:
+    """One of several values, as the name of a dataset."""
+    return parameter(default, choices=choices, doc=doc, kind=kind)
+
+
+def selection(default: tuple, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:
+    """Some of several values, as names of datasets."""
+    return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
+
+
+def queries(default: int, doc: str = "queries of each size") -> Any:
+    """How many queries errors are averaged over: effort."""
+    return whole(default, doc, kind=EFFORT)
+
+
+def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
+    """How many releases stand behind each point: effort."""
+    return whole(default, doc, kind=EFFORT)

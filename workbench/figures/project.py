@@ -1,0 +1,101 @@
+"""The project: the folder that holds notebooks, specs and results, and its figures by id."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.figures.figure import Figure
+
+INDEX = "index"  # the notebook that opens a paper's folder
+
+
+def project_folder() -> Path:
+    """The project: the current folder or the nearest above it that holds notebooks and specs.
+
+    Where there is none, the folder of this package's checkout.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "notebooks").is_dir() and (folder / "experiments").is_dir():
+            return folder
+    checkout = Path(__file__).resolve().parents[2]
+    return checkout if (checkout / "notebooks").is_dir() else here
+
+
+def results_folder() -> Path:
+    """Where the project's results are."""
+    return project_folder() / "experiments" / "results"
+
+
+def find_notebooks(folder: Path) -> dict[str, Path]:
+    """The figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
+    paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
+    return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
+
+
+def figure_id(path: Path, folder: Path) -> str:
+    """The id of the figure whose file stands at `path`, in `folder` or in a paper's folder in it.
+
+    >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
+    'cormode2012_fig5'
+    """
+    return "_".join(path.relative_to(folder).with_suffix("").parts)
+
+
+def find_figure(id: str) -> type[Figure]:
+    """The class of a figure, from its file.
+
+    Parameters
+    ----------
+    id : str
+        The figure's: its paper and its name, as in cormode2012_fig5; a number that orders notebooks,
+        as in 00_tour, is no part of the file's name.
+
+    Raises
+    ------
+    ValueError
+        If the project has no such figure; the nearest ids are named.
+    """
+    folder = project_folder() / "experiments"
+    files = {figure_id(path, folder): path for path in _spec_files(folder)}
+    name = re.sub(r"^\d+_", "", id)
+    if name not in files:
+        raise ValueError(f"no figure {id!r}{did_you_mean(id, files)}")
+    return load_figure(files[name], folder.parent)
+
+
+def load_figure(path: Path, project: Path) -> type[Figure]:
+    """The one `Figure` that the file of a spec defines."""
+    from workbench.figures.figure import Figure
+
+    if str(project) not in sys.path:
+        sys.path.insert(0, str(project))  # specs import each other
+    name = ".".join(path.relative_to(project).with_suffix("").parts)
+    module = importlib.import_module(name)
+    classes = [
+        x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Figure)
+    ]
+    own = [x for x in classes if x.__module__ == name]
+    if len(own) != 1:
+        raise ValueError(f"{path}: need one Figure, there are {len(own)}")
+    return own[0]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The names nearest to one that does not exist, else all of them, to end a sentence with."""
+    names = list(names)
+    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; there are: {', '.join(names)}"
+
+
+def _spec_files(folder: Path) -> list[Path]:
+    return [*sorted(folder.glob("[!_.]*.py")), *sorted(folder.glob("[!_.]*20??/[!_]*.py"))]
