@@ -15,7 +15,7 @@ class Entry:
     """One notebook on the page: its figure, if it saved one, its words, how its run ended."""
 
     stem: str
-    figure: figures.Figure | None = None
+    figure: figures.SavedFigure | None = None
     title: str = ""
     words: dict[str, str] = field(default_factory=dict)
     seconds: float | None = None
