@@ -9,59 +9,33 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from workbench import noise
-from workbench.estimates.histogram import Histogram
-from workbench.estimates.summary import Summary
-from workbench.privacy import ADD_REMOVE, DP
-from workbench.release import Release, read_release, refuse_existing
-from workbench.shares import (
-    approximate_budget,
-    consistent_field,
-    dense_counts,
-    memory_field,
-    noise_blocks,
-    noise_law_field,
-    pure_budget,
-    refuse_dense,
-    refuse_inconsistent,
-    refuse_several_tuples_per_unit,
-    refuse_size_above,
-    sensitivity,
-    split_epsilon,
-    transform_field,
-)
-from workbench.table import Bound, SparseTable
-from workbench.value import parameter, sealed, value
-
-__all__ = [
-    "DP",
-    "Bound",
-    "Histogram",
-    "Mechanism",
-    "Release",
-    "SparseTable",
-    "Summary",
-    "approximate_budget",
-    "consistent_field",
-    "dense_counts",
-    "memory_field",
-    "noise",
-    "noise_blocks",
-    "noise_law_field",
-    "parameter",
-    "pure_budget",
-    "read_release",
-    "refuse_dense",
-    "refuse_existing",
-    "refuse_inconsistent",
-    "refuse_several_tuples_per_unit",
-    "refuse_size_above",
-    "sealed",
-    "sensitivity",
-    "split_epsilon",
-    "transform_field",
-    "value",
-]
+from workbench import noise as noise
+from workbench.estimates.histogram import Histogram as Histogram
+from workbench.estimates.summary import Summary as Summary
+from workbench.privacy import ADD_REMOVE
+from workbench.privacy import DP as DP
+from workbench.release import Release as Release
+from workbench.release import read_release as read_release
+from workbench.release import refuse_existing as refuse_existing
+from workbench.shares import approximate_budget as approximate_budget
+from workbench.shares import consistent_field as consistent_field
+from workbench.shares import dense_counts as dense_counts
+from workbench.shares import memory_field as memory_field
+from workbench.shares import noise_blocks as noise_blocks
+from workbench.shares import noise_law_field as noise_law_field
+from workbench.shares import pure_budget as pure_budget
+from workbench.shares import refuse_dense as refuse_dense
+from workbench.shares import refuse_inconsistent as refuse_inconsistent
+from workbench.shares import refuse_several_tuples_per_unit as refuse_several_tuples_per_unit
+from workbench.shares import refuse_size_above as refuse_size_above
+from workbench.shares import sensitivity as sensitivity
+from workbench.shares import split_epsilon as split_epsilon
+from workbench.shares import transform_field as transform_field
+from workbench.table import Bound as Bound
+from workbench.table import SparseTable as SparseTable
+from workbench.value import parameter as parameter
+from workbench.value import sealed as sealed
+from workbench.value import value as value
 
 
 class Mechanism(Protocol):

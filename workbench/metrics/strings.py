@@ -140,7 +140,6 @@ def recovered_by_frequency(
     truth: Records,
     estimate: Leaves | Records,
     descending: bool = False,
-    prefixes: bool = False,
 ) -> pd.DataFrame:
     """How much of a corpus of strings is found, cumulated by frequency.
 
@@ -152,8 +151,6 @@ def recovered_by_frequency(
         Over the same hierarchy.
     descending : bool
         Cumulate from the most frequent strings instead of the rarest.
-    prefixes : bool
-        See `match_strings`.
 
     Returns
     -------
@@ -169,7 +166,7 @@ def recovered_by_frequency(
     """
     import pandas as pd
 
-    matches = match_strings(truth, estimate, prefixes)
+    matches = match_strings(truth, estimate)
     _, exact = truth.level(truth.hierarchy.depth)
     frequency, strings = np.unique(exact, return_counts=True)
     in_corpus = matches.corpus_counts > 0

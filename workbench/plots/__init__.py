@@ -35,8 +35,5 @@ from workbench.plots.series import SUMMARIES as SUMMARIES
 from workbench.plots.series import name_series as name_series
 from workbench.plots.series import series_style as series_style
 from workbench.plots.style import COLORMAP as COLORMAP
-from workbench.plots.style import COLUMN_WIDTH as COLUMN_WIDTH
 from workbench.plots.style import MAX_MARKERS as MAX_MARKERS
 from workbench.plots.style import PAGE_WIDTH as PAGE_WIDTH
-from workbench.plots.style import RC_PARAMS as RC_PARAMS
-from workbench.plots.style import with_style as with_style

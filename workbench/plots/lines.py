@@ -111,26 +111,25 @@ def grouped_bars(
     series: str,
     ax: Axes,
     *,
-    value: str = "value",
     log: bool = True,
 ) -> Axes:
-    """Bars in groups: the mean of `value` over seeds, with its 95 % interval.
+    """Bars in groups: the mean over seeds, with its 95 % interval.
 
     Names along `x` come as the rows have them, numbers the largest first. On a logarithmic axis a bar
     has no length of its own: all begin at a third of the least.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what = metric_name(rows, value)
+    what = metric_name(rows, "value")
     places = list(rows[x].unique())
     named = isinstance(places[0], str)
     if not named:
         places.sort(reverse=True)
     groups = list(rows.groupby(series, sort=False))
-    floor = rows.groupby([series, x])[value].mean().min() / 3 if log else 0.0
+    floor = rows.groupby([series, x])["value"].mean().min() / 3 if log else 0.0
     width = 0.8 / len(groups)
     for i, (name, group) in enumerate(groups):
-        points = confidence_intervals(group.assign(value=group[value].astype(float)), x)
+        points = confidence_intervals(group.assign(value=group.value.astype(float)), x)
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         mean = points["mean"].to_numpy()
         below = mean - points.low.to_numpy()
@@ -163,7 +162,6 @@ def bars(
     names: str,
     ax: Axes,
     *,
-    value: str = "value",
     printed: Iterable[Printed] = (),
     log: bool = False,
     label: str | None = None,
@@ -175,16 +173,16 @@ def bars(
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
     if log:
-        ax.plot(rows[value], [*places.values()], "o", color=color, markersize=7, label="ours")
+        ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
     else:
-        ax.barh([*places.values()], rows[value], height=0.6, color=color, label="ours")
+        ax.barh([*places.values()], rows["value"], height=0.6, color=color, label="ours")
     ax.set_yticks([*places.values()], [*places])
     ax.set_ylim(len(places) - 0.4, -0.6)
     ax.grid(False, axis="y")
     for point in printed:
         if point.at in places:
             bracket(ax, point, places[point.at], "x")
-    name_axis(ax, "x", metric_name(rows, value), log, label)
+    name_axis(ax, "x", metric_name(rows, "value"), log, label)
     return ax
 
 

@@ -9,7 +9,6 @@ processes on one results folder, one at a time makes a figure, and the others th
 made. A cell tagged `alone` keeps its notebook (a timing) from running beside others.
 """
 
-from workbench.reproduction.batch import TIMEOUT as TIMEOUT
 from workbench.reproduction.batch import reproduce as reproduce
 from workbench.reproduction.status import NotebookRun as NotebookRun
 from workbench.reproduction.status import read_status as read_status

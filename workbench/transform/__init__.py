@@ -15,8 +15,6 @@ Cost    O(n·log(m/n)) nodes for n non-empty cells out of m; nothing depends on 
 from workbench.transform.axis import level_sizes as level_sizes
 from workbench.transform.basis import Basis as Basis
 from workbench.transform.basis import Cells as Cells
-from workbench.transform.basis import NodeBlock as NodeBlock
-from workbench.transform.basis import NodeWeights as NodeWeights
 from workbench.transform.basis import basis_of as basis_of
 from workbench.transform.dyadic import Dyadic as Dyadic
 from workbench.transform.haar import Haar as Haar

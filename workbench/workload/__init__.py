@@ -6,7 +6,6 @@ workload everywhere; it is what metrics and trials carry. Workloads are public.
 """
 
 from workbench.workload.conversion import linear_queries as linear_queries
-from workbench.workload.linear import Linear as Linear
 from workbench.workload.linear import Margins as Margins
 from workbench.workload.nodes import Level as Level
 from workbench.workload.nodes import Nodes as Nodes
