@@ -86,7 +86,7 @@ def test_a_private_truth_is_not_saved(tmp_path):
 def test_rows_that_do_not_say_whether_their_truth_is_public_are_not_saved(tmp_path):
     rows = ROWS.drop(columns="truth_public")
     no_data = SimpleNamespace(**vars(SPEC), NO_DATA=True)
-    with pytest.raises(ValueError, match="demo2020_fig1.*need a column truth_public.*NO_DATA"):
+    with pytest.raises(ValueError, match="demo2020_fig1.*need a column truth_public.*no_data"):
         saved(tmp_path, rows)
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="not public"):

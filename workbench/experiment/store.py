@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import secrets
-import sys
 import warnings
 from functools import cache
 from importlib.metadata import version
@@ -23,11 +22,16 @@ _STARTED = time()
 
 
 def row_file(trial: Trial, sweep: Sweep, store: Path) -> Path | None:
-    """Where a trial's rows are kept; None if code outside the package decides them."""
+    """Where a trial's rows are kept; None if code that is in no module's file decides them."""
     modules = _deciding_modules(trial, sweep)
-    outside = sorted(m for m in modules if not m.startswith("workbench."))
-    if outside:
-        warnings.warn(f"not cached: {outside} is not part of workbench", stacklevel=3)
+    without_file = sorted(module for module in modules if not _has_source(module))
+    if without_file:
+        warnings.warn(f"not cached: {without_file} is not the file of a module", stacklevel=3)
+        return None
+    texts = [repr(trial), *map(repr, sweep.metrics), *map(repr, sweep.estimators)]
+    nameless = [text for text in texts if " at 0x" in text]
+    if nameless:
+        warnings.warn(f"not cached: {nameless[0]} does not say what it is", stacklevel=3)
         return None
     edited = _edited(modules)
     if edited:
@@ -35,10 +39,9 @@ def row_file(trial: Trial, sweep: Sweep, store: Path) -> Path | None:
             f"not cached: {edited} changed since it was imported; restart", stacklevel=3
         )
         return None
-    text = [repr(trial), *map(repr, sweep.metrics), *map(repr, sweep.estimators)]
-    text += _file_states(trial.dataset)
-    text += [_source_hash(modules), _version("numpy"), _version("scipy")]
-    digest = hashlib.sha256("\n".join(text).encode()).hexdigest()
+    texts += _file_states(trial.dataset)
+    texts += [_source_hash(modules), _version("numpy"), _version("scipy")]
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     return store / f"{digest[:32]}.json"
 
 
@@ -99,39 +102,48 @@ def _edited(modules: frozenset[str]) -> str:
 
 @cache
 def _sources(modules: frozenset[str]) -> tuple[Path, ...]:
-    """The source files of `modules`, of this room, and of all workbench modules they reach by import."""
+    """The source files of `modules`, of this room, and of all that they reach by import.
+
+    Imports are followed within workbench and within the packages of `modules`: somebody's mechanism, and a
+    figure's own metric, are keyed by their sources as ours are.
+    """
+    packages = frozenset({"workbench", *(name.partition(".")[0] for name in modules)})
     sources: dict[str, Path] = {}
     remaining = [*modules, __package__]
     while remaining:
         name = remaining.pop()
-        if name in sources or name == "workbench" or not name.startswith("workbench"):
+        if name in sources or name == "workbench":
             continue
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None:
-            sources[name] = Path(spec.origin)
-            remaining += _imports(sources[name])
+        path = _source(name)
+        if path is not None:
+            sources[name] = path
+            remaining += [n for n in _imports(path) if n.partition(".")[0] in packages]
     return tuple(sources[name] for name in sorted(sources))
 
 
 @cache
 def _imports(path: Path) -> list[str]:
-    """The workbench modules that a source file names."""
+    """The names of modules, and of what may be modules, that a source file imports."""
     names = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-    return [name for name in names if _is_module(name)]
+    return names
+
+
+def _has_source(name: str) -> bool:
+    return name != "__main__" and _source(name) is not None
 
 
 @cache
-def _is_module(name: str) -> bool:
-    if not name.startswith("workbench"):
-        return False
-    if name in sys.modules:
-        return True
+def _source(name: str) -> Path | None:
+    """The source file of a module; None if there is none of that name, or it has no file."""
     try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+        spec = importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):
+        return None
+    if spec is None or not spec.has_location or not str(spec.origin).endswith(".py"):
+        return None
+    return Path(spec.origin)

@@ -29,7 +29,7 @@ class Dataset(Protocol):
         """The private data, with its bound."""
 
 
-Metric = Callable[[Any, Any], float]
+Metric = Callable[[Any, Any], "float | pd.DataFrame"]
 Estimator = Callable[[Any], Any]  # public in, better public out
 
 
@@ -82,7 +82,8 @@ class Sweep:
     datasets, mechanisms : sequences
         What is combined.
     metrics : sequence of callables
-        Each takes the truth and an estimate, and returns a number.
+        Each takes the truth and an estimate, and returns a number, or a table with a column `value`
+        (a curve, a map, errors by level), of which each row becomes one of the trial's.
     seeds : int
         Repetitions of each combination.
     estimators : sequence of callables
@@ -191,8 +192,15 @@ def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list
         estimate = estimator(release.estimate) if estimator else release.estimate
         estimator_column = {"estimator": repr(estimator)} if estimators else {}
         for metric in metrics:
-            value = {"value": metric(data, estimate)}
-            rows.append(trial_columns | estimator_column | metric_columns(metric) | value)
+            columns = trial_columns | estimator_column | metric_columns(metric)
+            rows += [columns | own for own in _own_rows(metric(data, estimate))]
     if file is not None:
         write_rows(file, rows)
     return rows
+
+
+def _own_rows(measured: float | pd.DataFrame) -> list[dict]:
+    """What a metric adds to a trial's columns: a row, or as many as its table has."""
+    if hasattr(measured, "to_dict"):
+        return measured.to_dict("records")
+    return [{"value": measured}]
