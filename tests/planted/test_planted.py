@@ -118,6 +118,16 @@ def test_a_mistake_can_be_planted(mistake):
     assert f"def {test.partition('[')[0]}(" in tests
 
 
+@pytest.mark.parametrize(
+    ("old", "why"),
+    [("T.not_there", "at 0 places in shares"), ("return R", r"shares\.py:\d+', '")],
+)
+def test_a_pattern_that_stands_nowhere_or_twice_is_refused(old, why):
+    mistake = MISTAKES[0]._replace(where="shares", old=old)
+    with pytest.raises(AssertionError, match=why):
+        plant(mistake, room(mistake.where))
+
+
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
 def test_names_and_layout_do_not_matter(mistake):
     """A mistake planted in code whose local and private names are others is the same mistake."""
