@@ -45,7 +45,8 @@ PAPER: tuple[Printed, ...] = ()
 
 def rows(profile: str, store) -> pd.DataFrame:
     """One row a trial."""
-    return name_series(run(SWEEP.with_max_seeds(5) if profile == "quick" else SWEEP, store))
+    sweep = SWEEP.with_max_seeds(5) if profile == "quick" else SWEEP
+    return name_series(run(sweep, store), shown=["epsilon"])
 
 
 def _falls_as_one_over_epsilon(rows) -> Finding:

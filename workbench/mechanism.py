@@ -45,6 +45,9 @@ class Mechanism(Protocol):
     within the budget; all randomness comes from `rng`, or from the operating system when it is None;
     the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
     class says `converges = False` and why.
+
+    Figures, panels and advice call it by its `series`, a class variable or a property of the fields
+    that its name depends on; by its class where it has none.
     """
 
     budget: DP
@@ -73,3 +76,20 @@ class Mechanism(Protocol):
     def example(cls, budget: DP) -> Self:
         """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
         return cls(budget)
+
+
+def series_name(mechanism: Any) -> str:
+    """What figures call a mechanism: its `series`, or its class; its transform, and "consistent" if it is.
+
+    >>> from workbench.mechanisms import HighPassFilter
+    >>> from workbench.transform import Dyadic
+    >>> series_name(HighPassFilter(DP(1.0), theta=5, transform=Dyadic()))
+    'filter, dyadic'
+    """
+    parts = [getattr(mechanism, "series", type(mechanism).__name__)]
+    transform = getattr(mechanism, "transform", None)
+    if transform is not None:
+        parts.append(getattr(transform, "series", repr(transform)))
+    if getattr(mechanism, "consistent", False):
+        parts.append("consistent")
+    return ", ".join(parts)

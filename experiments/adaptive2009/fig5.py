@@ -49,9 +49,10 @@ from workbench.claims import (
 )
 from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.experiment import first_available
+from workbench.mechanism import series_name
 from workbench.mechanisms import DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree
 from workbench.metrics import EarthMover
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 from workbench.records import Records
 from workbench.table import PUBLIC
 
@@ -143,13 +144,14 @@ def _measured(trial: Trial, truth: Records, depth: int) -> pd.DataFrame:
         frame = pd.concat([frame, _at_nodes(truth, synthetic, mechanism)], ignore_index=True)
     columns = dict(
         mechanism=type(mechanism).__name__,
+        series=series_name(mechanism),
         epsilon=mechanism.budget.epsilon,
         by_theorem=release.by_theorem,
         seed=trial.seed,
         trial=repr(trial),
         records=synthetic.total,
     )
-    return name_series(frame.assign(**columns))
+    return frame.assign(**columns)
 
 
 def _sums(truth: Records, synthetic: Records, depth: int) -> pd.DataFrame:

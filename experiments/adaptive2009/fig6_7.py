@@ -35,8 +35,9 @@ from experiments.adaptive2009.fig5 import (
 )
 from workbench import Trial
 from workbench.claims import Claim, Finding, all_of, decide, mean_curve
+from workbench.mechanism import series_name
 from workbench.metrics import CommuteDistances
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 
 TITLE = "How far people commute from a populous and from a sparse origin"
 PAGE = "adaptive2009, section 5.1, Figures 6 and 7"
@@ -112,13 +113,13 @@ def _measured(trial: Trial, truth, places: list, km: np.ndarray) -> pd.DataFrame
     epsilon = trial.mechanism.budget.epsilon
     columns = dict(
         mechanism=type(trial.mechanism).__name__,
+        series=f"{series_name(trial.mechanism)}, ε = {epsilon:g}",
         epsilon=epsilon,
         seed=trial.seed,
         trial=repr(trial),
         by_theorem=release.by_theorem,
     )
-    frame = name_series(pd.concat(frames, ignore_index=True).assign(**columns))
-    return frame.assign(series=frame.series + f", ε = {epsilon:g}")
+    return pd.concat(frames, ignore_index=True).assign(**columns)
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:

@@ -58,6 +58,7 @@ from workbench.claims import (
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.estimates import Leaves
 from workbench.experiment import first_available
+from workbench.mechanism import series_name
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
@@ -65,7 +66,7 @@ from workbench.mechanisms import (
     PrivTree,
 )
 from workbench.metrics import RecoveredFraction, match_strings, recovered_by_frequency
-from workbench.plots import MECHANISM_NAMES, Panel
+from workbench.plots import Panel
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.value import value
@@ -197,7 +198,6 @@ def _of_length(corpus: Records, long: bool) -> Records:
 def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
     """One release: its curves in both readings, and the frequent strings."""
     release = trial.release(parts["all"])
-    mechanism = type(trial.mechanism).__name__
     epsilon = trial.mechanism.budget.epsilon
     frequent = RecoveredFraction(ceil(FREQUENT / epsilon))
     frames = []
@@ -207,9 +207,9 @@ def _measured(trial: Trial, parts: dict[str, Records]) -> pd.DataFrame:
         row = dict(metric=FREQUENTLY, adding="frequent", reading=reading, part="short")
         row["value"] = frequent(parts["short"], real)
         frames.append(pd.DataFrame([row]))
-    name = MECHANISM_NAMES.get(mechanism, mechanism)
+    name = series_name(trial.mechanism)
     columns = dict(
-        mechanism=mechanism,
+        mechanism=type(trial.mechanism).__name__,
         epsilon=epsilon,
         seed=trial.seed,
         name=name,

@@ -45,8 +45,9 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.datasets import OnTheMap
+from workbench.mechanism import series_name
 from workbench.mechanisms import PrivTree
-from workbench.plots import name_series, project
+from workbench.plots import project
 
 TITLE = "Where people who live within five miles of a place work"
 PAGE = "adaptive2009, appendix B, Table 1"
@@ -169,11 +170,12 @@ def _measured(trial: Trial, records, ground: Ground, truth: pd.Series) -> pd.Dat
     frame = _with_map(ground.destinations(release.estimate), ground, truth, "", trial.seed)
     columns = dict(
         mechanism=type(trial.mechanism).__name__,
+        series=series_name(trial.mechanism),
         trial=repr(trial),
         epsilon=trial.mechanism.budget.epsilon,
         by_theorem=release.by_theorem,
     )
-    return name_series(frame.assign(**columns))
+    return frame.assign(**columns)
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:

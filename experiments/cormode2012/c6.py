@@ -131,7 +131,8 @@ def rows(profile: str, store) -> pd.DataFrame:
     frames = [run(sweep, store).assign(panel=panel) for panel, sweep in sweeps.items()]
     for panel, some in sketches.items():
         frames.append(squared_errors(some, seeds, 10 * count, panel))
-    frame = name_series(pd.concat(frames, ignore_index=True))
+    shown = ["depth", "width", "estimate", "size", "theta"]
+    frame = name_series(pd.concat(frames, ignore_index=True), shown=shown)
     frame["series"] += (", " + frame.estimate).fillna("")
     filters = (frame.panel == "size") & (frame.mechanism == "HighPassFilter")
     target = (frame["width"] * frame.depth).fillna(frame["size"]).fillna(DATA.m)
@@ -155,6 +156,7 @@ def squared_errors(sketches: list, seeds: int, count: int, panel: str) -> pd.Dat
         panel=panel,
         metric=SQUARED,
         mechanism="CountSketch",
+        mechanism_name=CountSketch.series,
         dataset=repr(DATA),
         truth_public=DATA.truth_public,
         workload=repr(cells),

@@ -133,7 +133,8 @@ def rows(profile: str, store) -> pd.DataFrame:
         run(Sweep([DATA], mechanisms, metrics, SEEDS[profile]), store).assign(panel=panel)
         for panel, (mechanisms, metrics) in sweeps(QUERIES[profile]).items()
     ]
-    frame = name_series(pd.concat([*panels, law_tests(RUNS[profile])], ignore_index=True))
+    frame = pd.concat([*panels, law_tests(RUNS[profile])], ignore_index=True)
+    frame = name_series(frame, shown=["theta", "tau", "size"])
     size_of = {tau_for_size(size): size for size in SIZES}
     frame["target"] = frame["size"].fillna(frame.tau.map(size_of))
     ranges = frame.query_size.map("filter-priority, R = {:,.0f}".format)

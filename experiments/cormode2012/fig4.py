@@ -29,6 +29,7 @@ from workbench import DP
 from workbench.claims import ALIKE, ORDERS, Claim, Finding, all_of, format_number
 from workbench.cli.bench import machine
 from workbench.datasets import GaussianSparse
+from workbench.mechanism import series_name
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -36,7 +37,7 @@ from workbench.mechanisms import (
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 
 TITLE = "Throughput of the summaries as density varies"
 PAGE = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
@@ -70,7 +71,7 @@ def rows(profile: str, store) -> pd.DataFrame:
     for m, repeat in REPEAT[profile].items():
         for density in DENSITIES:
             times += _releases(GaussianSparse(m=m, density=density), repeat)
-    frame = name_series(pd.DataFrame(times))
+    frame = pd.DataFrame(times)
     series = frame.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
     return frame.assign(series=series)
 
@@ -102,6 +103,7 @@ def throughput_rows(dataset, n: int, calls: dict, repeat: int) -> list[dict]:
     ):
         times = {
             "mechanism": _name(way),
+            "series": way if isinstance(way, str) else series_name(way),
             "theta": getattr(way, "theta", None),
             "seconds": min(seconds),
             "median_seconds": median(seconds),

@@ -197,7 +197,9 @@ def _throughput(dataset, repeat: int) -> pd.DataFrame:
     times = pd.DataFrame(throughput_rows(dataset, len(table), calls, repeat))
     sums = times.mechanism.isin([OUR_SUMS, DENSE_SUMS])
     panel = sums.map({True: "sums", False: "throughput"})
-    return name_series(times.assign(panel=panel, transform=repr(DYADIC)))
+    called = times.mechanism.isin(["numpy", OUR_SUMS, DENSE_SUMS])
+    times["series"] += called.map({True: ", dyadic", False: ""})
+    return times.assign(panel=panel, transform=repr(DYADIC))
 
 
 def _dense_sums(table) -> np.ndarray:

@@ -68,7 +68,7 @@ def rows(profile: str, store) -> pd.DataFrame:
             continue
         share = frame.query_size.map(_shares(m))
         frames.append(frame.assign(panel=name, cells=m, share=share))
-    return name_series(pd.concat(frames, ignore_index=True))
+    return name_series(pd.concat(frames, ignore_index=True), shown=["size"])
 
 
 def _sweep(dataset, m: int, profile: str) -> Sweep:

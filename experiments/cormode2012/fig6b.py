@@ -65,7 +65,7 @@ def sweep_rows(profile: str, store, mechanisms: Callable) -> pd.DataFrame:
         except FileNotFoundError:
             continue
         frames.append(frame.assign(panel=name, cells=m, share=frame.query_size.map(shares)))
-    return name_series(pd.concat(frames, ignore_index=True))
+    return name_series(pd.concat(frames, ignore_index=True), shown=["size", "theta"])
 
 
 def panels(rows: pd.DataFrame) -> list[Panel]:

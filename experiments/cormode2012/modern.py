@@ -42,7 +42,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 
 TITLE = "Every release of sparse counts, on one page"
 PAGE = "no figure of the paper: beside Cormode et al., ICDT 2012"
@@ -129,8 +129,8 @@ def rows(profile: str, store) -> pd.DataFrame:
 
 def with_series(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with a column `series`; only trees are consistent, which need not be said twice."""
-    frame = name_series(rows)
-    return frame.assign(series=frame.series.str.replace("dyadic, consistent", "consistent"))
+    names = rows.mechanism_name.str.replace("dyadic, consistent", "consistent")
+    return rows.assign(series=names)
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:

@@ -43,7 +43,7 @@ from workbench.mechanisms import (
     PrioritySampling,
 )
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.table import Bound, SparseTable
 
@@ -138,7 +138,7 @@ def _errors(name: str, dataset, sizes, profile: str, store) -> pd.DataFrame:
 
 def _with_relation(rows: pd.DataFrame, epsilon: float) -> pd.DataFrame:
     """One line a mechanism in words, and whom its ε is about."""
-    rows = name_series(rows)
+    rows = rows.assign(series=rows.mechanism_name)
     synthetic = rows.mechanism == "DirichletSynthesis"
     halved = rows.epsilon != epsilon
     rows["series"] = rows.series.mask(halved, REPLACED)

@@ -94,7 +94,7 @@ def rows(profile: str, store) -> pd.DataFrame:
                 mechanisms += [SRA(DP(epsilon), size) for size in sizes]
         sweep = Sweep([case.dataset], mechanisms, metrics, 3 if fewer else SEEDS[profile])
         frame = with_metric_columns(run(sweep, store), metrics)
-        frames.append(name_series(frame).assign(panel=case.name))
+        frames.append(name_series(frame, shown=["epsilon", "l", "d"]).assign(panel=case.name))
         frames.append(theory_rows(case, sizes))
     return pd.concat(frames, ignore_index=True)
 

@@ -27,6 +27,7 @@ from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
 from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
 from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
+from workbench.experiment import mechanism_columns
 from workbench.metrics import MeanAbsoluteError
 from workbench.table import Bound
 
@@ -555,10 +556,8 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     told = [*spec.full_tables(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
     told += spec.others(1.0, 10, 10)
     made = pd.DataFrame(
-        {"mechanism": type(m).__name__, "panel": panel, "query_size": n, "seed": seed}
-        | {"transform": repr(m.transform) if getattr(m, "transform", None) else None}
-        | {"consistent": getattr(m, "consistent", None), "theta": getattr(m, "theta", None)}
-        | {"delta": m.budget.delta, "epsilon": 1.0, "bytes": 8, "target": 10}
+        mechanism_columns(m)
+        | {"panel": panel, "query_size": n, "seed": seed, "bytes": 8, "target": 10}
         | {"metric": ABSOLUTE, "value": 1.0}
         for m in told
         for panel in ("ε", "size")

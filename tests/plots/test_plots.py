@@ -5,9 +5,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench import plots
-from workbench.claims import Printed, confidence_intervals
+from workbench import RandomRanges, Sweep, plots, run
+from workbench.claims import Printed, confidence_intervals, mean_curve
+from workbench.datasets import GaussianSparse
+from workbench.experiment import mechanism_columns
+from workbench.mechanism import DP, Release, parameter, pure_budget, series_name, value
+from workbench.mechanisms import (
+    GeometricHistogram,
+    HighPassFilter,
+    Laborious,
+    PrioritySampling,
+    PrivTree,
+    ThresholdSampling,
+)
+from workbench.metrics import MeanAbsoluteError, MeanSignedError
 from workbench.plots.axes import format_tick
+from workbench.transform import Dyadic, Haar
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -19,64 +32,153 @@ def closed():
     plt.close("all")
 
 
-def rows(*mechanisms, seeds=5, metric="MeanAbsoluteError", spread=0.05):
+def rows(*named, seeds=5, metric="MeanAbsoluteError", spread=0.05):
+    """Rows of mechanisms, each by its name in figures and θ."""
     sizes = (100, 1000, 10_000)
     return pd.DataFrame(
         [
             {
-                "mechanism": name,
+                "mechanism": name.title().replace(" ", ""),
+                "mechanism_name": name,
                 "theta": theta,
-                "sides": sides,
                 "query_size": size,
                 "released": 1000 + seed,
                 "metric": metric,
                 "seed": seed,
                 "value": size**0.5 * (i + 1) * (1 + spread * (seed - seeds / 2 + 0.5)),
             }
-            for i, (name, theta, sides) in enumerate(mechanisms)
+            for i, (name, theta) in enumerate(named)
             for size in sizes
             for seed in range(seeds)
         ]
     )
 
 
-BOTH = rows(("GeometricHistogram", np.nan, np.nan), ("HighPassFilter", 50.0, 2.0))
+BOTH = rows(("geometric", np.nan), ("filter", 50.0))
 
 
 def drawn(ax):
     return {line.get_label(): line for line in ax.lines if line.get_label()[0] != "_"}
 
 
+@value
+class MyWay:
+    """A mechanism that the workbench knows nothing of."""
+
+    budget: DP = pure_budget()
+    k: int = parameter(3, 1, integer=True)
+    rule: str = "first"
+    exact: bool = False
+    series = "my way"
+
+    def __call__(self, table, rng=None):
+        full = GeometricHistogram(self.budget)(table, rng)
+        return Release(full.estimate, full.ledger, self, table.bound)
+
+
+TABLES = [GaussianSparse(100, 0.1, seed=seed) for seed in (1, 2)]
+
+
+def swept(tmp_path, *mechanisms, tables=TABLES[:1], metrics=None):
+    metrics = metrics or [MeanAbsoluteError(RandomRanges(size, 5)) for size in (1, 10)]
+    with pytest.warns(UserWarning, match="not part of workbench"):
+        return run(Sweep(tables, mechanisms, metrics, 2), tmp_path)
+
+
+def test_an_outsider_is_drawn_by_its_own_name_and_by_what_varies(tmp_path):
+    one = swept(tmp_path, MyWay(DP(1.0)))
+    _, [ax] = plots.panels()
+    plots.curves(plots.name_series(one), "query_size", "series", ax)
+    assert [*drawn(ax)] == ["my way"]
+    two = DP(2.0)
+    several = [MyWay(DP(1.0)), MyWay(two), MyWay(two, k=4), MyWay(two, 4, "last", True)]
+    many = swept(tmp_path, *several)
+    assert list(plots.name_series(many).series.unique()) == [
+        "my way, ε = 1, k = 3, rule = first",
+        "my way, ε = 2, k = 3, rule = first",
+        "my way, ε = 2, k = 4, rule = first",
+        "my way, ε = 2, k = 4, rule = last, exact",
+    ]
+    named = plots.name_series(many, shown=["epsilon", "rule", "exact"])
+    assert set(named.series) == {"my way, k = 3", "my way, k = 4"}
+
+
+@pytest.mark.parametrize(
+    "column, what",
+    [
+        ("epsilon", dict(mechanisms=[MyWay(DP(0.5)), MyWay(DP(1.0))])),
+        ("k", dict(mechanisms=[MyWay(DP(1.0)), MyWay(DP(1.0), 4)])),
+        ("dataset", dict(tables=TABLES)),
+        ("workload", dict(metrics=[MeanAbsoluteError(RandomRanges(5, n)) for n in (5, 6)])),
+        (
+            "metric",
+            dict(metrics=[m(RandomRanges(5, 5)) for m in (MeanSignedError, MeanAbsoluteError)]),
+        ),
+    ],
+)
+def test_a_mean_over_more_than_seeds_is_refused(column, what, tmp_path):
+    made = swept(tmp_path, *what.pop("mechanisms", [MyWay(DP(1.0))]), **what)
+    values = made[column].unique()
+    told = rf"mix .*{column} \(.*: a mean is taken over seeds only\. Put it on an axis, in a panel or"
+    with pytest.raises(ValueError, match=told) as refused:
+        mean_curve(made, "query_size")
+    assert all(str(x) in str(refused.value) for x in values)
+    alike = made.assign(series="all", metric="MeanAbsoluteError")
+    for draw in (plots.curves, plots.grouped_bars):
+        _, [ax] = plots.panels()
+        if column != "metric":
+            with pytest.raises(ValueError, match=told):
+                draw(alike, "query_size", "series", ax)
+    panels = [plots.Panel("", {column: x}, "query_size") for x in values]
+    fig = plots.grid(made.assign(series="all"), panels, columns=2)
+    assert all([*drawn(ax)] == ["all"] for ax in fig.axes)
+
+
+def test_what_follows_from_the_seed_may_vary_with_it():
+    seeds = pd.DataFrame({"query_size": 1, "seed": range(3), "value": [1.0, 2.0, 3.0]})
+    seeds["price"] = seeds["released"] = seeds.seed
+    assert mean_curve(seeds, "query_size")["mean"].item() == 2
+    with pytest.raises(ValueError, match=r"mix price \(0, 1, 2\)"):
+        mean_curve(seeds.drop(columns="seed"), "query_size")
+    with pytest.raises(ValueError, match=r"mix price \(0, 7\)"):
+        mean_curve(pd.concat([seeds, seeds.assign(price=[7, 8, 9])]), "query_size")
+
+
 def test_mechanisms_are_named_in_words():
-    kinds = rows(
-        ("GeometricHistogram", np.nan, np.nan),
-        ("HighPassFilter", 50.0, 2.0),
-        ("HighPassFilter", 2.5, 1.0),
-        ("PrioritySampling", 0.0, 2.0),
-        ("PrioritySampling", 40.0, 2.0),
-        ("Laborious(ThresholdSampling)", 5.0, 2.0),
-        ("SomethingNew", np.nan, np.nan),
-    )
-    assert list(plots.name_series(kinds, "theta").series.unique()) == [
+    budget = DP(1.0)
+    made = [
+        GeometricHistogram(budget),
+        HighPassFilter(budget, theta=50),
+        HighPassFilter(budget, theta=2.5, sides=1),
+        PrioritySampling(budget, size=9),
+        PrioritySampling(budget, size=9, theta=40),
+        Laborious(ThresholdSampling(budget, tau=9, theta=5)),
+        PrivTree(budget),
+    ]
+    kinds = pd.DataFrame(map(mechanism_columns, made))
+    assert list(plots.name_series(kinds, "theta").series) == [
         "geometric",
         "filter, θ = 50",
         "one-sided filter, θ = 2.5",
         "priority",
         "filter-priority, θ = 40",
         "laborious filter-threshold, θ = 5",
-        "SomethingNew",
+        "PrivTree",
     ]
     assert "series" not in kinds, "the rows that came in are as they were"
 
 
 def test_a_basis_is_named_and_told_apart():
-    kinds = rows(*[("HighPassFilter", 5.0, 2.0)] * 4)
-    bases = (None, "Dyadic()", "Dyadic()", "Haar()")
-    each = len(kinds) // len(bases)
-    kinds["transform"] = [basis for basis in bases for _ in range(each)]
-    kinds["consistent"] = [i == 2 for i in range(len(bases)) for _ in range(each)]
+    budget = DP(1.0)
+    made = [
+        HighPassFilter(budget, theta=5),
+        HighPassFilter(budget, theta=5, transform=Dyadic()),
+        HighPassFilter(budget, theta=5, transform=Dyadic(), consistent=True),
+        HighPassFilter(budget, theta=5, transform=Haar()),
+    ]
     names = ["filter", "filter, dyadic", "filter, dyadic, consistent", "filter, Haar"]
-    assert list(plots.name_series(kinds).series.unique()) == names
+    assert [series_name(mechanism) for mechanism in made] == names
+    kinds = rows(*[(name, 5.0) for name in names])
     _, [ax] = plots.panels()
     plots.curves(plots.name_series(kinds), "query_size", "series", ax)
     assert len({str(line._dash_pattern) for line in drawn(ax).values()}) == 4
@@ -86,8 +188,8 @@ def test_a_basis_is_named_and_told_apart():
 
 
 def test_hollow_marks_promise_less():
-    kinds = rows(*((n, np.nan, np.nan) for n in ("StabilityHistogram", "CountSketch", "ALP")))
-    kinds["delta"] = (kinds.mechanism == "StabilityHistogram") * 1e-6
+    kinds = rows(*((n, np.nan) for n in ("stability histogram", "count sketch", "ALP")))
+    kinds["delta"] = (kinds.mechanism_name == "stability histogram") * 1e-6
     _, [ax] = plots.panels()
     plots.curves(plots.name_series(kinds), "query_size", "series", ax)
     faces = {name: line.get_markerfacecolor() for name, line in drawn(ax).items()}
@@ -114,7 +216,7 @@ def test_a_mechanism_looks_the_same_in_every_figure():
     _, (one, two) = plots.panels(1, 2)
     named = plots.name_series(BOTH, "theta")
     plots.curves(named, "query_size", "series", one)
-    plots.curves(named[named.mechanism == "HighPassFilter"], "query_size", "series", two)
+    plots.curves(named[named.mechanism_name == "filter"], "query_size", "series", two)
     a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
     assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
     assert a.get_color() == plots.SERIES_STYLES["filter"][0]
@@ -124,9 +226,7 @@ def test_a_mechanism_looks_the_same_in_every_figure():
 
 def test_one_look_twice_in_a_panel_differs_in_its_dashes():
     _, [ax] = plots.panels()
-    twice = plots.name_series(
-        rows(("HighPassFilter", 5.0, 2.0), ("HighPassFilter", 9.0, 2.0)), "theta"
-    )
+    twice = plots.name_series(rows(("filter", 5.0), ("filter", 9.0)), "theta")
     plots.curves(twice, "query_size", "series", ax)
     a, b = drawn(ax).values()
     assert a.get_color() == b.get_color() and a.get_linestyle() != b.get_linestyle()
@@ -163,8 +263,8 @@ def test_x_may_vary_with_the_seed():
 
 def test_wide_intervals_and_single_seeds_do_not_spoil_a_logarithmic_axis():
     for frame in (
-        rows(("HighPassFilter", 5.0, 2.0), seeds=2, spread=1.9),
-        rows(("HighPassFilter", 5.0, 2.0), seeds=1),
+        rows(("filter", 5.0), seeds=2, spread=1.9),
+        rows(("filter", 5.0), seeds=1),
     ):
         fig, [ax] = plots.panels()
         plots.curves(plots.name_series(frame), "query_size", "series", ax)
@@ -173,7 +273,7 @@ def test_wide_intervals_and_single_seeds_do_not_spoil_a_logarithmic_axis():
 
 
 def test_a_band_is_drawn_whole_where_it_can_be():
-    wide = plots.name_series(rows(("HighPassFilter", 5.0, 2.0), seeds=3, spread=1.9))
+    wide = plots.name_series(rows(("filter", 5.0), seeds=3, spread=1.9))
     _, [ax] = plots.panels()
     plots.curves(wide, "query_size", "series", ax, log="x")
     assert ax.get_ylim()[0] < confidence_intervals(wide, "query_size").low.min() < 0

@@ -302,6 +302,7 @@ class Rounded:
     loud: bool = True
     seeds: int = 3
     takes: ClassVar[type] = SparseTable
+    series: ClassVar[str] = "my way"
 
     def __call__(self, table, rng=None):
         noisy, receipt = noise.geometric(
@@ -332,6 +333,7 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
         "Counts rounded to multiples"
     )
     assert shown.release.mechanism == rounded(DP(1.0), step=5.0, cut=15.0)
+    assert "my way" in [line["name"] for line in shown.view["charts"][0]["lines"]]
     assert (
         "release = Rounded(budget=DP(epsilon=1.0), step=5.0, cut=15.0)(" in shown.view["code"]
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from jaxtyping import Float
 
+FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
+
 
 def all_of(parts: Mapping[str, Finding]) -> Finding:
     """A claim of several parts: it holds if all do, and is settled once one differs."""
@@ -31,15 +33,51 @@ def all_of(parts: Mapping[str, Finding]) -> Finding:
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds."""
+    """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        At each point a row a seed; without a column `seed`, one row, or repetitions of it.
+    by : str or list of str
+        The columns that make a point.
+    level : float
+        Of confidence.
+
+    Raises
+    ------
+    ValueError
+        If rows of one point and one seed differ in more than what follows from the seed.
+    """
     import pandas as pd
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
 
+    _refuse_mixed(rows, [by] if isinstance(by, str) else by)
     grouped = rows.groupby(by).value
     points = pd.DataFrame({"mean": grouped.mean(), "seeds": grouped.count()})
     quantile = stdtrit(np.maximum(points.seeds - 1, 1), (1 + level) / 2)
     half_width = quantile * grouped.std().fillna(np.inf) / np.sqrt(points.seeds)
     return points.assign(low=points["mean"] - half_width, high=points["mean"] + half_width)
+
+
+def _refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
+    """A ValueError where a mean would be over more than seeds: it names what else rows differ in."""
+    rows = rows.dropna(subset=by)
+    run = [*by, "seed"] if "seed" in rows else by
+    repeated = rows[rows.duplicated(run, keep=False)]
+    mixed = []
+    for column in repeated.columns.difference([*run, *FOLLOWS_FROM_SEED], sort=False):
+        values = repeated[[*run, column]].drop_duplicates()
+        several = values[values.duplicated(run, keep=False)]
+        if len(several):
+            first = several.groupby(run, sort=False, dropna=False)[column].unique().iloc[0]
+            more = ", …" * (len(first) > 3)
+            mixed.append(f"{column} ({', '.join(map(str, first[:3]))}{more})")
+    if mixed:
+        raise ValueError(
+            f"rows of one point ({', '.join(by)}) mix {'; '.join(mixed[:3])}: a mean is taken over seeds "
+            "only. Put it on an axis, in a panel or in the series' name"
+        )
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.DataFrame:

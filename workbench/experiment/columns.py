@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from workbench.mechanism import series_name
+
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """A mechanism as columns: its name, its budget, its fields."""
+    """A mechanism as columns: its class, its name in figures, its budget, its fields."""
+    names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {"epsilon": mechanism.budget.epsilon, "delta": mechanism.budget.delta}
-    return {"mechanism": _class_names(mechanism)} | budget | _field_columns(mechanism)
+    return names | budget | _field_columns(mechanism)
 
 
 def _field_columns(x: Any) -> dict[str, Any]:

@@ -31,6 +31,17 @@ def threshold_size_field(symbol: str) -> Any:
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
+def summary_name(name: str, sides: int, theta: float = 0) -> str:
+    """What figures call a summary: whether a filter comes before a sample, and on how many sides.
+
+    >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
+    ('one-sided filter', 'filter-priority')
+    """
+    if theta > 0:
+        name = f"filter-{name}"
+    return f"one-sided {name}" if sides == 1 else name
+
+
 class SparseSummary:
     """A release of few out of all noisy nodes.
 

@@ -28,6 +28,7 @@ from workbench.mechanism import (
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     sides_field,
+    summary_name,
     threshold_size_field,
 )
 from workbench.privacy import DP
@@ -46,12 +47,16 @@ class HighPassFilter(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title: ClassVar[str] = "high-pass filter"
-    series: ClassVar[str] = "filter"
 
     def __post_init__(self):
         if (self.theta is None) == (self.size is None):
             raise ValueError("HighPassFilter needs either theta or size, and not both")
         refuse_inconsistent(self, self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
         """p_θ, the probability that an empty cell passes, α = exp(−ε/Δ).

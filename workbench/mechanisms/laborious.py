@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from workbench.mechanism import Release, sensitivity
+from workbench.mechanism import Release, sensitivity, series_name
 from workbench.mechanisms.geometric_histogram import GeometricHistogram
 from workbench.mechanisms.high_pass_filter import HighPassFilter
 from workbench.privacy import DP
@@ -35,6 +35,11 @@ class Laborious:
                 f"Laborious.mechanism = {self.mechanism!r} is not allowed: need a filter, threshold or "
                 "priority mechanism"
             )
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return f"laborious {series_name(self.mechanism)}"
 
     @property
     def budget(self) -> DP:

@@ -27,7 +27,12 @@ from workbench.mechanism import (
     refuse_size_above,
     transform_field,
 )
-from workbench.mechanisms._sparse_summary import SparseSummary, filter_field, sides_field
+from workbench.mechanisms._sparse_summary import (
+    SparseSummary,
+    filter_field,
+    sides_field,
+    summary_name,
+)
 from workbench.privacy import DP
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
@@ -44,10 +49,14 @@ class PrioritySampling(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title: ClassVar[str] = "priority sampling"
-    series: ClassVar[str] = "priority"
 
     def __post_init__(self):
         refuse_inconsistent(self, self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("priority", self.sides, self.theta)
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
         refuse_size_above(self, sum(block.size for block in blocks))

@@ -31,6 +31,7 @@ from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     filter_field,
     sides_field,
+    summary_name,
     threshold_size_field,
 )
 from workbench.privacy import DP
@@ -52,12 +53,16 @@ class ThresholdSampling(SparseSummary):
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
     title: ClassVar[str] = "threshold sampling"
-    series: ClassVar[str] = "threshold"
 
     def __post_init__(self):
         if (self.tau is None) == (self.size is None):
             raise ValueError("ThresholdSampling needs either tau or size, and not both")
         refuse_inconsistent(self, self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: float, tau: float | None = None) -> float:
         """p_θτ, the probability that an empty cell is released, at noise decay ε/Δ.

@@ -1,9 +1,10 @@
 """Rows to axes, in one style. Plots run nothing, load nothing and save nothing; they know column names.
 
 The same mechanism looks the same in every figure: colour and marker follow from its name in words
-(`name_series` puts it into a column `series`). Colours are Okabe and Ito's, which the colour-blind tell
-apart; markers differ too, for print without colour. A mark is a mean over seeds, its band the 95 %
-interval of that mean, hollow where δ > 0 is promised; grey is what the paper prints, dashes theory.
+(`name_series` puts it into a column `series`, with the fields that vary). Colours are Okabe and Ito's,
+which the colour-blind tell apart; markers differ too, for print without colour. A mark is a mean over
+seeds and nothing else, its band the 95 % interval of that mean, hollow where δ > 0 is promised; grey is
+what the paper prints, dashes theory.
 """
 
 from workbench.plots.areas import cells as cells
@@ -29,7 +30,6 @@ from workbench.plots.lines import grouped_bars as grouped_bars
 from workbench.plots.lines import printed as printed
 from workbench.plots.lines import theory as theory
 from workbench.plots.series import HISTOGRAMS as HISTOGRAMS
-from workbench.plots.series import MECHANISM_NAMES as MECHANISM_NAMES
 from workbench.plots.series import SERIES_STYLES as SERIES_STYLES
 from workbench.plots.series import SUMMARIES as SUMMARIES
 from workbench.plots.series import name_series as name_series

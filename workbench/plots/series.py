@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
@@ -92,24 +93,6 @@ _OTHER_STYLES = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=Tru
 # of one colour and marker drawn repeatedly
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
 
-MECHANISM_NAMES = {  # mechanisms in words
-    "GeometricHistogram": "geometric",
-    "HighPassFilter": "filter",
-    "ThresholdSampling": "threshold",
-    "PrioritySampling": "priority",
-    "UniformSampling": "uniform",
-    "CountSketch": "count sketch",
-    "StabilityHistogram": "stability histogram",
-    "DirichletSynthesis": "Dirichlet synthesis",
-    "BasicAdaptiveHistogram": "basic histogram",
-    "ImprovedAdaptiveHistogram": "improved histogram",
-    "DirectSynthesis": "direct synthesis",
-    "FPA": "DFT",
-    "Dyadic()": "dyadic",
-    "Dyadic(split='geometric')": "weighted dyadic",
-    "Haar()": "Haar",
-}
-
 
 class SeriesStyle(NamedTuple):
     """How a series is drawn."""
@@ -136,15 +119,23 @@ def series_style(name: str, drawn: Sequence[str]) -> SeriesStyle:
     return SeriesStyle(color, marker, _DASHES[times % len(_DASHES)])
 
 
-def name_series(rows: pd.DataFrame, *parameters: str) -> pd.DataFrame:
-    """Rows with a column `series`: each mechanism in words, with its transform and `parameters`.
+def name_series(
+    rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
+) -> pd.DataFrame:
+    """Rows with a column `series`: what each mechanism is called, and what of it varies.
+
+    A mechanism is called what the column `mechanism_name` says, or else by its class. Added to the name
+    are the `parameters`, and each field, ε and δ included, of which rows of that name have several
+    values.
 
     Parameters
     ----------
     rows : DataFrame
-        With the columns that a sweep gives, `mechanism` and the mechanisms' fields.
+        With the columns that a sweep gives; those that its `trial` names are the mechanism's fields.
     *parameters : str
-        Columns whose values belong to the name, where they are above 0.
+        Columns whose values always belong to the name, unless they are 0.
+    shown : collection of str
+        Fields that an axis or panels show, so that names need not.
 
     Returns
     -------
@@ -154,44 +145,52 @@ def name_series(rows: pd.DataFrame, *parameters: str) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> rows = pd.DataFrame({"mechanism": ["PrioritySampling"], "theta": [40.0], "size": [1e5]})
-    >>> name_series(rows, "theta", "size").series[0]
-    'filter-priority, θ = 40, s = 100,000'
+    >>> rows = pd.DataFrame({"mechanism": "Mine", "epsilon": [0.5, 1.0], "k": 3})
+    >>> text = "Trial(dataset=D(), mechanism=Mine(budget=DP(epsilon={}), k=3), seed=0)"
+    >>> rows["trial"] = rows.epsilon.map(text.format)
+    >>> list(name_series(rows).series)
+    ['Mine, ε = 0.5', 'Mine, ε = 1']
+    >>> list(name_series(rows, "k", shown=["epsilon"]).series)
+    ['Mine, k = 3', 'Mine, k = 3']
     """
-    columns = ("mechanism", "theta", "sides", "transform", "consistent", *parameters)
-    present = [column for column in dict.fromkeys(columns) if column in rows]
-    kinds = list(zip(*(_values(rows[column]) for column in present), strict=True))
-    names = {
-        kind: _name(dict(zip(present, kind, strict=True)), parameters) for kind in set(kinds)
-    }
-    return rows.assign(series=[names[kind] for kind in kinds])
+    names = rows.mechanism
+    if "mechanism_name" in rows:
+        names = rows.mechanism_name.fillna(names)
+    names = names.fillna("")
+    always = [parameter for parameter in parameters if parameter in rows]
+    fields = [c for c in _mechanism_fields(rows) if c not in (*parameters, *shown)]
+    several = rows[fields].groupby(names).nunique(dropna=False) > 1
+    varying = {name: {c for c in fields if row[c]} for name, row in several.iterrows()}
+    columns = [*always, *fields]
+    kinds = list(zip(names, *(_values(rows[c]) for c in columns), strict=True))
+    series = {}
+    for name, *values in set(kinds):
+        parts = [name]
+        for column, x in zip(columns, values, strict=True):
+            if x if column in always else column in varying[name]:
+                parts.append(_value_text(column, x))
+        series[name, *values] = ", ".join(filter(None, parts))
+    return rows.assign(series=[series[kind] for kind in kinds])
+
+
+def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
+    """The columns that the mechanisms' texts name, in the texts' order."""
+    if "trial" not in rows:
+        return []
+    names: dict[str, None] = {}
+    for trial in rows.trial.dropna().unique():
+        mechanism = trial.partition(", mechanism=")[2].rpartition(", seed=")[0]
+        names |= dict.fromkeys(re.findall(r"\b(\w+)=", mechanism))
+    return [name for name in names if name in rows]
 
 
 def _values(column: pd.Series) -> list[Any]:
-    """The values of a column, without missing ones, which differ from themselves."""
-    missing = "" if column.name == "mechanism" else 0
-    return [missing if x is None or x != x else x for x in column]
+    """The values of a column; None in place of missing ones, which may differ from themselves."""
+    return [None if x is None or x != x else x for x in column]
 
 
-def _name(kind: Mapping[str, Any], parameters: Sequence[str]) -> str:
-    """The name of one mechanism, its values by column."""
-    class_name = kind["mechanism"]
-    laborious = class_name.startswith("Laborious(")
-    if laborious:
-        class_name = class_name.removeprefix("Laborious(").removesuffix(")")
-    name = MECHANISM_NAMES.get(class_name, class_name)
-    if name in ("threshold", "priority") and kind.get("theta", 0) > 0:
-        name = f"filter-{name}"
-    if kind.get("sides", 2) == 1:
-        name = f"one-sided {name}"
-    if laborious:
-        name = f"laborious {name}"
-    parts = [name]
-    transform = kind.get("transform")
-    if transform:
-        parts.append(MECHANISM_NAMES.get(transform, transform))
-    if kind.get("consistent"):
-        parts.append("consistent")
-    shown = [p for p in parameters if kind.get(p, 0) > 0]
-    parts += [f"{SYMBOLS.get(p, p)} = {kind[p]:,g}" for p in shown]
-    return ", ".join(parts)
+def _value_text(column: str, x: Any) -> str:
+    """A field and its value, as a name has them; nothing of one that is missing, or not so."""
+    if x is None or isinstance(x, bool):
+        return column if x else ""
+    return f"{SYMBOLS.get(column, column)} = {x if isinstance(x, str) else format(x, ',g')}"

@@ -38,6 +38,12 @@ class Dyadic:
     dims: int = parameter(1, choices=(1, 2), doc="2: boxes over two attributes")
     split: str = parameter("uniform", choices=("uniform", "geometric"), doc="of ε by level")
 
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        name = "dyadic" if self.dims == 1 else "dyadic boxes"
+        return name if self.split == "uniform" else f"weighted {name}"
+
     def on(self, domain: Domain) -> DyadicBasis:
         """The tree over a domain.
 

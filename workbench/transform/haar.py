@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 @value
 class Haar:
     """Unnormalised Haar wavelet: the total, and left minus right half of every dyadic interval."""
+
+    series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
         """The wavelet over the domain's keys.

@@ -18,7 +18,7 @@ from workbench.mechanisms import (
     PrivTree,
 )
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount
-from workbench.plots import MECHANISM_NAMES, Panel
+from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.records import Records
 from workbench.value import value
@@ -29,9 +29,9 @@ from workbench.widgets.scenes.leaf_strings import TOP, string_picture
 from workbench.widgets.scenes.summaries import refuse_many
 from workbench.widgets.setting import Setting
 
-IMPROVED = MECHANISM_NAMES[ImprovedAdaptiveHistogram.__name__]
-BASIC = MECHANISM_NAMES[BasicAdaptiveHistogram.__name__]
-DIRECT = MECHANISM_NAMES[DirectSynthesis.__name__]
+IMPROVED = ImprovedAdaptiveHistogram.series
+BASIC = BasicAdaptiveHistogram.series
+DIRECT = DirectSynthesis.series
 TREE = PrivTree.__name__
 MAP, STRINGS = "map", "strings"
 CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long

@@ -11,6 +11,7 @@ import pandas as pd
 from workbench.advice import Advice, CountModel, advise
 from workbench.domain import Domain
 from workbench.interactions import Interactions
+from workbench.mechanism import series_name
 from workbench.mechanisms import GeometricHistogram
 from workbench.option_grammar import bound_text, numbers_text, release_options
 from workbench.plots import Panel
@@ -19,7 +20,6 @@ from workbench.table import Bound
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Values, public
-from workbench.widgets.scenes.fields import series_name
 from workbench.widgets.scenes.summaries import range_sizes
 from workbench.widgets.setting import Setting
 

@@ -21,11 +21,10 @@ from workbench.datasets import (
     SocialNetworkTwin,
     Towns,
 )
-from workbench.experiment import mechanism_columns
 from workbench.interactions import Interactions
-from workbench.mechanism import Release
+from workbench.mechanism import Release, series_name
 from workbench.option_grammar import RENAMED
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
 from workbench.privacy import DP, LOCAL
 from workbench.records import Records
 from workbench.table import SparseTable
@@ -221,11 +220,6 @@ def suitable_dataset(mechanism: Any) -> Any:
     raise ValueError(
         f"no small dataset is known for {mechanism!r} ({why}): name one, dataset=…"
     )
-
-
-def series_name(mechanism: Any) -> str:
-    """What plots call it."""
-    return name_series(pd.DataFrame([mechanism_columns(mechanism)])).series[0]
 
 
 # ---- controls of fields

@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.advice import CountModel, Option, predict_errors
 from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
-from workbench.mechanism import Release
+from workbench.mechanism import Release, series_name
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -146,7 +146,7 @@ class Summaries:
     ) -> Picture:
         """Errors of ranges of all sizes; truth and release, over the domain and cell by cell."""
         domain = data.domain
-        series = _series(setting.values)
+        series = series_name(release.mechanism)
         frames = [_error_rows(series, data, release.estimate, exact)]
         edges = np.linspace(0, domain.size, min(PARTS, domain.size) + 1).astype(np.int64)
         parts = Ranges(edges[:-1], edges[1:])
@@ -267,11 +267,3 @@ def _cut(release: Release, data: Any) -> tuple[str, str]:
     name = "θ" if isinstance(mechanism, HighPassFilter) else "τ"
     cut = mechanism.threshold(data.domain, data.bound.l1)
     return f"{name} of the release", f"{format_number(cut)} counts"
-
-
-def _series(values: Values) -> str:
-    """What the release is called."""
-    name = values["summary"]
-    if name != FILTER and values["theta"] > 0:
-        name = f"filter-{name}"
-    return f"{name}, dyadic" if values["dyadic"] else name
