@@ -190,6 +190,7 @@ class Fig3(Figure):
     quick = {"seeds": 10, "queries": 200}
     claims = CLAIMS
     series_by = ("theta",)
+    shown = ("size",)
 
     epsilon: float = epsilon(0.1)
     m: int = whole(10**6, "size of the domain", 1000, 10**12, unit="cells")

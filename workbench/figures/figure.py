@@ -56,6 +56,8 @@ class Figure:
         their checks may name series and points as they are there.
     series_by : tuple of str
         Parameters of mechanisms that belong to a series' name.
+    shown : tuple of str
+        Those that an axis or panels show; all others that vary are added to the name.
     columns : int
         Panels side by side.
     no_data : bool
@@ -69,6 +71,7 @@ class Figure:
     rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2})
     claims: ClassVar[tuple[Claim, ...]] = ()
     series_by: ClassVar[tuple[str, ...]] = ()
+    shown: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[int] = 2
     no_data: ClassVar[bool] = False
 
@@ -91,7 +94,8 @@ class Figure:
         from workbench.plots import name_series
 
         frames = [run(s, store).assign(panel=name) for name, s in self.sweeps().items()]
-        return name_series(pd.concat(frames, ignore_index=True), *self.series_by)
+        rows = pd.concat(frames, ignore_index=True)
+        return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
         """The panels of the drawing, of rows as `rows` returns them."""
