@@ -47,7 +47,8 @@ class Mechanism(Protocol):
     class says `converges = False` and why.
 
     Figures, panels and advice call it by its `series`, a class variable or a property of the fields
-    that its name depends on; by its class where it has none.
+    that its name depends on; by its class where it has none. One that puts geometric noise on the nodes of
+    a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
     """
 
     budget: DP

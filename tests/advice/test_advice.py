@@ -12,6 +12,7 @@ import pytest
 import workbench
 from tests.cli.test_cli import TABLE, complaint, run  # noqa: F401
 from workbench import DP, Bound, Domain, RandomRanges, Release, advise
+from workbench.advice import predict_errors
 from workbench.advice.errors import (
     NodeCover,
     integration_points,
@@ -21,7 +22,9 @@ from workbench.advice.errors import (
 from workbench.advice.model import CountModel, NodeCounts
 from workbench.advice.rule import ReleaseRule
 from workbench.datasets import GaussianSparse
-from workbench.mechanisms import CountSketch, HighPassFilter, PrioritySampling
+from workbench.mechanism import parameter, pure_budget
+from workbench.mechanisms import CountSketch, HighPassFilter, LaplaceHistogram, PrioritySampling
+from workbench.value import value
 
 MODEL = dict(density=0.1, mean=100, spread=20)
 LAWS = [
@@ -369,3 +372,25 @@ def test_it_reads_the_domain_alone(run):  # noqa: F811
     assert "1,000,000,000,000 cells" in run(
         "advise --domain wide.json --epsilon 0.1 --size 1000"
     ).stdout.replace("\n", " ")
+
+
+@value
+class MyWay:
+    """A filter of somebody else's, which says what it releases."""
+
+    budget: DP = pure_budget()
+    cut: int = parameter(20, 1, integer=True)
+    series = "my way"
+
+    def release_rule(self, domain, bound):
+        return dict(theta=float(self.cut), sides=1)
+
+
+def test_there_is_advice_about_an_outsider_that_gives_its_closed_form():
+    domain = Domain(("x",), (1000,))
+    about = domain, Bound(), CountModel(**MODEL), (1, 100)
+    law = predict_errors(MyWay(DP(0.5), 30), *about)
+    ours = predict_errors(HighPassFilter(DP(0.5), theta=30, sides=1), *about)
+    assert law.query_errors == ours.query_errors and law.cells == ours.cells
+    with pytest.raises(ValueError, match="nothing is known beforehand of LaplaceHistogram"):
+        predict_errors(LaplaceHistogram(DP(0.5)), *about)

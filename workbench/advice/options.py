@@ -39,14 +39,6 @@ from workbench.table import Bound
 from workbench.transform import Dyadic, Haar, basis_of
 
 _SPARE = 2  # a summary does not fit if it releases more than so many times `size`
-_KINDS = (
-    CountSketch,
-    GeometricHistogram,
-    HighPassFilter,
-    PrioritySampling,
-    StabilityHistogram,
-    ThresholdSampling,
-)
 
 
 @dataclass(frozen=True)
@@ -116,8 +108,6 @@ class _Nodes:
 
     def block(self, mechanism: Any) -> noise.Block:
         """What the mechanism puts noise on."""
-        if isinstance(mechanism, CountSketch | StabilityHistogram):
-            return noise.Block(self.domain.size, self.bound.l1, mechanism.budget.epsilon)
         basis = basis_of(self.transform, self.domain)
         epsilon = mechanism.budget.epsilon
         (block,) = noise_blocks(basis, l1=self.bound.l1, epsilon=epsilon)
@@ -130,22 +120,10 @@ class _Nodes:
 
     def rule(self, mechanism: Any) -> ReleaseRule:
         """The mechanism's noise and thresholds, by its own formulas."""
-        rule = self.noise_alone(mechanism)
-        l1 = self.bound.l1
-        if isinstance(mechanism, HighPassFilter):
-            theta = float(mechanism.threshold(self.domain, l1))
-            return replace(rule, theta=theta, sides=mechanism.sides)
-        if isinstance(mechanism, ThresholdSampling):
-            tau = max(mechanism.threshold(self.domain, l1), 1.0)
-            theta = float(mechanism.theta)
-            return replace(rule, theta=theta, tau=tau, sides=mechanism.sides)
-        if isinstance(mechanism, PrioritySampling):
-            rule = replace(rule, theta=float(mechanism.theta), sides=mechanism.sides)
-            return with_priority_threshold(rule, self.counts, mechanism.size)
-        if isinstance(mechanism, StabilityHistogram):
-            theta = float(mechanism.threshold(self.bound))
-            return replace(rule, theta=theta, sides=1, silent=True)
-        return rule
+        given = mechanism.release_rule(self.domain, self.bound)
+        size = given.pop("size", None)
+        rule = replace(self.noise_alone(mechanism), **given)
+        return rule if size is None else with_priority_threshold(rule, self.counts, size)
 
     def option(self, mechanism: Any, summary: str = "") -> Option:
         """What to expect of the mechanism."""
@@ -250,11 +228,13 @@ def predict_errors(
 ) -> Option:
     """What to expect of one mechanism at its own parameters, on a table that `model` describes.
 
-    A ValueError for mechanisms and transforms of which no formula is known here.
+    A mechanism has a formula if its class has a method `release_rule(domain, bound)`: it returns θ and τ
+    of geometric noise, as arguments of `ReleaseRule`, or in place of τ the `size` that decides it. A
+    ValueError for those without, and for transforms of which no formula is known here.
     """
     transform = getattr(mechanism, "transform", None)
     several = getattr(mechanism, "consistent", False) or getattr(mechanism, "depth", 1) > 1
-    if type(mechanism) not in _KINDS or transform not in (None, Dyadic()) or several:
+    if not hasattr(mechanism, "release_rule") or transform not in (None, Dyadic()) or several:
         raise ValueError(f"nothing is known beforehand of {mechanism!r}")
     return _Nodes(domain, bound, model, tuple(queries), transform).option(mechanism)
 

@@ -17,11 +17,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
+from workbench.domain import Domain
 from workbench.estimates import Sketch, hashes
 from workbench.estimates.summary import geometric_variance
 from workbench.mechanism import Release, parameter, pure_budget, sensitivity
 from workbench.privacy import DP
-from workbench.table import SparseTable
+from workbench.table import Bound, SparseTable
 from workbench.value import value
 
 
@@ -56,6 +57,10 @@ class CountSketch:
         """
         noisy = geometric_variance(self.budget.epsilon / (self.depth * l1))
         return (others / self.width + noisy) / self.depth
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """Noise and no threshold, from which `advice` computes errors."""
+        return {}
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""

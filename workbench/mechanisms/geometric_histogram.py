@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
+from workbench.domain import Domain
 from workbench.estimates import summary_in_basis
 from workbench.mechanism import (
     Release,
@@ -24,7 +25,7 @@ from workbench.mechanism import (
     transform_field,
 )
 from workbench.privacy import DP
-from workbench.table import SparseTable
+from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, Haar, basis_of
 from workbench.value import sealed, value
 
@@ -42,6 +43,10 @@ class GeometricHistogram:
     cite: ClassVar[str] = "ghosh2009"
     title: ClassVar[str] = "geometric histogram"
     series: ClassVar[str] = "geometric"
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """Noise and no threshold, from which `advice` computes errors."""
+        return {}
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""

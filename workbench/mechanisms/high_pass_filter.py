@@ -32,6 +32,7 @@ from workbench.mechanisms._sparse_summary import (
     threshold_size_field,
 )
 from workbench.privacy import DP
+from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
@@ -77,6 +78,10 @@ class HighPassFilter(SparseSummary):
         if self.theta is not None:
             return self.theta
         return self._smallest_theta(self._blocks(domain, l1))
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ and its sides, from which `advice` computes errors."""
+        return dict(theta=float(self.threshold(domain, bound.l1)), sides=self.sides)
 
     def _smallest_theta(self, blocks: list[noise.Block]) -> int:
         refuse_size_above(self, sum(block.size for block in blocks))

@@ -18,6 +18,7 @@ from math import ceil
 from typing import ClassVar, Self
 
 from workbench import noise
+from workbench.domain import Domain
 from workbench.estimates import Summary
 from workbench.mechanism import (
     consistent_field,
@@ -34,6 +35,7 @@ from workbench.mechanisms._sparse_summary import (
     summary_name,
 )
 from workbench.privacy import DP
+from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
@@ -57,6 +59,10 @@ class PrioritySampling(SparseSummary):
     def series(self) -> str:
         """Its name in figures."""
         return summary_name("priority", self.sides, self.theta)
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ, sides, and the size that decides τ_s, from which `advice` computes errors."""
+        return dict(theta=float(self.theta), sides=self.sides, size=self.size)
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
         refuse_size_above(self, sum(block.size for block in blocks))

@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from workbench import noise
+from workbench.domain import Domain
 from workbench.estimates import Summary
 from workbench.mechanism import Release, approximate_budget, sensitivity
 from workbench.privacy import DP
@@ -44,6 +45,10 @@ class StabilityHistogram:
             bound, epsilon=self.budget.epsilon, delta=self.budget.delta
         )
         return theta
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """T, one-sided, with empty cells left out, from which `advice` computes errors."""
+        return dict(theta=float(self.threshold(bound)), sides=1, silent=True)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""

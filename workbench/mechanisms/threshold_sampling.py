@@ -35,6 +35,7 @@ from workbench.mechanisms._sparse_summary import (
     threshold_size_field,
 )
 from workbench.privacy import DP
+from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
 
@@ -79,6 +80,11 @@ class ThresholdSampling(SparseSummary):
         if self.tau is not None:
             return self.tau
         return self._smallest_tau(self._blocks(domain, l1))
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ, τ and sides, from which `advice` computes errors."""
+        tau = max(self.threshold(domain, bound.l1), 1.0)
+        return dict(theta=float(self.theta), tau=tau, sides=self.sides)
 
     def _smallest_tau(self, blocks: list[noise.Block]) -> float:
         refuse_size_above(self, sum(block.size for block in blocks))
