@@ -81,8 +81,7 @@ TABLES = [GaussianSparse(100, 0.1, seed=seed) for seed in (1, 2)]
 
 def swept(tmp_path, *mechanisms, tables=TABLES[:1], metrics=None):
     metrics = metrics or [MeanAbsoluteError(RandomRanges(size, 5)) for size in (1, 10)]
-    with pytest.warns(UserWarning, match="not part of workbench"):
-        return run(Sweep(tables, mechanisms, metrics, 2), tmp_path)
+    return run(Sweep(tables, mechanisms, metrics, 2), tmp_path)
 
 
 def test_an_outsider_is_drawn_by_its_own_name_and_by_what_varies(tmp_path):
