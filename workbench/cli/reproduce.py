@@ -30,6 +30,20 @@ def reproduce(
     profile: Annotated[
         str, typer.Option(help="quick (minutes) or paper (the papers' own sizes).")
     ] = "quick",
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            metavar="NAME=VALUE",
+            help="A figure's parameter; commas between several values (semicolons between lists) run each.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Another dataset of its kind; the same as -p data=NAME.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Start even more than 200 runs without asking.")
+    ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Notebooks at once.", show_default="one a core")
     ] = None,
@@ -51,18 +65,30 @@ def reproduce(
     so a run that was stopped continues. The exit code is 1 if a notebook fails.
     """
     from workbench import reproduction
-    from workbench.figures import project_folder
+    from workbench.figures import find_notebooks, project_folder, results_folder
 
-    project = project_folder()
-    results = results or project / "experiments" / "results"
+    notebooks = notebooks or project_folder() / "notebooks"
+    results = results or results_folder()
+    settings = [*(parameters or ()), *([f"data={data}"] if data else ())]
+    chosen: list[reproduction.Task] = []
+    if settings:
+        if not figures:
+            raise ValueError("-p needs the names of figures: their parameters are their own")
+        paths = find_notebooks(notebooks)
+        chosen = reproduction.tasks(list(dict.fromkeys(figures)), paths, profile, settings)
+        if len(chosen) > reproduction.MANY and not yes:
+            raise ValueError(
+                f"these are {len(chosen)} runs; to start more than {reproduction.MANY} say --yes"
+            )
     runs: dict[str, NotebookRun] = {}
     try:
         with _Progress(runs) as progress:
             reproduction.reproduce(
                 figures or (),
-                notebooks=notebooks or project / "notebooks",
+                notebooks=notebooks,
                 results=results,
                 profile=profile,
+                settings=settings,
                 workers=workers,
                 force=force,
                 timeout=timeout,
@@ -86,6 +112,10 @@ def reproduce(
         screen.complain(f"{run.stem}: {why}")
         if run.notebook:
             screen.say(f"  how far it came: {run.notebook}", err=True)
+    for id in dict.fromkeys(task.id for task in chosen):
+        names = [task.name for task in chosen if task.id == id]
+        if len(names) > 1:
+            screen.say(f"Compared: {report.write_comparison(results, profile, id, names)}")
     screen.say(f"Report: {report.write(results, profile)}")
     if failed:
         raise typer.Exit(1)
@@ -97,6 +127,7 @@ class _Progress:
     def __init__(self, runs: dict[str, NotebookRun]):
         self.runs = runs
         self.started: dict[str, float] = {}
+        self.expected: dict[str, float] = {}
         self.live = None
 
     def __enter__(self) -> _Progress:
@@ -116,10 +147,36 @@ class _Progress:
         from time import monotonic
 
         self.runs[run.stem] = run
+        if run.expected:
+            self.expected[run.stem] = run.expected
         if run.state == "running":
             self.started[run.stem] = monotonic()
         if not self.live and run.state not in ("waiting", "stopped"):
-            screen.say(f"{run.stem}: {self.state_text(run)}")
+            how_far = f" — {self.how_far()}" if run.state != "running" else ""
+            screen.say(f"{run.stem}: {self.state_text(run)}{how_far}")
+
+    def how_far(self) -> str:
+        """How many runs have ended, and how long the others will take, as far as that can be said."""
+        from time import monotonic
+
+        runs = list(self.runs.values())
+        open_runs = [run for run in runs if run.state in ("waiting", "running")]
+        text = f"{len(runs) - len(open_runs)} of {len(runs)}"
+        seconds = [run.seconds for run in runs if run.state == "done"]
+        usual = sum(seconds) / len(seconds) if seconds else None
+        if not open_runs or not (usual or all(r.stem in self.expected for r in open_runs)):
+            return text
+        left = 0.0
+        for run in open_runs:
+            elapsed = monotonic() - self.started[run.stem] if run.state == "running" else 0
+            left += max(self.expected.get(run.stem, usual or 0) - elapsed, 0)
+        at_once = max(sum(run.state == "running" for run in runs), 1)
+        minutes = left / at_once / 60
+        return (
+            f"{text}, about {minutes:.0f} min left"
+            if minutes >= 1
+            else f"{text}, under a minute left"
+        )
 
     def state_text(self, run: NotebookRun) -> str:
         """How a run stands."""
@@ -147,4 +204,5 @@ class _Progress:
             mark, style = _MARKS[run.state]
             state = Text(screen.plain(self.state_text(run)), style)
             grid.add_row(Text(mark, style), Text(run.stem), state)
+        grid.add_row(Text(""), Text(self.how_far(), "dim"), Text(""))
         return grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
 from hashlib import sha256
@@ -179,7 +180,7 @@ class Figure:
         parts = [self.id]
         for name, x in self.differences(profile).items():
             parts.append(f"{name}={option_grammar.parameter_text(x, '+')}")
-        name = ",".join(parts)
+        name = re.sub(r"[^\w.=,+~()-]", "_", ",".join(parts))
         if len(name) <= _LONGEST:
             return name
         return f"{name[: _LONGEST - 8]}~{sha256(name.encode()).hexdigest()[:7]}"

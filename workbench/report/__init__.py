@@ -5,6 +5,7 @@ math is MathML, pictures are part of it. What a notebook says about its figure (
 begin with its title, *Reading the figure*, *Where we differ*) is taken over in its own words.
 """
 
+from workbench.report.comparison import write_comparison as write_comparison
 from workbench.report.entries import Entry as Entry
 from workbench.report.entries import collect as collect
 from workbench.report.markup import markdown as markdown

@@ -9,13 +9,13 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.figures import figure_folder, find_notebooks, versions
 from workbench.reproduction.notebooks import (
@@ -23,6 +23,7 @@ from workbench.reproduction.notebooks import (
     runs_alone,
     source_hashes,
 )
+from workbench.reproduction.settings import Task, tasks
 from workbench.reproduction.status import (
     NotebookRun,
     Stopped,
@@ -48,6 +49,7 @@ def reproduce(
     notebooks: Path,
     results: Path,
     profile: str = "quick",
+    settings: Sequence[str] = (),
     workers: int | None = None,
     force: bool = False,
     timeout: float | None = None,
@@ -67,6 +69,9 @@ def reproduce(
         The folder of all results.
     profile : str
         "quick" or "paper".
+    settings : sequence of str
+        `name=value` for parameters of the figures; of several values every combination is run, each to
+        a folder of its own.
     workers : int, optional
         Notebooks at once; one a core unless it is given.
     force : bool
@@ -90,15 +95,13 @@ def reproduce(
     paths = find_notebooks(notebooks)
     if not paths:
         raise ValueError(f"{notebooks} holds no notebooks")
-    for stem in stems:
-        if stem not in paths:
-            raise ValueError(f"no figure {stem!r}; there are: {', '.join(paths)}")
     for name, x, least in (("workers", workers, 1), ("timeout", timeout, 0.1)):
         if x is not None and not x >= least:
             raise ValueError(f"{name} = {x!r} is not allowed: need a number >= {least}")
-    chosen = list(dict.fromkeys(stems or paths))
-    for stem in chosen:
-        figure_folder(results, profile, stem).mkdir(parents=True, exist_ok=True)
+    ids = list(dict.fromkeys(stems or paths))
+    chosen = tasks(ids, paths, profile, settings)
+    for task in chosen:
+        figure_folder(results, profile, task.name).mkdir(parents=True, exist_ok=True)
 
     import joblib
 
@@ -106,25 +109,24 @@ def reproduce(
     workers = min(workers or cores, len(chosen))
     timeout = timeout or TIMEOUT[profile]
     batch = _Batch(notebooks, results, profile, force, timeout, on_change)
-    for stem in chosen:
-        on_change(NotebookRun(stem))
-    alone = [stem for stem in chosen if runs_alone(paths[stem])]
-    together = [stem for stem in chosen if stem not in alone]
+    for task in chosen:
+        status = read_status(figure_folder(results, profile, task.name))
+        on_change(NotebookRun(task.name, expected=status.get("seconds")))
+    alone = [task for task in chosen if runs_alone(task.path)]
+    together = [task for task in chosen if task not in alone]
     done: dict[str, NotebookRun] = {}
     for group, at_once in ((together, workers), (alone, 1)):
         threads = max(1, cores // min(at_once, len(group) or 1))
         with ThreadPoolExecutor(at_once) as pool:
-            futures = {
-                stem: pool.submit(batch.run, stem, paths[stem], threads) for stem in group
-            }
+            futures = {task.name: pool.submit(batch.run, task, threads) for task in group}
             try:
                 wait(futures.values())
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 batch.stop()
                 raise
-        done |= {stem: future.result() for stem, future in futures.items()}
-    return [done[stem] for stem in chosen]
+        done |= {name: future.result() for name, future in futures.items()}
+    return [done[task.name] for task in chosen]
 
 
 @dataclass
@@ -152,12 +154,13 @@ class _Batch:
                 kernel.signal(number)
             sleep(0.5)  # joblib's workers clean up after themselves meanwhile
 
-    def run(self, stem: str, path: Path, threads: int) -> NotebookRun:
+    def run(self, task: Task, threads: int) -> NotebookRun:
         """One notebook, from waiting to done, kept, failed or stopped."""
+        stem = task.name
         folder = figure_folder(self.results, self.profile, stem)
         try:
             with locked(folder, self.stopped):
-                run = self._run_locked(stem, path, folder, threads)
+                run = self._run_locked(task, folder, threads)
         except Stopped:
             run = NotebookRun(stem, "stopped")
         finished = run.state in ("done", "kept")
@@ -170,24 +173,26 @@ class _Batch:
         self.on_change(run)
         return run
 
-    def _run_locked(self, stem: str, path: Path, folder: Path, threads: int) -> NotebookRun:
+    def _run_locked(self, task: Task, folder: Path, threads: int) -> NotebookRun:
         """The same, while no other process works in the figure's folder."""
         import nbformat
 
+        stem = task.name
+        parameters = self.parameters | task.parameters
         partial = folder / f"{stem}.partial.ipynb"
         key = ""
         start = perf_counter()
         try:
-            notebook = nbformat.read(path, as_version=4)
-            new_key = self.key(notebook)
+            notebook = nbformat.read(task.path, as_version=4)
+            new_key = self.key(notebook, parameters)
             status = read_status(folder)
             same = not self.force and status.get("key") == new_key
             if same and all((folder / name).exists() for name in status["files"]):
                 return NotebookRun(stem, "kept", status["seconds"])
-            check_parameters(notebook, self.parameters)
+            check_parameters(notebook, parameters)
             self.on_change(NotebookRun(stem, "running"))
             (folder / "status.json").unlink(missing_ok=True)
-            self._execute(notebook, partial, threads)
+            self._execute(notebook, partial, parameters, threads)
             os.replace(partial, folder / f"{stem}.ipynb")
             run = NotebookRun(stem, "done")
             key = new_key
@@ -200,13 +205,15 @@ class _Batch:
             write_status(folder, key, run)
         return run
 
-    def key(self, notebook: NotebookNode) -> str:
+    def key(self, notebook: NotebookNode, parameters: Mapping[str, Any]) -> str:
         """Names a run by all that decides what it shows."""
         cells = [[cell.cell_type, cell.source, cell.metadata] for cell in notebook.cells]
-        parts = [cells, self.parameters, self.sources, versions("numpy", "scipy", "matplotlib")]
+        parts = [cells, parameters, self.sources, versions("numpy", "scipy", "matplotlib")]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _execute(self, notebook: NotebookNode, out: Path, threads: int) -> None:
+    def _execute(
+        self, notebook: NotebookNode, out: Path, parameters: Mapping[str, Any], threads: int
+    ) -> None:
         import papermill
 
         logging.getLogger("papermill").addHandler(logging.NullHandler())  # we say it ourselves
@@ -216,7 +223,7 @@ class _Batch:
             papermill.execute_notebook(
                 notebook,
                 template,
-                self.parameters,
+                parameters,
                 kernel_name="python3",
                 language="python",
                 progress_bar=False,

@@ -21,7 +21,8 @@ class NotebookRun:
     """What became of one notebook.
 
     `state` is waiting, running, done, kept (up to date, not run again), failed or stopped;
-    `cell` and `error` say where and why it failed; `verdicts` counts outcomes of its claims.
+    `cell` and `error` say where and why it failed; `verdicts` counts outcomes of its claims;
+    `expected` is how many seconds it took last time.
     """
 
     stem: str
@@ -31,6 +32,7 @@ class NotebookRun:
     cell: str = ""
     error: str = ""
     verdicts: dict[str, int] = field(default_factory=dict)
+    expected: float | None = None
 
 
 def read_status(folder: Path) -> dict[str, Any]:
