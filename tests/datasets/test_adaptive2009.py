@@ -16,25 +16,12 @@ from workbench.datasets import (
     SurnameStrings,
     Towns,
     commute_twin,
-    published,
     query_log_twin,
 )
 from workbench.datasets.commute_points import POPULATION
 from workbench.datasets.readers import delimited
 from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
 from workbench.table import PUBLIC, Bound
-
-SHARED = (CommuteTwin, QueryLogTwin, SurnameStrings, Towns)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty WORKBENCH_DATA, and an empty project beside it."""
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(published, "raw", lambda: tmp_path / "raw")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "data"
 
 
 def held(records) -> dict[str, int]:
@@ -43,19 +30,11 @@ def held(records) -> dict[str, int]:
     return dict(zip(frame.iloc[:, 0], frame["count"], strict=True))
 
 
-@pytest.mark.parametrize("dataset", SHARED, ids=lambda d: d.__name__)
-def test_a_dataset_is_a_value_that_says_where_it_is_from(dataset):
-    one = dataset()
-    assert repr(one) == f"{dataset.__name__}()"
-    assert eval(repr(one), vars(datasets)) == one and hash(one) == hash(dataset())
-    assert dataset.truth_public is True and dataset.cite
-    assert "One unit is" in dataset.__doc__ and "ource" in dataset.__doc__
-
-
 def test_the_text_of_a_view_can_be_pasted():
     for one in (
         OnTheMap(("ma", "ri"), 2010).points(12),
         Surnames(2010).strings(9),
+        SurnameStrings(),
         CommuteTwin(100, 8, seed=3),
         Towns(100, 3, 0.5, 8, seed=3),
         QueryLogTwin(1000, distinct=50, depth=20),

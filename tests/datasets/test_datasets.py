@@ -37,15 +37,6 @@ def real(dataset):
     return pytest.mark.skipif(bool(lacks), reason=lacks)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty WORKBENCH_DATA, and an empty project beside it."""
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(published, "raw", lambda: tmp_path / "raw")
-    return tmp_path / "data"
-
-
 def pack(path: Path, text: str | bytes) -> Path:
     """Writes `text`, compressed as the suffix says."""
     data = text.encode() if isinstance(text, str) else text

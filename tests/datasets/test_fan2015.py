@@ -29,16 +29,6 @@ from workbench.table import UNBOUNDED, Bound
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty WORKBENCH_DATA, and an empty project beside it."""
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(published, "raw", lambda: tmp_path / "raw")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "data"
-
-
 def sorted_rows(data) -> list[tuple]:
     """The records in words, sorted; checks that they are as `Interactions` wants them."""
     assert (np.diff(data.users) >= 0).all() and data.users.dtype == np.int32

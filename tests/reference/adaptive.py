@@ -254,9 +254,9 @@ def theorem_discount(epsilon, threshold):
     return math.ceil(threshold + math.log(2) / epsilon)
 
 
-def smallest_discount(epsilon, threshold, noise="laplace", charge=2):
-    """The smallest t from which on both losses are at most charge * epsilon."""
+def smallest_discount(epsilon, threshold, noise="laplace"):
+    """The smallest t from which on both losses are at most 2 epsilon."""
     t = theorem_discount(epsilon, threshold)
-    while t > 1 and max(structural_loss(epsilon, threshold, t - 1, noise)) <= charge * epsilon:
+    while t > 1 and max(structural_loss(epsilon, threshold, t - 1, noise)) <= 2 * epsilon:
         t -= 1
     return t

@@ -5,7 +5,7 @@ turn, and each child hands out what it got. As corrected: nothing follows once a
 last level has put out its prefix; noisy counts are whole; the turns start at random; depth/epsilon is
 the scale of the noise (the text calls it the standard deviation).
 
-Figure 14 cuts each count at `count` before the steps, Figure 4 does not. That only matters when
+Figure 14 cuts each count at `count` before the steps, Figure 4 and this file do not. That only matters when
 there is too much, and then the larger pay for the smaller: [15, 9] to 10 gives [8, 2], the projection
 on the simplex, but [5, 5] or [6, 4] if cut first.
 """
@@ -25,19 +25,16 @@ GOLDENS = (
 )
 
 
-def centre(count, subcounts, start, cap=False):
-    """Figure 4: unit steps in round robin from child `start`; with `cap`, Figure 14."""
+def centre(count, subcounts, start):
+    """Figure 4: unit steps in round robin from child `start`."""
     if count < 0 or not subcounts:
         raise ValueError("count must not be negative, and there must be children")
     centred = [max(0, c) for c in subcounts]
-    if cap:
-        centred = [min(count, c) for c in centred]
     direction = 1 if count > sum(centred) else -1
     i = start
     while sum(centred) != count:
         child = i % len(centred)
-        if not (cap and direction == 1 and centred[child] >= count):
-            centred[child] = max(0, centred[child] + direction)
+        centred[child] = max(0, centred[child] + direction)
         i += 1
     return centred
 

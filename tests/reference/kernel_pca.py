@@ -66,12 +66,12 @@ def inverse_root(covariance):
     return vectors @ np.diag(1 / np.sqrt(values)) @ vectors.T
 
 
-def eigenqueries(K, covariance, cut=CUT):
+def eigenqueries(K, covariance):
     """W (r x m), the eigenqueries' coefficients in the asked queries, and lambda_i^2, falling."""
     root = inverse_root(covariance)
     values, vectors = np.linalg.eigh(root @ K @ root)
     order = np.argsort(-values, kind="stable")
-    kept = [i for i in order if values[i] > cut * values[order[0]] and values[i] > 0]
+    kept = [i for i in order if values[i] > CUT * values[order[0]] and values[i] > 0]
     W = np.array([vectors[:, i] @ root / math.sqrt(values[i]) for i in kept])
     return W.reshape(len(kept), len(K)), values[kept]
 
@@ -88,9 +88,9 @@ def truncation(alpha, squares):
     return np.array([float(1 / square < alpha**2) for square in squares])
 
 
-def answer(q, queries, noisy, covariance, weight, alpha, rule=shrinkage, cut=CUT):
+def answer(q, queries, noisy, covariance, weight, alpha, rule=shrinkage):
     """sum_i y_i c_i z_i, z = W a, c_i = sum_j W_ij <q, q_j>."""
-    W, squares = eigenqueries(kernel(queries, weight), covariance, cut)
+    W, squares = eigenqueries(kernel(queries, weight), covariance)
     z = W @ np.asarray(noisy)
     c = W @ np.array([inner(q, other, weight) for other in queries])
     y = rule(alpha, squares)

@@ -61,7 +61,7 @@ def structure_probabilities(records, fanout, beta, epsilon, theta, depth):
     return law(list(records), ())
 
 
-def structural_loss(beta, epsilon, noise="geometric", delta=None):
+def structural_loss(beta, epsilon):
     """(adding, removing): the largest ln-ratio of a structure's probabilities, one record more
     against without and the other way round, over all admissible sequences of scores.
 
@@ -70,14 +70,12 @@ def structural_loss(beta, epsilon, noise="geometric", delta=None):
     both are at the floor. The threshold drops out; all whole u are tried, delta being whole.
     """
     lam = scale(beta, epsilon)
-    if delta is None:
-        delta = decay(beta, epsilon)
-    threshold = 1 if noise == "geometric" else 0  # u + G > 0; Laplace noise has no ties
+    delta = decay(beta, epsilon)
     best = []
     for sign in (1, -1):
         up_to = []
         for i, u in enumerate(range(-delta, math.ceil(40 * lam) + 1)):
-            ratio, stop_ratio = adaptive.log_ratios(u, 1 / lam, threshold, noise)
+            ratio, stop_ratio = adaptive.log_ratios(u, 1 / lam, 1, "geometric")  # u + G > 0
             further = up_to[i - delta] if i >= delta else 0.0
             value = max(-sign * stop_ratio, sign * ratio + max(0.0, further))
             up_to.append(max(value, up_to[-1]) if up_to else value)

@@ -6,6 +6,7 @@ import pytest
 
 matplotlib.use("Agg")
 
+from tests.widgets.pages import released  # noqa: E402
 from workbench import DP, plots, widgets  # noqa: E402
 from workbench.datasets import QueryLogTwin, Towns  # noqa: E402
 from workbench.estimates.summary import geometric_variance  # noqa: E402
@@ -69,17 +70,10 @@ def boxes(cells, level):
     return cells.reshape(n, side, n, side).sum(axis=(1, 3))
 
 
-def made(shown):
-    """The release that the code line on the screen makes."""
-    told = {}
-    exec(shown.view["code"], told)
-    return told["release"]
-
-
 @pytest.mark.parametrize("name", [IMPROVED, TREE])
 def test_the_map_is_the_leaves_and_the_error_that_of_all_boxes(name):
     shown = widgets.adaptive(mechanism=name, seed=5)
-    leaves, data = made(shown).estimate, Towns().load()
+    leaves, data = released(shown).estimate, Towns().load()
     told, drawn = leaves.nodes(), part(shown, "release")
     assert len(drawn) == len(leaves) <= MAX_LEAVES
     ends = told[["east_from", "north_from", "east_to", "north_to"]].to_numpy()
@@ -99,7 +93,7 @@ def test_the_map_is_the_leaves_and_the_error_that_of_all_boxes(name):
 
 def test_what_is_too_small_to_draw_is_added_up_and_said():
     shown = widgets.adaptive(mechanism=DIRECT)
-    leaves, drawn = made(shown).estimate, part(shown, "release")
+    leaves, drawn = released(shown).estimate, part(shown, "release")
     assert len(leaves) > MAX_LEAVES >= len(drawn)
     assert dict(shown.view["facts"])["drawn"].startswith(f"{len(drawn):,} boxes")
     found, coarse = np.zeros((64, 64)), boxes(dense(leaves), 6)
@@ -146,7 +140,7 @@ def test_laws_are_those_of_the_budget():
 @pytest.mark.slow
 def test_prefixes_and_strings_are_those_of_the_log():
     shown = widgets.adaptive(data=STRINGS, records=20_000, threshold=60)
-    data, leaves = QueryLogTwin(20_000).load(), made(shown).estimate
+    data, leaves = QueryLogTwin(20_000).load(), released(shown).estimate
     log, told = data.to_frame(), leaves.nodes().rename(columns={"noisy": "count"})
     for panel, frame in (("truth", log), ("release", told)):  # both in the order of keys
         drawn, ends = part(shown, panel), frame["count"].cumsum()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.widgets.pages import moved
 from workbench import DP, RandomRanges, inference, noise, plots, widgets
 from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
@@ -226,12 +227,9 @@ def test_what_cannot_be_is_told_in_the_mechanisms_words():
     ):
         with pytest.raises(ValueError) as wanted:
             made()
-        asked = dict(kind="set", seq=1, seed=0, bands=False, rest=False)
-        shown._on_message(None, asked | dict(values=default | told), [])
-        assert shown.view["error"] == str(wanted.value)
-        assert shown.view["charts"] == charts
-    shown._on_message(None, asked | dict(values=default), [])
-    assert not shown.view["error"]
+        view = moved(shown, **default | told)
+        assert view["error"] == str(wanted.value) and view["charts"] == charts
+    assert not moved(shown, **default)["error"]
 
 
 def test_where_there_is_no_noise_there_is_nothing_to_expect():

@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from tests.widgets.pages import moved, released
 from workbench import DP, widgets
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
@@ -31,10 +32,7 @@ def shown(p, part, series):
 
 def pasted(p):
     """The release that the panel's line of code makes, and the data that it is made of."""
-    told = {}
-    exec(p.view["code"], told)
-    dataset = p.setting.dataset
-    return told["release"], dataset.load()
+    return released(p), p.setting.dataset.load()
 
 
 @pytest.mark.slow
@@ -150,9 +148,7 @@ def test_the_l_of_least_error_and_the_one_suggested():
 )
 def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
     p = panel()
-    told = dict(kind="set", seq=1, values=values, seed=0, bands=False, rest=False)
-    p._on_message(None, told, [])
-    assert words in p.view["error"]
+    assert words in moved(p, **values)["error"]
     with pytest.raises(ValueError) as refused:
         p.scene.setup(p.values | values)
     assert p.view["error"] == str(refused.value)

@@ -14,6 +14,7 @@ import pytest
 
 matplotlib.use("Agg")
 
+from tests.widgets.pages import moved, released  # noqa: E402
 from workbench import (  # noqa: E402
     DP,
     PUBLIC,
@@ -90,9 +91,7 @@ def test_a_panel_of_any_mechanism_opens_at_its_example(cls):
     assert shown.scene == pickle.loads(pickle.dumps(shown.scene))
     pictures = np.prod([len(stops) for stops in shown.scene.grid.values()])
     assert set(shown.scene.grid) <= set(shown.values) and 4 <= pictures <= 200
-    told = {}
-    exec(view["code"], told)
-    left, right = (x.estimate.to_arrow().to_pandas() for x in (told["release"], shown.release))
+    left, right = (x.estimate.to_arrow().to_pandas() for x in (released(shown), shown.release))
     pd.testing.assert_frame_equal(left, right)
 
 
@@ -140,9 +139,8 @@ def test_the_command_finds_it_by_its_name(cls):
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 def test_a_picture_is_drawn_while_one_drags(cls):
     shown = widgets.panel(cls)
-    told = dict(kind="set", values={"epsilon": 1.5}, seed=0, bands=False)
-    shown._on_message(None, told | dict(seq=1, rest=False), [])
-    assert not shown.view["error"] and shown.view["seq"] == 1 and shown.values["epsilon"] == 1.5
+    view = moved(shown, epsilon=1.5)
+    assert not view["error"] and view["seq"] == 1 and shown.values["epsilon"] == 1.5
     for c in shown.spec["controls"]:  # a list shows what is set, None and bases too
         assert c["kind"] == "slider" or shown.view["values"][c["name"]] in c["stops"]
 
@@ -350,8 +348,7 @@ def test_a_mechanism_of_a_notebook_has_a_panel(rounded, tmp_path):
 
 def test_it_is_drawn_by_the_worker_too(rounded):
     shown = widgets.panel(rounded)
-    told = dict(kind="set", seq=1, values={"epsilon": 0.5}, seed=0, bands=True, rest=True)
-    shown._on_message(None, told, [])
+    moved(shown, rest=True, bands=True, epsilon=0.5)
     end = time.time() + 60
     while not shown.view["exact"] and time.time() < end:
         time.sleep(0.05)
@@ -585,9 +582,7 @@ def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
     }
     it = pickle.loads(pickle.dumps(shown.scene))
     assert it == shown.scene and np.prod([len(s) for s in it.grid.values()]) <= 200
-    told = dict(kind="set", values={"believed": True}, seed=0, bands=False, seq=1, rest=False)
-    shown._on_message(None, told, [])
-    assert not shown.view["error"]
+    assert not moved(shown, believed=True)["error"]
     assert "trees aside" in shown.view["facts"][0][0] and not shown.view["exact"]
     assert shown.view["code"].endswith(", quick=True)")
     labels = widgets.advice(Domain(("x",), (3,), (("a", "b", "c"),)))

@@ -16,6 +16,7 @@ import pytest
 
 matplotlib.use("Agg")
 
+from tests.widgets.pages import moved, released  # noqa: E402
 from workbench import DP, Bound, figures, widgets  # noqa: E402
 from workbench.datasets import GaussianSparse, InteractionsTwin, Towns  # noqa: E402
 from workbench.mechanisms import (  # noqa: E402
@@ -37,13 +38,6 @@ each = pytest.mark.parametrize("name", widgets.ALL)
 
 def opened(name):
     return getattr(widgets, name)()
-
-
-def moved(shown, rest=False, bands=False, seed=0, **values):
-    """What a page says when a slider moves."""
-    told = dict(kind="set", seq=shown._seq + 1, values=values, seed=seed, bands=bands)
-    shown._on_message(None, told | dict(rest=rest), [])
-    return shown.view
 
 
 def settled(shown, seconds=60.0):
@@ -79,10 +73,9 @@ def test_a_panel_opens_with_all_that_there_is_to_see(name):
 def test_the_line_of_code_makes_the_very_release(name):
     shown = opened(name)
     shown.set(epsilon=0.4, seed=3)
-    told = {}
-    exec(shown.view["code"], told)
-    alike(told["release"], shown.release)
-    assert told["release"].privacy == shown.release.privacy
+    made = released(shown)
+    alike(made, shown.release)
+    assert made.privacy == shown.release.privacy
 
 
 @pytest.mark.slow
