@@ -158,7 +158,7 @@ def parameter_text(x: Any, between: str = ",") -> str:
     >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()")
     ('0.5', '10,20', 'Dyadic()')
     """
-    if isinstance(x, tuple):
+    if isinstance(x, tuple | list):
         return between.join(map(str, x))
     return str(x)
 

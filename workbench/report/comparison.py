@@ -72,7 +72,7 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
     sentence = "Panels in the same place have the same axes."
     text = _HEAD.format(title=escape(title), sentence=sentence)
     for figure, picture in zip(saved, _pictures(id, saved), strict=True):
-        caption = ", ".join(f"{k} = {v}" for k, v in figure.manifest["setting"].items())
+        caption = figures.describe(figure.manifest["setting"])
         text += _FIGURE.format(
             caption=escape(caption or "the paper's setting"),
             command=escape(figure.manifest["command"]),

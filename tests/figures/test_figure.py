@@ -1,0 +1,170 @@
+"""A figure as a value: its parameters, its names, and what it says off the paper's path."""
+
+import pandas as pd
+import pytest
+
+from workbench import claims, figures
+from workbench.claims import Claim, Finding
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import (
+    choice,
+    epsilon,
+    number,
+    queries,
+    seeds,
+    selection,
+    whole,
+    wholes,
+)
+from workbench.value import value
+
+CLAIMS = (Claim("x-1", "It falls.", lambda rows: Finding(None, "not settled")),)
+
+
+@value
+class Fig1(Figure):
+    """A figure of nobody."""
+
+    id = "nobody2020_fig1"
+    title = "Nothing"
+    quick = {"seeds": 3, "queries": 10}
+    claims = CLAIMS
+
+    epsilon: float = epsilon(0.1)
+    theta: tuple[int, ...] = wholes((10, 20), "θ", unit="counts")
+    power: float | None = number(None, "a power", kind=UNPRINTED)
+    data: str = choice("Here", ("Here", "There"), "the table")
+    tables: tuple[str, ...] = selection(("Here",), ("Here", "There"), "more tables")
+    size: int = whole(100, "s", kind=UNPRINTED)
+    queries: int = queries(100)
+    seeds: int = seeds(50)
+
+    def comparison(self, rows):
+        """What is printed."""
+        return pd.DataFrame({"value": [self.epsilon]})
+
+
+def test_profiles_are_named_settings():
+    assert Fig1.at("paper") == Fig1() and Fig1.at("quick") == Fig1(seeds=3, queries=10)
+    assert Fig1.at("quick", seeds=None, epsilon=None) == Fig1.at("quick")
+    assert repr(Fig1.at("quick", theta=(5,))) == "Fig1(theta=(5,), queries=10, seeds=3)"
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        ({"epsilon": "0.5"}, {"epsilon": 0.5}),
+        ({"theta": "10,30"}, {"theta": (10, 30)}),
+        ({"theta": "[10, 30]"}, {"theta": (10, 30)}),
+        ({"theta": [10, 30]}, {"theta": (10, 30)}),
+        ({"theta": 10}, {"theta": (10,)}),
+        ({"seeds": "1e1"}, {"seeds": 10}),
+        ({"data": "there"}, {"data": "There"}),
+        ({"tables": "there, Here"}, {"tables": ("There", "Here")}),
+        ({"power": "2"}, {"power": 2}),
+    ],
+)
+def test_values_are_taken_as_they_are_typed(given, meant):
+    assert Fig1.at("paper", **given) == Fig1(**meant)
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"epsilonn": 1}, "nobody2020_fig1 has no parameter 'epsilonn'; did you mean epsilon?"),
+        ({"zzz": 1}, "has no parameter 'zzz'; there are: epsilon, theta"),
+        ({"epsilon": 0}, "nobody2020_fig1: epsilon = 0 is not allowed: need a number >= 1e-06"),
+        ({"epsilon": "x"}, "nobody2020_fig1: epsilon = 'x' is not allowed: need a number"),
+        ({"theta": ()}, "theta = .. is not allowed: need a tuple of at least one value"),
+        ({"theta": (1, 1)}, "need different values"),
+        ({"theta": (1, 2.5)}, "need a whole number >= 1 .counts."),
+        ({"data": "Nowhere"}, "data = 'Nowhere' is not allowed: need one of 'Here', 'There'"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_in_the_figures_words(given, says):
+    with pytest.raises(ValueError, match=says):
+        Fig1.at("quick", **given)
+    with pytest.raises(ValueError, match="profile = 'slow'"):
+        Fig1.at("slow")
+
+
+def test_names_and_commands_say_what_differs():
+    figure = Fig1.at("quick", epsilon=0.5, theta=(5, 6), seeds=4)
+    assert figure.name("quick") == "nobody2020_fig1,epsilon=0.5,theta=5+6,seeds=4"
+    assert figure.command("quick").endswith("-p epsilon=0.5 -p theta=5,6 -p seeds=4")
+    assert Fig1.at("quick").name("quick") == Fig1().name("paper") == "nobody2020_fig1"
+    long = Fig1(theta=tuple(range(1, 100))).name("paper")
+    assert len(long) <= 120 and long != Fig1(theta=tuple(range(1, 101))).name("paper")
+
+
+def test_only_settings_take_a_figure_off_the_papers_path():
+    rows = pd.DataFrame({"value": [1.0]})
+    assert Fig1(size=5, seeds=2).off_paper() == {}
+    assert Fig1(epsilon=0.5, size=5).off_paper() == {"epsilon": 0.5}
+    (verdict,) = Fig1(epsilon=0.5, theta=(5, 6)).judge(rows)
+    assert verdict.outcome == claims.NOT_JUDGED
+    assert verdict.why == "not the paper's setting: epsilon = 0.5, theta = 5, 6"
+    assert list(Fig1(epsilon=0.5).compare_with_paper(rows)) == [
+        "not the paper's setting",
+        "value",
+    ]
+    assert Fig1().compare_with_paper(rows).value.tolist() == [0.1]
+
+
+@pytest.mark.parametrize(
+    "figure, outcome",
+    [
+        (Fig1(), claims.DIFFERS),
+        (Fig1(seeds=51, size=3), claims.DIFFERS),
+        (Fig1(seeds=49), claims.UNDECIDED),
+        (Fig1.at("quick"), claims.UNDECIDED),
+    ],
+)
+def test_less_effort_leaves_a_claim_undecided(figure, outcome):
+    assert figure.judge(pd.DataFrame())[0].outcome == outcome
+
+
+CELL = "profile = 'quick'\nepsilon = 0.1"
+
+
+@pytest.mark.parametrize(
+    "sources, says",
+    [
+        (["profile = 'quick'\nepsilonn = 1"], "no parameter 'epsilonn'; did you mean epsilon?"),
+        ([CELL, "# Parameters\nthetta = 1"], "no parameter 'thetta'; did you mean"),
+        (["profile = 'quick'\nzzz = 1", CELL, "x = 3"], None),
+        ([CELL, "# Parameters\nbad = 1", "# Parameters\nepsilon = 1"], None),
+    ],
+)
+def test_a_notebook_refuses_what_its_figure_lacks(sources, says):
+    names = {"profile": "quick", "results": None, "epsilon": 0.5, "rows": 3, "In": sources}
+    id = "cormode2012_fig3"
+    if says:
+        with pytest.raises(ValueError, match=says):
+            figures.open_notebook(id, names)
+        return
+    run = figures.open_notebook(id, names)
+    assert run.figure == figures.find_figure(id).at("quick", epsilon=0.5)
+    assert run.results == figures.results_folder() and run.name == f"{id},epsilon=0.5"
+
+
+def test_the_cell_of_parameters_holds_every_field_with_a_comment():
+    cell = figures.parameters_cell(Fig1)
+    assert "epsilon = 0.1  # privacy budget ε: number >= 1e-06 and <= 1000" in cell
+    assert (
+        "seeds = None  # releases of each mechanism: whole number >= 1; None: 3 (quick), 50"
+        in cell
+    )
+    assert "size = 100  # s: whole number >= 1; the paper does not print it" in cell
+    names = {}
+    exec(cell, names)  # it is literals alone
+    assert Fig1.at("quick", **{name: names[name] for name in Fig1.parameters()}) == Fig1.at(
+        "quick"
+    )
+
+
+def test_figures_are_found_by_their_id_from_anywhere_below_the_project(monkeypatch):
+    monkeypatch.chdir(figures.project_folder() / "notebooks" / "cormode2012")
+    assert figures.find_figure("cormode2012_fig3").id == "cormode2012_fig3"
+    with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'; did you mean"):
+        figures.find_figure("cormode2012_fig33")

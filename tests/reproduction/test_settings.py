@@ -1,0 +1,66 @@
+"""What `-p` runs: every combination, each to a folder of its own, refused before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.figures import find_figure, find_notebooks, project_folder
+from workbench.reproduction import tasks
+from workbench.reproduction.settings import grid
+
+ID = "cormode2012_fig3"
+PATHS = find_notebooks(project_folder() / "notebooks")
+
+
+def names(*settings, profile="quick"):
+    return [task.name for task in tasks([ID], PATHS, profile, settings)]
+
+
+def test_without_settings_each_figure_runs_once():
+    assert [
+        (t.name, t.path.name, dict(t.parameters)) for t in tasks([ID], PATHS, "quick", ())
+    ] == [(ID, "fig3.ipynb", {})]
+
+
+def test_commas_make_a_grid_and_semicolons_part_lists():
+    assert names("epsilon=0.1,0.5", "seeds=2,3") == [
+        f"{ID},seeds=2",
+        f"{ID},seeds=3",
+        f"{ID},epsilon=0.5,seeds=2",
+        f"{ID},epsilon=0.5,seeds=3",
+    ]
+    assert names("small=10,20;30") == [f"{ID},small=10+20", f"{ID},small=30"]
+    (task,) = tasks([ID], PATHS, "quick", ["small=10,20"])
+    assert task.parameters == {"small": [10, 20]}  # as papermill writes it
+
+
+def test_values_that_are_the_same_run_once():
+    assert names("epsilon=0.5,0.50") == [f"{ID},epsilon=0.5"]
+    assert names("epsilon=0.1") == [ID]
+
+
+@pytest.mark.parametrize(
+    "settings, says",
+    [
+        (["epsilon"], "-p 'epsilon': need name=value"),
+        (["epsilonn=1"], "has no parameter 'epsilonn'; did you mean epsilon"),
+        (["epsilon=1", "epsilon=2"], "-p epsilon is given twice"),
+        (["epsilon="], "-p epsilon: need at least one value; privacy budget"),
+        (["small=;"], "-p small: need at least one value"),
+        (["epsilon=1,-1"], "epsilon = -1 is not allowed: need a number"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_does(settings, says):
+    with pytest.raises(ValueError, match=says):
+        tasks([ID], PATHS, "quick", settings)
+
+
+def test_a_figure_that_does_not_exist_is_named_with_its_nearest():
+    with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'; did you mean"):
+        tasks(["cormode2012_fig33"], PATHS, "quick", ())
+    assert tasks([], {"x": Path()}, "quick", ()) == []
+
+
+def test_a_grid_is_counted():
+    values = ",".join(str(k / 10) for k in range(1, 16))
+    assert len(grid(find_figure(ID), [f"epsilon={values}", f"std={values}"])) == 225
