@@ -159,8 +159,8 @@ MISTAKES = (
     Mistake(
         "full cells are the worst",
         "noise",
-        "if L <= C <= M:\n    S.add(C)",
-        "pass",
+        "N = {A, B}\n...\nreturn [F(C, *R) for C in N]",
+        "return [F(A, *R)]",
         "noise/test_stability.py::"
         "test_many_cells_of_little_can_show_more_easily_than_few_of_much",
         "a unit that fills many cells with one count each shows more often than δ says",
