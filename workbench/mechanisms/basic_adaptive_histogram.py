@@ -52,6 +52,14 @@ class BasicAdaptiveHistogram:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
         return empty_split_probability(self, tree, float(noise.decay(l1, self.budgets()[0])))
 
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        chance = self.empty_split_probability(tree, l1)
+        return {
+            "noise of a level": f"ε = {self.budgets()[0]:.3g}",
+            "an empty node splits": f"with probability {chance:.2g}",
+        }
+
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)

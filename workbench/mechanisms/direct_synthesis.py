@@ -107,6 +107,10 @@ class DirectSynthesis:
         """A node with fewer records to allot than this is not refined."""
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
+
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
         l1 = sensitivity(records, Records)

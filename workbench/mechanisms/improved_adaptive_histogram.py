@@ -20,7 +20,9 @@ Cost       O(distinct records) to find the nodes, and what is released; "proport
            memory a record, copies of equal ones included, at every level.
 """
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, exp, log, log1p
 from typing import ClassVar, Self
 
@@ -39,6 +41,8 @@ from workbench.mechanisms._discount import STRATEGIES, Discount
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
 from workbench.value import value
+
+_CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
 
 
 @value
@@ -86,6 +90,24 @@ class ImprovedAdaptiveHistogram:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return empty_split_probability(self, tree, decay)
+
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        theorem = replace(self, discount=None)
+        discards = (
+            f"{self.effective_discount(l1):,} records a split; "
+            f"Theorem 3 asks for {theorem.effective_discount(l1):,}"
+        )
+        facts = {"discount": discards}
+        if self.threshold <= _CERTIFIED:
+            loss, enough = _certified(theorem)
+            paid = self.budgets()[0]
+            facts = {
+                "structure": f"ε = {loss:.3g} at worst where {paid:.3g} is paid",
+                "discount": f"{discards}, and {enough:,} are certified to do",
+            }
+        chance = self.empty_split_probability(tree, l1)
+        return facts | {"an empty node splits": f"with probability {chance:.2g}"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
@@ -176,3 +198,11 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
         else:
             low = middle
     return high
+
+
+@lru_cache(256)
+def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
+    """The exact loss of its structure, and the least discount that would keep it within 2ε."""
+    epsilon = mechanism.budgets()[0] / 2
+    enough = certified_discount(epsilon, mechanism.threshold, "geometric")
+    return mechanism.worst_case_loss(), enough

@@ -57,6 +57,11 @@ class PrivTree:
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        scale, fall = self.scale(tree, l1)
+        return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
+
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -17,7 +15,6 @@ from workbench.mechanisms import (
     ImprovedAdaptiveHistogram,
     PrivTree,
 )
-from workbench.mechanisms.improved_adaptive_histogram import certified_discount
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.records import Records
@@ -34,7 +31,6 @@ BASIC = BasicAdaptiveHistogram.series
 DIRECT = DirectSynthesis.series
 TREE = PrivTree.__name__
 MAP, STRINGS = "map", "strings"
-CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
 
 
 @value
@@ -144,7 +140,8 @@ class Adaptive:
         series = setting.values["mechanism"]
         draw = string_picture if _of_strings(setting) else map_picture
         picture = draw(setting.dataset, data, release, series)
-        return picture._replace(facts=[*picture.facts, *_decision_facts(release, data)])
+        facts = release.mechanism.decision_facts(data.hierarchy, data.bound.l1)
+        return picture._replace(facts=[*picture.facts, *facts.items()])
 
     def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Truth and release; errors by the size of boxes, or the most frequent strings."""
@@ -171,49 +168,3 @@ class Adaptive:
 
 def _of_strings(setting: Setting) -> bool:
     return setting.values["data"] == STRINGS
-
-
-def _decision_facts(release: Release, data: Records) -> list[tuple[str, str]]:
-    """What a mechanism's closed forms say of its decisions."""
-    mechanism: Any = release.mechanism
-    l1 = data.bound.l1
-    facts = []
-    if isinstance(mechanism, DirectSynthesis):
-        facts.append(("noise of a level", f"ε = {mechanism.budgets()[2][0]:.3g}"))
-    if isinstance(mechanism, BasicAdaptiveHistogram):
-        facts.append(("noise of a level", f"ε = {mechanism.budgets()[0]:.3g}"))
-    if isinstance(mechanism, PrivTree):
-        scale, fall = mechanism.scale(data.hierarchy, l1)
-        facts.append(("λ, δ", f"{scale:.3g}, {fall:,} records"))
-    if isinstance(mechanism, ImprovedAdaptiveHistogram):
-        facts += _discount_facts(mechanism, l1)
-    if isinstance(mechanism, BasicAdaptiveHistogram | ImprovedAdaptiveHistogram):
-        chance = mechanism.empty_split_probability(data.hierarchy, l1)
-        facts.append(("an empty node splits", f"with probability {chance:.2g}"))
-    return facts
-
-
-def _discount_facts(mechanism: ImprovedAdaptiveHistogram, l1: float) -> list[tuple[str, str]]:
-    """What every split discards, beside what the theorem asks for and what is certified."""
-    theorem = replace(mechanism, discount=None)
-    discards = (
-        f"{mechanism.effective_discount(l1):,} records a split; "
-        f"Theorem 3 asks for {theorem.effective_discount(l1):,}"
-    )
-    if mechanism.threshold > CERTIFIED:
-        return [("discount", discards)]
-    loss, enough = _certified(theorem)
-    paid = mechanism.budgets()[0]
-    return [
-        ("structure", f"ε = {loss:.3g} at worst where {paid:.3g} is paid"),
-        ("discount", f"{discards}, and {enough:,} are certified to do"),
-    ]
-
-
-@lru_cache(256)
-def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """The exact loss of its structure, and the least discount that would keep it within 2ε."""
-    epsilon = mechanism.budgets()[0] / 2
-    return mechanism.worst_case_loss(), certified_discount(
-        epsilon, mechanism.threshold, "geometric"
-    )
