@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Int
+from workbench.libraries import pd
 from workbench.value import value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Int
 
 MAX_CELLS = 2**63 - 1  # keys are int64
 
@@ -170,8 +168,6 @@ class Domain:
         int64[cells]
             The code of each value; −1 where a value is not in the domain.
         """
-        import pandas as pd
-
         axis = self.axis(attribute)
         labels = (self.labels and self.labels[axis]) or range(self.shape[axis])
         values = pd.Series(values)
@@ -199,8 +195,6 @@ class Domain:
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
         """The cells of `keys`, one labelled column an attribute."""
-        import pandas as pd
-
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict:

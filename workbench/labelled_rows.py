@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-    from jaxtyping import Float, Int
+from workbench.arrays import Float, Int
+from workbench.libraries import pa, pl
 
+if TYPE_CHECKING:
     from workbench.domain import Domain
 
 _LARGEST_COUNT = 2**53  # counts up to here, and their sums in float64, are exact
@@ -52,8 +51,6 @@ class LabelledRows:
         self, column: str, labels: Sequence[str] | range | pl.Enum, need: str = ""
     ) -> Int[np.ndarray, " rows"]:
         """Places in a public list: a sequence of labels, their polars Enum, or a `range`."""
-        import polars as pl
-
         if isinstance(labels, range):
             numbers = self.frame[column].cast(pl.Int64, strict=False)
             inside = numbers.is_between(min(labels[0], labels[-1]), max(labels[0], labels[-1]))
@@ -76,25 +73,17 @@ class LabelledRows:
         self, column: str, low: int, high: int, need: str
     ) -> Int[np.ndarray, " rows"]:
         """Whole numbers from `low` to `high`."""
-        import polars as pl
+        return self._between(pl.Int64, column, low, high, need)
 
-        numbers = self.frame[column].cast(pl.Int64, strict=False)
-        self.refuse(~numbers.is_between(low, high), column, need)
-        return numbers.to_numpy()
-
-    def numbers(
-        self, column: str, low: float, high: float, need: str
-    ) -> Float[np.ndarray, " rows"]:
-        """Numbers from `low` to `high`."""
-        import polars as pl
-
-        numbers = self.frame[column].cast(pl.Float64, strict=False)
+    def _between(self, kind: type, column: str, low: int, high: int, need: str) -> np.ndarray:
+        numbers = self.frame[column].cast(kind, strict=False)
         self.refuse(~numbers.is_between(low, high), column, need)
         return numbers.to_numpy()
 
     def degrees(self, column: str, limit: int) -> Float[np.ndarray, " rows"]:
         """Latitudes or longitudes."""
-        return self.numbers(column, -limit, limit, f"degrees from -{limit} to {limit}")
+        need = f"degrees from -{limit} to {limit}"
+        return self._between(pl.Float64, column, -limit, limit, need)
 
     def times(self, column: str, written: str, need: str) -> pl.Series:
         """Times that are written in one way (a format of strptime), to the microsecond."""
@@ -104,8 +93,6 @@ class LabelledRows:
 
     def positive_counts(self, column: str) -> Int[np.ndarray, " rows"]:
         """Whole numbers of at least 1; commas between thousands are read over."""
-        import polars as pl
-
         text = self.frame[column].str.replace_all(",", "", literal=True)
         counts = text.cast(pl.Int64, strict=False)
         self.refuse(counts < 1, column, "a whole number >= 1")
@@ -113,8 +100,6 @@ class LabelledRows:
 
     def counts(self, column: str) -> Int[np.ndarray, " rows"]:
         """Whole numbers of at least 0, also where they are written 3.0."""
-        import polars as pl
-
         numbers = self.frame[column].cast(pl.Float64, strict=False)
         whole = numbers.is_between(0, _LARGEST_COUNT) & (numbers == numbers.floor())
         self.refuse(~whole, column, "a whole number >= 0")
@@ -165,8 +150,6 @@ def shortened(labels: Sequence) -> str:
 
 def read_table_file(path: Path, columns: Sequence[str] | None = None) -> LabelledRows:
     """The columns of a CSV or Parquet file (all, if none are named), without empty rows at the end."""
-    import polars as pl
-
     is_parquet = path.suffix == ".parquet"
     try:
         if is_parquet:
@@ -232,8 +215,6 @@ def refuse_missing_columns(columns: Sequence[str], frame: Any) -> None:
 
 def arrow_column(column: Any) -> pa.Array:
     """A column of a pandas or polars frame, as an Arrow array."""
-    import pyarrow as pa
-
     if hasattr(column, "to_arrow"):
         return column.to_arrow()
     try:
@@ -258,8 +239,6 @@ def value_codes(
     A value that is missing, or outside the domain, is a ValueError that names the column, the row of
     the table (`values` begin at its `first_row`) and the value.
     """
-    import pyarrow as pa
-
     refuse_missing_values(values, column, first_row)
     axis = domain.axis(attribute)
     labels = (domain.labels and domain.labels[axis]) or range(domain.shape[axis])
@@ -288,6 +267,4 @@ def value_codes(
 
 def dictionary_encoded(values: pa.Array) -> pa.DictionaryArray:
     """An Arrow array as indices into a dictionary of its values."""
-    import pyarrow as pa
-
     return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()

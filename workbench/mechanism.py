@@ -9,33 +9,24 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from workbench import noise as noise
-from workbench.estimates.histogram import Histogram as Histogram
-from workbench.estimates.summary import Summary as Summary
-from workbench.privacy import ADD_REMOVE
-from workbench.privacy import DP as DP
-from workbench.release import Release as Release
-from workbench.release import read_release as read_release
-from workbench.release import refuse_existing as refuse_existing
-from workbench.shares import approximate_budget as approximate_budget
-from workbench.shares import consistent_field as consistent_field
-from workbench.shares import dense_counts as dense_counts
-from workbench.shares import memory_field as memory_field
-from workbench.shares import noise_blocks as noise_blocks
-from workbench.shares import noise_law_field as noise_law_field
-from workbench.shares import pure_budget as pure_budget
-from workbench.shares import refuse_dense as refuse_dense
-from workbench.shares import refuse_inconsistent as refuse_inconsistent
-from workbench.shares import refuse_several_tuples_per_unit as refuse_several_tuples_per_unit
-from workbench.shares import refuse_size_above as refuse_size_above
-from workbench.shares import sensitivity as sensitivity
-from workbench.shares import split_epsilon as split_epsilon
-from workbench.shares import transform_field as transform_field
-from workbench.table import Bound as Bound
-from workbench.table import SparseTable as SparseTable
-from workbench.value import parameter as parameter
-from workbench.value import sealed as sealed
-from workbench.value import value as value
+from workbench import noise
+from workbench.estimates.histogram import Histogram
+from workbench.estimates.summary import Summary
+from workbench.privacy import ADD_REMOVE, DP
+from workbench.release import Release, read_release, refuse_existing
+from workbench.shares import (
+    approximate_budget,
+    consistent_field,
+    memory_field,
+    noise_blocks,
+    noise_law_field,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+    transform_field,
+)
+from workbench.table import Bound, SparseTable
+from workbench.value import not_allowed, parameter, sealed, value
 
 
 class Mechanism(Protocol):
@@ -77,6 +68,36 @@ class Mechanism(Protocol):
     def example(cls, budget: DP) -> Self:
         """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
         return cls(budget)
+
+    def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
+        """Every count of the domain, int64[cells], unless `refuse_dense`."""
+        self.refuse_dense(table.domain.size, each)
+        return table.dense().ravel()
+
+    def refuse_dense(self, cells: int, each: int = 40) -> None:
+        """A ValueError if the cells, of `each` bytes, exceed `memory`.
+
+        A cell is a count, a noisy count, and what is made of them.
+        """
+        need = each * cells
+        if need > self.memory:
+            raise ValueError(
+                f"{type(self).__name__}.memory = {self.memory} is too little: {cells} cells need "
+                f"some {need} bytes"
+            )
+
+    def refuse_size_above(self, cells: int) -> None:
+        """A ValueError if `size` asks for more cells than there are."""
+        if self.size > cells:
+            raise not_allowed(self, "size", f"need at most {cells}, all that there are")
+
+    def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
+        """A ValueError for a table of which a unit may have more than one tuple."""
+        if sensitivity(table) != 1:
+            raise ValueError(
+                f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
+                "each tuple by itself, so need one tuple a unit, l1 = 1"
+            )
 
 
 def series_name(mechanism: Any) -> str:

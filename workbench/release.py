@@ -10,16 +10,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import estimates
+from workbench.libraries import pa, parquet, pd
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
 from workbench.table import Bound
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +228,7 @@ class Release:
             ) from None
 
 
-def read_release(path: str | Path) -> tuple[pyarrow.Table, dict]:
+def read_release(path: str | Path) -> tuple[pa.Table, dict]:
     """What a release file holds, before any of it is believed.
 
     Parameters
@@ -252,14 +249,11 @@ def read_release(path: str | Path) -> tuple[pyarrow.Table, dict]:
     ValueError
         If it is not a whole release of this workbench.
     """
-    import pyarrow
-    import pyarrow.parquet as parquet
-
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such release file")
     try:
         table = parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as e:
+    except (pa.ArrowException, OSError) as e:
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
     text = (table.schema.metadata or {}).get(b"workbench", b"{}")
     record = json.loads(text)
@@ -278,10 +272,8 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
 
 
-def _write(table: pyarrow.Table, path: Path, force: bool) -> None:
+def _write(table: pa.Table, path: Path, force: bool) -> None:
     """The table as a file that appears whole or not at all, and never in place of another."""
-    import pyarrow.parquet as parquet
-
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         parquet.write_table(table, part, compression="zstd")

@@ -7,12 +7,10 @@ from fractions import Fraction
 from math import isfinite, nextafter
 from typing import Any
 
-import numpy as np
-
 from workbench import noise
 from workbench.privacy import DP
-from workbench.table import Bound, SparseTable
-from workbench.transform import TRANSFORMS, Basis, Dyadic
+from workbench.table import Bound
+from workbench.transform import TRANSFORMS, Basis
 from workbench.value import parameter
 
 
@@ -126,12 +124,12 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     parts = []
     rest = Fraction(epsilon)
     for share in shares[:-1]:
-        parts.append(_round_down(Fraction(epsilon) * share))
+        parts.append(round_down(Fraction(epsilon) * share))
         rest -= Fraction(parts[-1])
-    return [*parts, _round_down(rest)]
+    return [*parts, round_down(rest)]
 
 
-def _round_down(x: Fraction) -> float:
+def round_down(x: Fraction) -> float:
     """The largest float that is not above x."""
     rounded = float(x)
     return rounded if Fraction(rounded) <= x else nextafter(rounded, 0)
@@ -144,57 +142,3 @@ def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block
         noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget)
         for nodes, budget in zip(basis.noise_blocks, budgets, strict=True)
     ]
-
-
-def dense_counts(mechanism: Any, table: SparseTable, each: int = 40) -> np.ndarray:
-    """Every count of the domain, int64[cells], unless `refuse_dense`."""
-    refuse_dense(mechanism, table.domain.size, each)
-    return table.dense().ravel()
-
-
-def refuse_dense(mechanism: Any, cells: int, each: int = 40) -> None:
-    """A ValueError if the cells, of `each` bytes, exceed `mechanism.memory`.
-
-    A cell is a count, a noisy count, and what is made of them.
-    """
-    need = each * cells
-    if need > mechanism.memory:
-        raise ValueError(
-            f"{type(mechanism).__name__}.memory = {mechanism.memory} is too little: {cells} cells "
-            f"need some {need} bytes"
-        )
-
-
-def refuse_size_above(mechanism: Any, cells: int) -> None:
-    """A ValueError if `mechanism.size` asks for more cells than there are."""
-    if mechanism.size > cells:
-        raise ValueError(
-            f"{type(mechanism).__name__}.size = {mechanism.size} is not allowed: need at most "
-            f"{cells}, all that there are"
-        )
-
-
-def refuse_several_tuples_per_unit(mechanism: Any, table: SparseTable) -> None:
-    """A ValueError for a table of which a unit may have more than one tuple."""
-    if sensitivity(table) != 1:
-        raise ValueError(
-            f"a table of bound {table.bound!r} is not allowed: {type(mechanism).__name__} protects "
-            "each tuple by itself, so need one tuple a unit, l1 = 1"
-        )
-
-
-def refuse_inconsistent(mechanism: Any, theta: float | None) -> None:
-    """A ValueError if `mechanism.consistent` is asked for where it means nothing."""
-    if not mechanism.consistent:
-        return
-    name = type(mechanism).__name__
-    if not isinstance(mechanism.transform, Dyadic):
-        raise ValueError(
-            f"{name}.consistent = True is not allowed with transform = {mechanism.transform!r}: need "
-            "Dyadic(), whose nodes have ancestors"
-        )
-    if theta is not None and theta < 1:
-        raise ValueError(
-            f"{name}.theta = {theta!r} is not allowed with consistent = True: need at least 1, since "
-            "an ancestor can only be missed after a filter"
-        )

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
 from workbench.labelled_rows import arrow_column, refuse_missing_columns, value_codes
-from workbench.value import read_only, sealed
+from workbench.libraries import pd
+from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int, Num
 
 _LARGEST_MOVE = 1e300  # of one unit
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
@@ -57,20 +54,15 @@ class Bound:
                 object.__setattr__(self, name, number.item())
         in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
         if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
-            raise ValueError(f"Bound.l0 = {self.l0!r} is not allowed: need a whole number >= 1")
+            raise not_allowed(self, "l0", "need a whole number >= 1")
         if self.l1 is None:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
             number = getattr(self, name)
             if not 0 < number <= _LARGEST_MOVE:
-                raise ValueError(
-                    f"Bound.{name} = {number!r} is not allowed: need a finite number > 0"
-                )
+                raise not_allowed(self, name, "need a finite number > 0")
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
-            raise ValueError(
-                f"Bound.l1 = {self.l1!r} is not allowed: need linf <= l1 <= l0·linf = "
-                f"{self.l0 * self.linf}"
-            )
+            raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     @property
     def l2(self) -> float:
@@ -136,10 +128,8 @@ class SparseTable:
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Public):
-            raise ValueError(
-                f"SparseTable.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far "
-                "one unit moves the table, or PUBLIC"
-            )
+            need = "need Bound(l0, linf), how far one unit moves the table, or PUBLIC"
+            raise not_allowed(self, "bound", need)
         if self.keys.dtype != np.int64 or self.counts.dtype != np.int64:
             raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
         if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:

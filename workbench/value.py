@@ -61,7 +61,7 @@ def value(cls: type) -> type:
     Traceback (most recent call last):
     ValueError: Filter.theta = -1 is not allowed: need a number >= 0 (counts)
     """
-    after = cls.__dict__.get("__post_init__")
+    after = getattr(cls, "__post_init__", None)
 
     def __post_init__(self):
         for f in fields(self):
@@ -70,13 +70,19 @@ def value(cls: type) -> type:
                 object.__setattr__(self, f.name, x := x.item())
             if "check" in f.metadata and not (x is None and f.default is None):
                 if wrong := _wrong(x, f.metadata):
-                    raise ValueError(f"{cls.__name__}.{f.name} = {x!r} is not allowed: {wrong}")
+                    raise not_allowed(self, f.name, wrong)
         if after:
             after(self)
 
     cls.__post_init__ = __post_init__
     cls.__repr__ = _repr
     return dataclass(frozen=True, repr=False)(cls)
+
+
+def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
+    """The error for a field of `owner` that is refused, `given` other fields or data."""
+    text = f"{type(owner).__name__}.{field} = {getattr(owner, field)!r} is not allowed{given}"
+    return ValueError(f"{text}: {why}")
 
 
 def read_only(array: Any) -> Any:

@@ -175,7 +175,7 @@ MISTAKES = (
     ),
     Mistake(
         "decisions priced for one record",
-        "mechanisms.ImprovedAdaptiveHistogram",
+        "mechanisms",
         "noise.noisy_threshold(*A, l1=L, **K)",
         "noise.noisy_threshold(*A, l1=1, **K)",
         "mechanisms/test_adaptive.py::test_every_look_is_priced_for_what_a_unit_moves",

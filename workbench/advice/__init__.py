@@ -4,8 +4,6 @@ It never sees a table: `errors` computes what to expect from a domain, a budget,
 declared, a model of the counts; the mechanisms' own formulas choose θ and τ.
 """
 
-from workbench.advice.advice import Advice as Advice
-from workbench.advice.advice import advise as advise
-from workbench.advice.model import CountModel as CountModel
-from workbench.advice.options import Option as Option
-from workbench.advice.options import predict_errors as predict_errors
+from workbench.advice.advice import Advice, advise
+from workbench.advice.model import CountModel
+from workbench.advice.options import Option, predict_errors

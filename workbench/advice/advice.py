@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from workbench.advice.errors import NEGLIGIBLE, QueryError, mean_log_error
 from workbench.advice.model import CountModel
 from workbench.advice.options import Option, all_options, three_digits
 from workbench.domain import Domain
+from workbench.libraries import pd
 from workbench.privacy import DP
 from workbench.table import Bound
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,8 +94,6 @@ class Advice:
 
     def display_table(self) -> pd.DataFrame:
         """A short table in words, the best first, those that are not recommended last."""
-        import pandas as pd
-
         unranked = [option for option in self.options if not option.fits]
         rows = [self._display_row(option) for option in (*self.ranked, *unranked)]
         sizes = [f"{q:,}" if q < 1e6 else three_digits(q) for q in self.queries]
@@ -133,8 +129,6 @@ class Advice:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a summary and size of query; thresholds and errors in counts."""
-        import pandas as pd
-
         rows = []
         for option in self.options:
             about = {

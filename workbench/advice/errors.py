@@ -31,18 +31,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, inf, log, pi, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.advice.model import CountModel, NodeCounts
 from workbench.advice.rule import ReleaseRule
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.transform import Haar
 from workbench.workload import RandomRanges, Ranges
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _PLACES = 200  # of a range, where a domain has more
 _STEPS = 6  # of the integral over t, for each factor e

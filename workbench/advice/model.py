@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int, Num
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
 
 _NORMAL = 25  # non-empty cells from which their sum is taken for normal
 _GROUPS = 24  # counts that stand for many

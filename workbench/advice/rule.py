@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, expm1
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench.advice.model import NodeCounts
+from workbench.arrays import Complex, Float
 from workbench.estimates.summary import geometric_variance
-
-if TYPE_CHECKING:
-    from jaxtyping import Complex, Float
 
 
 class Moments(NamedTuple):

@@ -9,14 +9,12 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from workbench.cli import screen
-
-if TYPE_CHECKING:
-    import pandas as pd
+from workbench.libraries import pd
 
 _COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 _RUN = (
@@ -75,8 +73,6 @@ def machine() -> str:
 
 def _measure(script: Path) -> pd.DataFrame:
     """What the script's `main()` returns, measured in a process of its own."""
-    import pandas as pd
-
     with tempfile.TemporaryDirectory() as home:
         out = Path(home) / "rows.csv"
         project = str(script.parents[2])

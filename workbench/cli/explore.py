@@ -11,11 +11,9 @@ from workbench.cli import lab, screen, serving
 
 
 def explore(
-    browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
+    browser: lab.Browser = True,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8866,
-    notebooks: Annotated[
-        Path | None, typer.Option(help="Where.", show_default="notebooks")
-    ] = None,
+    notebooks: lab.Notebooks = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -32,7 +30,6 @@ def explore(
     notebook = lab.notebooks_folder(notebooks) / lab.FIRST
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
-    token = serving.new_token()
 
     def arguments(port: int) -> list[str]:
         return [
@@ -45,15 +42,7 @@ def explore(
             "--Voila.log_level=WARN",
         ]
 
-    serving.serve(
-        "The explorer",
-        port,
-        arguments,
-        lambda port: f"http://127.0.0.1:{port}/?token={token}",
-        project=notebook.parent.parent,
-        browser=browser,
-        environment={"JUPYTER_TOKEN": token},  # where `ps` does not show it
-    )
+    serving.serve("The explorer", port, arguments, "/", notebook.parent.parent, browser)
 
 
 def _write_page(path: Path) -> None:

@@ -10,18 +10,17 @@ import typer
 from workbench.cli import serving
 
 FIRST = "01_explore.ipynb"
+Browser = Annotated[bool, typer.Option(help="Open it in a browser.")]
+Notebooks = Annotated[Path | None, typer.Option(help="Where.", show_default="notebooks")]
 
 
 def lab(
-    browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
+    browser: Browser = True,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8888,
-    notebooks: Annotated[
-        Path | None, typer.Option(help="Where.", show_default="notebooks")
-    ] = None,
+    notebooks: Notebooks = None,
 ) -> None:
     """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it."""
     top = notebooks_folder(notebooks)
-    token = serving.new_token()
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
 
     def arguments(port: int) -> list[str]:
@@ -36,15 +35,7 @@ def lab(
             *serving.allow_root(),
         ]
 
-    serving.serve(
-        "JupyterLab",
-        port,
-        arguments,
-        lambda port: f"http://127.0.0.1:{port}{page}?token={token}",
-        project=top.parent,
-        browser=browser,
-        environment={"JUPYTER_TOKEN": token},
-    )
+    serving.serve("JupyterLab", port, arguments, page, top.parent, browser)
 
 
 def notebooks_folder(notebooks: Path | None) -> Path:

@@ -17,30 +17,26 @@ from time import sleep
 from workbench.cli import screen
 
 
-def new_token() -> str:
-    """A secret that is part of an address: nobody else on this machine can open it."""
-    return secrets.token_urlsafe(24)
-
-
 def serve(
     name: str,
     port: int,
     arguments: Callable[[int], Sequence[str]],
-    address: Callable[[int], str],
-    *,
+    page: str,
     project: Path,
     browser: bool,
-    environment: dict[str, str] | None = None,
 ) -> None:
-    """Run `python -m <arguments>` on the first free port, say and open its address, and wait.
+    """Run `python -m <arguments>` on the first free port, say and open its `page`, and wait.
 
     `project` is the folder above the notebooks, whose `experiments` they import.
     """
     port = _free_port(port)
+    token = secrets.token_urlsafe(24)
+    address = f"http://127.0.0.1:{port}{page}?token={token}"
     paths = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
     server = subprocess.Popen(
         [sys.executable, "-m", *arguments(port)],
-        env=os.environ | {"PYTHONPATH": paths} | (environment or {}),
+        # where `ps` does not show the token
+        env=os.environ | {"PYTHONPATH": paths, "JUPYTER_TOKEN": token},
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
     )
@@ -49,9 +45,9 @@ def serve(
         while server.poll() is None and not _answers(port):
             sleep(0.1)
         if server.poll() is None:
-            screen.say(f"{name}: {address(port)}\nCtrl-C stops it.")
+            screen.say(f"{name}: {address}\nCtrl-C stops it.")
             if browser:
-                webbrowser.open(address(port))
+                webbrowser.open(address)
         code = server.wait()
     except KeyboardInterrupt:
         code = 0

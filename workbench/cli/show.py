@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli import release_text, screen
+from workbench.libraries import parquet
 
 if TYPE_CHECKING:
     from workbench.mechanism import Release
@@ -81,6 +82,4 @@ def _show_largest_cells(release: Release, top: int) -> None:
 
 
 def _versions(file: Path) -> dict[str, str]:
-    import pyarrow.parquet as parquet
-
     return json.loads(parquet.read_schema(file).metadata[b"workbench"])["versions"]

@@ -131,7 +131,7 @@ class Adult:
             people = dropped + len(keys)
             warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
         return SparseTable.from_keys(
-            domain, keys, np.ones_like(keys), Bound(1, 1), truth_public=self.truth_public
+            domain, keys, np.ones_like(keys), Bound(), truth_public=True
         )
 
     def _labels(self, attribute: str) -> tuple[str, ...] | range:

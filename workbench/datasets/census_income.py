@@ -119,5 +119,5 @@ class CensusIncome:
             keys.append(domain.keys(np.stack(list(codes.values()), axis=1)))
         keys = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain, keys, np.ones_like(keys), Bound(1, 1), truth_public=self.truth_public
+            domain, keys, np.ones_like(keys), Bound(), truth_public=True
         )

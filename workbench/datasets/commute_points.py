@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
+from workbench.hierarchy import OverHierarchy, Quadtree
+from workbench.libraries import pd, pl
+from workbench.records import Records
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
-    from workbench.hierarchy import Quadtree
-    from workbench.records import Records
 
 ATTRIBUTES = ("home_lat", "home_lon", "work_lat", "work_lon")
 FIELDS = ("tabblk2010", "ctycsub", "ctycsubname", "blklatdd", "blklondd")
@@ -43,7 +39,7 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 
 @value
-class CommutePoints:
+class CommutePoints(OverHierarchy):
     """Where the people of OnTheMap's jobs live and work: points in degrees, in four dimensions.
 
     A point is the centroids of two 2010 census blocks, home first, each as latitude and longitude
@@ -65,17 +61,10 @@ class CommutePoints:
     @cached_property
     def hierarchy(self) -> Quadtree:
         """The box of all blocks, home × work, in degrees; reads the crosswalks, and nothing else."""
-        from workbench.hierarchy import Quadtree
-
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
         high = centroids.max().row(0)
         return Quadtree(4, self.depth, low * 2, high * 2, ATTRIBUTES)
-
-    @property
-    def domain(self) -> Quadtree:
-        """The hierarchy."""
-        return self.hierarchy
 
     @property
     def blocks(self) -> pd.DataFrame:
@@ -92,8 +81,6 @@ class CommutePoints:
         Island and missing elsewhere; how many `blocks` there are; and the mean of their centroids,
         `latitude` and `longitude`. Where no population is known the order is by blocks.
         """
-        import polars as pl
-
         by_place = self._geography.drop_nulls("place").group_by("code", "place")
         means = [pl.mean("latitude"), pl.mean("longitude")]
         frame = by_place.agg(pl.len().alias("blocks"), *means)
@@ -117,8 +104,6 @@ class CommutePoints:
 
     def load(self) -> Records:
         """The points, equal ones counted; a bad row is a ValueError."""
-        from workbench.records import Records
-
         table = self.dataset.load()
         tree = self.hierarchy
         centroids = self._geography.select("latitude", "longitude").to_numpy()
@@ -129,8 +114,6 @@ class CommutePoints:
     @cached_property
     def _geography(self) -> pl.DataFrame:
         """Blocks in the order of `dataset.domain`: block, code, place, latitude, longitude."""
-        import polars as pl
-
         frames = [
             pl.DataFrame(
                 {
@@ -150,6 +133,4 @@ class CommutePoints:
 
     @staticmethod
     def _frame(frame: pl.DataFrame) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame(frame.to_dict(as_series=False))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
+from workbench.hierarchy import OverHierarchy, Quadtree
+from workbench.libraries import pd
+from workbench.records import Records
 from workbench.table import Bound
 from workbench.value import parameter, sealed, value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
-
-    from workbench.hierarchy import Quadtree
-    from workbench.records import Records
 
 LOW = (24.5, -125.0)  # latitude, longitude: the contiguous US
 HIGH = (49.5, -66.5)
@@ -29,7 +27,7 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 
 @value
-class CommuteTwin:
+class CommuteTwin(OverHierarchy):
     """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
 
     What is matched to print: home and work as latitude and longitude, and the scale, up to the
@@ -51,30 +49,20 @@ class CommuteTwin:
         10_000_000, 1, 10**9, integer=True, unit="people", doc="how many people"
     )
     depth: int = parameter(16, 1, 16, integer=True, unit="levels", doc="of the tree of places")
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def hierarchy(self) -> Quadtree:
         """The box of the contiguous US, home × work, in degrees."""
         from workbench.datasets.commute_points import ATTRIBUTES
-        from workbench.hierarchy import Quadtree
 
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, ATTRIBUTES)
-
-    @property
-    def domain(self) -> Quadtree:
-        """The hierarchy."""
-        return self.hierarchy
 
     def places(self) -> pd.DataFrame:
         """The cities, public, the most populous first, as in `CommutePoints.places`.
 
         `population` is how many homes are expected to be of the city, in people.
         """
-        import pandas as pd
-
         latitude, longitude = _cities(np.random.default_rng(self.seed))
         people = np.rint(self.records * _shares()[:-1]).astype(np.int64)
         names = [f"city {i + 1}" for i in range(CITIES)]
@@ -84,8 +72,6 @@ class CommuteTwin:
 
     def load(self) -> Records:
         """The points, the same for the same parameters; at another depth the same in other cells."""
-        from workbench.records import Records
-
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)

@@ -10,6 +10,7 @@ import numpy as np
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
+from workbench.libraries import pl
 from workbench.table import Bound, SparseTable
 from workbench.value import value
 
@@ -63,7 +64,6 @@ class CommutingFlows:
 
     def load(self) -> SparseTable:
         """The table; a county that is not in the list is a ValueError."""
-        import polars as pl
 
         def county(side: str) -> pl.Expr:
             state = pl.col(f"{side} state").str.strip_chars_start("0").str.zfill(2)
@@ -85,12 +85,9 @@ class CommutingFlows:
             home_codes = block.codes("home county", homes, "a county of counties.txt")
             keys.append(domain.keys(np.stack([work_codes, home_codes], axis=1)))
             counts.append(block.positive_counts("workers"))
+        keys = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain,
-            np.concatenate(keys),
-            np.concatenate(counts),
-            Bound(1, 1),
-            truth_public=self.truth_public,
+            domain, keys, np.concatenate(counts), Bound(1), truth_public=True
         )
 
 

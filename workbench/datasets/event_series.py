@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Int
+from workbench.datasets._generated import seed_field
 from workbench.datasets.readers.delimited import read_blocks
-from workbench.datasets.readers.published import File
+from workbench.datasets.readers.own_file import OwnFile
 from workbench.domain import Domain
+from workbench.libraries import pl
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import polars as pl
-    from jaxtyping import Int
 
 
 def _moment(text: Any) -> str | None:
@@ -36,7 +35,7 @@ def _format(text: Any) -> str | None:
 
 
 @value
-class EventSeries:
+class EventSeries(OwnFile):
     """Events of a period, from a comma-separated file of your own, over bins of time.
 
     The first line of the file names its columns, of which `time` and `unit` are read: when an
@@ -59,9 +58,7 @@ class EventSeries:
     most: int = parameter(low=1, integer=True, unit="events", doc="of one unit")
     minutes: int = parameter(60, 1, integer=True, doc="length of a bin")
     written: str = parameter("%Y-%m-%d %H:%M:%S", check=_format, doc="how times are written")
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
     def __post_init__(self):
@@ -76,16 +73,10 @@ class EventSeries:
         minutes = (self._ends - self._starts).total_seconds() / 60
         return Domain(("bin",), (int(-(-minutes // self.minutes)),))
 
-    def files(self) -> tuple[File, ...]:
-        """The list of events."""
-        return (File("", self.path, how="give its path"),)
-
     def load(self) -> SparseTable:
         """The table; a time that cannot be read, or outside the period, is a ValueError."""
-        import polars as pl
-
         domain = self.domain
-        path = self.files()[0].find()
+        path = self._find()
         need = f"a time as {self.written} from {self.start} to before {self.end}"
         frames = [pl.DataFrame(schema={"unit": pl.String, "bin": pl.Int64})]
         for block in read_blocks(path, (self.time, self.unit)):

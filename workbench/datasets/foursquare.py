@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
+from workbench.interactions import Interactions
+from workbench.libraries import pl
 from workbench.table import UNBOUNDED
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from workbench.interactions import Interactions
 
 CITIES = {"nyc": (1083, 227_428), "tky": (2293, 573_703)}  # users and check-ins
 FIELDS = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
@@ -78,8 +77,6 @@ class Foursquare:
 
     @cached_property
     def _check_ins(self) -> CheckIns:
-        import polars as pl
-
         users, check_ins = CITIES[self.city]
         path = self.files()[0].find()
         rows = []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int
+from workbench.datasets._generated import seed_field
 from workbench.domain import MAX_CELLS, Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 REGIONS = 10
 
@@ -47,9 +46,7 @@ class GaussianSparse:
     placement: str = parameter(
         "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
     )
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def domain(self) -> Domain:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
+from workbench.interactions import Interactions
+from workbench.libraries import pl
 from workbench.table import UNBOUNDED
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import polars as pl
-    from jaxtyping import Bool, Int
-
-    from workbench.interactions import Interactions
 
 USERS = 5628  # of the LGLMF copy
 PLACES = 31_803
@@ -181,8 +178,6 @@ def _file(part: str) -> File:
 
 def _in_austin(frame: pl.DataFrame, times: pl.Series) -> Bool[np.ndarray, " rows"]:
     """Which rows are in and around Austin, and in the months of Fan & Jin."""
-    import polars as pl
-
     south, north, west, east = REGIONS["Austin"]
     since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
     inside = frame.select(

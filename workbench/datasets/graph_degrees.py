@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.datasets.readers.delimited import read_lines
-from workbench.datasets.readers.published import File
+from workbench.datasets.readers.own_file import OwnFile
 from workbench.domain import Domain
+from workbench.libraries import pl
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
-if TYPE_CHECKING:
-    from jaxtyping import Int
-
 
 @value
-class GraphDegrees:
+class GraphDegrees(OwnFile):
     """The degree of every node of a graph of your own, whose edges are listed in a file.
 
     A line is an edge: two node ids, whole numbers, with space between; lines that begin with #
@@ -44,10 +41,6 @@ class GraphDegrees:
         """Nodes, in the order of their ids."""
         return Domain(("node",), (self.nodes or len(np.unique(self._edges())),))
 
-    def files(self) -> tuple[File, ...]:
-        """The list of edges."""
-        return (File("", self.path, how="give its path"),)
-
     def load(self) -> SparseTable:
         """The table; a line that is not two ids of nodes is a ValueError."""
         ends = self._edges()
@@ -55,7 +48,7 @@ class GraphDegrees:
         if self.listed or nodes is None:
             ids, ends = np.unique(ends, return_inverse=True)
             if nodes not in (None, len(ids)):
-                path = self.files()[0].find()
+                path = self._find()
                 raise ValueError(f"{path} has edges of {len(ids)} nodes; need {nodes}")
             nodes = len(ids)
         low, high = np.sort(ends.reshape(-1, 2), axis=1).T
@@ -68,9 +61,7 @@ class GraphDegrees:
 
     def _edges(self) -> Int[np.ndarray, "edges 2"]:
         """The pairs of ids as they stand in the file."""
-        import polars as pl
-
-        path = self.files()[0].find()
+        path = self._find()
         edges = [np.empty((0, 2), np.int64)]
         any_ids = self.listed or self.nodes is None
         need = "two node ids, whole numbers"

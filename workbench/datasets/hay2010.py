@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,8 +15,49 @@ from workbench.value import value
 COUNTS = range(2**53 + 1)  # such as a table can hold
 
 
+class _Counts:
+    """Counts of one attribute, one a line of a file that nobody publishes."""
+
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+    attribute: ClassVar[str]
+    size: ClassVar[int]
+    name: ClassVar[str]  # of the file
+    holds: ClassVar[str]
+    bound: ClassVar[Bound] = Bound(1)
+
+    @property
+    def domain(self) -> Domain:
+        """The attribute's codes, in the order of the lines."""
+        return Domain((self.attribute,), (self.size,))
+
+    def files(self) -> tuple[File, ...]:
+        """One count a line."""
+        how = "nobody publishes it: it should be "
+        how += f"{self.size:,} lines, each the number of {self.holds}"
+        return (File("hay2010", self.name, how=how),)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another length, or a bad line, is a ValueError."""
+        path = self.files()[0].find()
+        need = f"need {self.size:,} counts, one a line"
+        counts = [np.empty(0, np.int64)]
+        last = 0
+        for block in read_lines(path):
+            counts.append(block.codes("line", COUNTS, "a whole number >= 0"))
+            last = block.lines[-1]
+            excess = sum(map(len, counts)) - self.size
+            if excess > 0:
+                line = block.lines[-excess]
+                raise ValueError(f"{path}, line {line}: {need}, and this is one more")
+        counts = np.concatenate(counts)
+        if len(counts) < self.size:
+            raise ValueError(f"{path}, line {last}: ends after {len(counts):,} counts; {need}")
+        return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
+
+
 @value
-class NetTrace:
+class NetTrace(_Counts):
     """Internal hosts that each of 65,536 external hosts is connected to, in address order.
 
     25,714 connections, seen at the gateway of a university; 96.6 % of the hosts have none, the
@@ -29,25 +70,14 @@ class NetTrace:
     section 5 and Appendix C.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    @property
-    def domain(self) -> Domain:
-        """External hosts, in the order of their addresses."""
-        return Domain(("host",), (65_536,))
-
-    def files(self) -> tuple[File, ...]:
-        """One count a line."""
-        return (_file("nettrace.txt", 65_536, "connections of an external host (sum 25,714)"),)
-
-    def load(self) -> SparseTable:
-        """The table; a file of another length, or a bad line, is a ValueError."""
-        return _load(self, Bound(1))
+    attribute = "host"
+    size = 65_536  # external hosts, in the order of their addresses
+    name = "nettrace.txt"
+    holds = "connections of an external host (sum 25,714)"
 
 
 @value
-class SearchLogs:
+class SearchLogs(_Counts):
     """Searches for "Obama" in 32,768 units of time: 16 a day for 2,048 days from January 2004.
 
     335,889 searches, made by the authors out of published summaries and of true logs of a
@@ -61,25 +91,14 @@ class SearchLogs:
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    @property
-    def domain(self) -> Domain:
-        """Sixteenths of a day since 1 January 2004."""
-        return Domain(("time",), (32_768,))
-
-    def files(self) -> tuple[File, ...]:
-        """One count a line."""
-        return (_file("search_logs.txt", 32_768, "searches in a 16th of a day (sum 335,889)"),)
-
-    def load(self) -> SparseTable:
-        """The table; a file of another length, or a bad line, is a ValueError."""
-        return _load(self, Bound(1))
+    attribute = "time"
+    size = 32_768  # sixteenths of a day since 1 January 2004
+    name = "search_logs.txt"
+    holds = "searches in a 16th of a day (sum 335,889)"
 
 
 @value
-class SocialNetwork:
+class SocialNetwork(_Counts):
     """Friends of each of 11,342 students of one university in an online social network.
 
     337,354 friendships, degrees that sum to 674,708, the largest 1,678. The number of students
@@ -93,25 +112,15 @@ class SocialNetwork:
     section 5.1 and Appendix C.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    @property
-    def domain(self) -> Domain:
-        """Students."""
-        return Domain(("student",), (11_342,))
-
-    def files(self) -> tuple[File, ...]:
-        """One degree a line."""
-        return (_file("social_network.txt", 11_342, "friends of a student (sum 674,708)"),)
-
-    def load(self) -> SparseTable:
-        """The table; a file of another length, or a bad line, is a ValueError."""
-        return _load(self, Bound(2, 1))
+    attribute = "student"
+    size = 11_342  # students
+    name = "social_network.txt"
+    holds = "friends of a student (sum 674,708)"
+    bound = Bound(2, 1)
 
 
 @value
-class KeywordFrequencies:
+class KeywordFrequencies(_Counts):
     """Searches for each of the 20,000 most frequent keywords over three months.
 
     The paper's Search Logs as an unattributed histogram (its Figure 5): other data than
@@ -125,43 +134,7 @@ class KeywordFrequencies:
     section 5.1.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    @property
-    def domain(self) -> Domain:
-        """Keywords, in any public order."""
-        return Domain(("keyword",), (20_000,))
-
-    def files(self) -> tuple[File, ...]:
-        """One count a line."""
-        return (_file("keywords.txt", 20_000, "searches for a keyword"),)
-
-    def load(self) -> SparseTable:
-        """The table; a file of another length, or a bad line, is a ValueError."""
-        return _load(self, Bound(1))
-
-
-def _file(name: str, size: int, what: str) -> File:
-    how = f"nobody publishes it: it should be {size:,} lines, each the number of {what}"
-    return File("hay2010", name, how=how)
-
-
-def _load(dataset: Any, bound: Bound) -> SparseTable:
-    (file,) = dataset.files()
-    path = file.find()
-    domain = dataset.domain
-    need = f"need {domain.size:,} counts, one a line"
-    counts = [np.empty(0, np.int64)]
-    last = 0
-    for block in read_lines(path):
-        counts.append(block.codes("line", COUNTS, "a whole number >= 0"))
-        last = block.lines[-1]
-        excess = sum(map(len, counts)) - domain.size
-        if excess > 0:
-            line = block.lines[-excess]
-            raise ValueError(f"{path}, line {line}: {need}, and this is one more")
-    counts = np.concatenate(counts)
-    if len(counts) < domain.size:
-        raise ValueError(f"{path}, line {last}: ends after {len(counts):,} counts; {need}")
-    return SparseTable.from_dense(domain, counts, bound, truth_public=dataset.truth_public)
+    attribute = "keyword"
+    size = 20_000  # keywords, in any public order
+    name = "keywords.txt"
+    holds = "searches for a keyword"

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
 from workbench.datasets.hay2010 import KeywordFrequencies, NetTrace, SearchLogs, SocialNetwork
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.value import value
 
 Law = Callable[[float], Float[np.ndarray, " n"]]  # falls from 1, and rises everywhere with x
 
@@ -29,7 +30,21 @@ NEWS = {
 
 
 @value
-class NetTraceTwin:
+class _Twin:
+    cite: ClassVar[str] = "hay2010"
+    truth_public: ClassVar[bool] = True
+    stands_for: ClassVar[type]
+
+    seed: int = seed_field()
+
+    @property
+    def domain(self) -> Domain:
+        """That of the data that it stands in for."""
+        return self.stands_for().domain
+
+
+@value
+class NetTraceTwin(_Twin):
     """Connections of 65,536 external hosts: few are seen at all, in clusters of addresses.
 
     What is matched to print: the hosts, the sum 25,714, the largest count 1,423, and 96.6 %
@@ -41,17 +56,7 @@ class NetTraceTwin:
     Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
-
-    @property
-    def domain(self) -> Domain:
-        """That of `NetTrace`."""
-        return NetTrace().domain
+    stands_for = NetTrace
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
@@ -61,13 +66,11 @@ class NetTraceTwin:
         keys = np.argsort(score)[-2228:]
         keys = keys[np.argsort(-score[keys] + rng.normal(0, 1, len(keys)))]
         sizes = _sizes(25_714, 1423, _mandelbrot(len(keys), 1.3))
-        return SparseTable.from_keys(
-            self.domain, keys, sizes, Bound(1), truth_public=self.truth_public
-        )
+        return SparseTable.from_keys(self.domain, keys, sizes, Bound(1), truth_public=True)
 
 
 @value
-class SearchLogsTwin:
+class SearchLogsTwin(_Twin):
     """Searches over 32,768 units of time: near none for years, then a rise, with bursts.
 
     What is matched to print: the 16 · 2048 units, the sum 335,889, the largest count 496, and
@@ -79,17 +82,7 @@ class SearchLogsTwin:
     Rastogi, Miklau, Suciu, PVLDB 2010, and the file that goes with it.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
-
-    @property
-    def domain(self) -> Domain:
-        """That of `SearchLogs`."""
-        return SearchLogs().domain
+    stands_for = SearchLogs
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
@@ -98,13 +91,11 @@ class SearchLogsTwin:
         score = _interest(day) + rng.normal(0, 0.7, len(day))
         keys = np.argsort(-score)[: 32_768 - 17_072]
         sizes = _sizes(335_889, 496, _mandelbrot(len(keys), 2))
-        return SparseTable.from_keys(
-            self.domain, keys, sizes, Bound(1), truth_public=self.truth_public
-        )
+        return SparseTable.from_keys(self.domain, keys, sizes, Bound(1), truth_public=True)
 
 
 @value
-class SocialNetworkTwin:
+class SocialNetworkTwin(_Twin):
     """Degrees of 11,342 students, in no order: everyone has a friend, some have very many.
 
     What is matched to print: the students, the sum 674,708, and the largest degree 1,678. What
@@ -116,29 +107,17 @@ class SocialNetworkTwin:
     the file that goes with it.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
-
-    @property
-    def domain(self) -> Domain:
-        """That of `SocialNetwork`."""
-        return SocialNetwork().domain
+    stands_for = SocialNetwork
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
-        return SparseTable.from_dense(
-            self.domain, degrees, Bound(2, 1), truth_public=self.truth_public
-        )
+        return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
 
 
 @value
-class KeywordFrequenciesTwin:
+class KeywordFrequenciesTwin(_Twin):
     """Searches for 20,000 keywords, in no order, by Zipf's law.
 
     Nothing but the number of keywords is printed. Ours: the k-th most frequent is searched for
@@ -149,26 +128,14 @@ class KeywordFrequenciesTwin:
     Miklau, Suciu, PVLDB 2010, section 5.1.
     """
 
-    cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
-
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
-
-    @property
-    def domain(self) -> Domain:
-        """That of `KeywordFrequencies`."""
-        return KeywordFrequencies().domain
+    stands_for = KeywordFrequencies
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))
-        return SparseTable.from_dense(
-            self.domain, counts, Bound(1), truth_public=self.truth_public
-        )
+        return SparseTable.from_dense(self.domain, counts, Bound(1), truth_public=True)
 
 
 def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
 from workbench.datasets.movielens import GROUPS
 from workbench.datasets.readers.user_records import WEEKDAYS
 from workbench.domain import Domain
+from workbench.interactions import Interactions
 from workbench.table import Bound
-from workbench.value import parameter, sealed, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-    from workbench.interactions import Interactions
+from workbench.value import not_allowed, parameter, sealed, value
 
 # Shares of records by the day, and of users by group: round numbers of our own, after what such
 # services see (check-ins at the end of the week, ratings at its beginning) and, for the groups,
@@ -87,30 +85,21 @@ class InteractionsTwin:
     alike: float = parameter(
         20.0, 0, 1e9, strict=True, doc="how much items resemble each other"
     )
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     def __post_init__(self):
         low = self.min_per_user
         high = self.max_per_user
         if low > high:
-            raise ValueError(
-                f"InteractionsTwin.min_per_user = {low} is not allowed: need at most "
-                f"max_per_user = {high}"
-            )
+            raise not_allowed(self, "min_per_user", f"need at most max_per_user = {high}")
         least = high + (self.users - 1) * low
         most = low + (self.users - 1) * high
         if not max(least, self.items) <= self.records <= most:
-            raise ValueError(
-                f"InteractionsTwin.records = {self.records} is not allowed: need {least} to "
-                f"{most}, which so many users can have, and one an item at least"
-            )
+            why = f"need {least} to {most}, which so many users can have, and one an item at least"
+            raise not_allowed(self, "records", why)
         if self.once and high > self.items:
-            raise ValueError(
-                f"InteractionsTwin.max_per_user = {high} is not allowed: need at most items = "
-                f"{self.items}, because no user has an item twice"
-            )
+            why = f"need at most items = {self.items}, because no user has an item twice"
+            raise not_allowed(self, "max_per_user", why)
 
     @classmethod
     def gowalla(cls, seed: int = 0) -> InteractionsTwin:
@@ -162,7 +151,6 @@ class InteractionsTwin:
     def load(self) -> Interactions:
         """The records, the same for the same parameters."""
         from workbench.datasets import interactions_twin_kernels as kernels
-        from workbench.interactions import Interactions
 
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 LABELS: dict[str, tuple[str, ...] | range | None] = {
     "Age": range(16, 95),
@@ -60,9 +59,7 @@ class IPUMSTwin:
     records: int = parameter(
         500_000, 1, 10**8, integer=True, unit="people", doc="how many people"
     )
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def domain(self) -> Domain:

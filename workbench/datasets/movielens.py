@@ -7,23 +7,21 @@ import io
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks, read_lines
 from workbench.datasets.readers.published import File, sibling_file
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.domain import Domain
+from workbench.interactions import Interactions
 from workbench.labelled_rows import LabelledRows
+from workbench.libraries import pl
 from workbench.table import Bound
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
-
-    from workbench.interactions import Interactions
+from workbench.value import not_allowed, parameter, value
 
 BANDS = ("under 25", "25-34", "above 34")
 GROUPS = tuple(f"{gender} {band}" for gender in "FM" for band in BANDS)
@@ -91,10 +89,8 @@ class MovieLens:
 
     def __post_init__(self):
         if self.version == "latest" and self.context == "group":
-            raise ValueError(
-                "MovieLens.context = 'group' is not allowed: version 'latest' says nothing about "
-                "its users; need 'weekday'"
-            )
+            why = "version 'latest' says nothing about its users; need 'weekday'"
+            raise not_allowed(self, "context", why)
 
     @property
     def domain(self) -> Domain:
@@ -132,8 +128,6 @@ class MovieLens:
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
-        import polars as pl
-
         form = self._form
         domain = self.domain
         records = UserRecords()
@@ -225,8 +219,6 @@ def _rows(path: Path, version: str) -> Iterator[LabelledRows]:
 
 def _split(path: Path, names: tuple[str, ...], separator: str) -> Iterator[LabelledRows]:
     """Fields between separators of any length."""
-    import polars as pl
-
     for block in read_lines(path):
         text = block.frame["line"]
         other_width = text.str.count_matches(separator, literal=True) != len(names) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from workbench.datasets.readers.netflix_ratings import CUSTOMERS, Ratings, Ratin
 from workbench.datasets.readers.published import File, sibling_file
 from workbench.datasets.readers.user_records import WEEKDAYS
 from workbench.domain import Domain
+from workbench.interactions import Interactions
 from workbench.table import Bound
 from workbench.value import sealed, value
-
-if TYPE_CHECKING:
-    from workbench.interactions import Interactions
 
 PARTS = (  # first film, last film and ratings of each of the four files
     (1, 4499, 24_053_764),
@@ -74,11 +72,9 @@ class NetflixPrize:
         """The records; a bad line, or a file that is cut, is a ValueError."""
         from tqdm import tqdm
 
-        from workbench.interactions import Interactions
-
         reader = RatingsReader()
         blocks: list[Ratings] = []
-        counts = np.zeros(CUSTOMERS + 1, np.int32)
+        counts = np.zeros(CUSTOMERS + 1, np.int64)
         total = sum(ratings for _, _, ratings in PARTS)
         bar = tqdm(total=total, desc="ratings", unit_scale=True, leave=False, disable=None)
         with bar:
@@ -87,7 +83,7 @@ class NetflixPrize:
                 for file in _film_files(k):
                     for ratings in reader.read(*file):
                         blocks.append(ratings)
-                        kernels.count_users(ratings.customers, counts)
+                        counts += np.bincount(ratings.customers, minlength=len(counts))
                         size += len(ratings.customers)
                         bar.update(len(ratings.customers))
                 if size != need:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from workbench.datasets.readers.compressed import opened
-from workbench.datasets.readers.published import File
+from workbench.datasets.readers.own_file import OwnFile, bound_field
 from workbench.domain import Domain
 from workbench.table import Bound, Public, SparseTable
 from workbench.value import parameter, value
 
 
-def _bound(bound: Any) -> str | None:
-    is_bound = isinstance(bound, Bound | Public)
-    return (
-        None
-        if is_bound
-        else "need Bound(l0, linf), how far one unit moves the array, or PUBLIC"
-    )
-
-
 @value
-class NumpyHistogram:
+class NumpyHistogram(OwnFile):
     """The counts of a `.npy` file of your own, over a domain of the array's shape.
 
     A dense array holds its empty cells as well, so that its shape says nothing about the
@@ -37,27 +26,23 @@ class NumpyHistogram:
     """
 
     path: str
-    bound: Bound | Public = parameter(check=_bound, doc="how far one unit moves it")
+    bound: Bound | Public = bound_field("array")
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
     @property
     def domain(self) -> Domain:
         """The array's shape; reads the file."""
-        shape = self._array().shape
-        return Domain(tuple(f"axis{i}" for i in range(len(shape))), shape)
-
-    def files(self) -> tuple[File, ...]:
-        """The array."""
-        return (File("", self.path, how="give its path"),)
+        return _domain(self._array())
 
     def load(self) -> SparseTable:
         """The table; what is not an array of whole numbers >= 0 is a ValueError."""
         array = self._array()
-        domain = Domain(tuple(f"axis{i}" for i in range(array.ndim)), array.shape)
-        return SparseTable.from_dense(domain, array, self.bound, truth_public=self.truth_public)
+        return SparseTable.from_dense(
+            _domain(array), array, self.bound, truth_public=self.truth_public
+        )
 
     def _array(self) -> np.ndarray:
-        path = self.files()[0].find()
+        path = self._find()
         with opened(path) as (stream, _):
             try:
                 array = np.lib.format.read_array(stream, allow_pickle=False)
@@ -76,3 +61,7 @@ class NumpyHistogram:
                 f"{path}, cell {cell}: found {array[cell]}, need a whole number >= 0"
             )
         return array
+
+
+def _domain(array: np.ndarray) -> Domain:
+    return Domain(tuple(f"axis{i}" for i in range(array.ndim)), array.shape)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
 from workbench.datasets.retail_hours import RETAIL
 from workbench.domain import Domain
+from workbench.interactions import Interactions
+from workbench.libraries import pl
 from workbench.table import UNBOUNDED
 from workbench.value import value
-
-if TYPE_CHECKING:
-    from workbench.interactions import Interactions
 
 LINES = 541_909
 CUSTOMERS = range(12_346, 18_288)  # numbers of customers, most of them someone's
@@ -74,8 +73,6 @@ class OnlineRetail:
 
     @cached_property
     def _lines(self) -> InvoiceLines:
-        import polars as pl
-
         path = RETAIL.find()
         rows = []
         stock_codes = set()

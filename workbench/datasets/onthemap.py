@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.labelled_rows import LabelledRows
+from workbench.libraries import pl
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, subset_of, value
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
-
     from workbench.datasets.commute_points import CommutePoints
 
 FIPS = dict(
@@ -97,8 +97,6 @@ class OnTheMap:
 
     def load(self) -> SparseTable:
         """The table; a file of another state, part or year, or a bad row, is a ValueError."""
-        import polars as pl
-
         domain = self.domain
         index = {work: code for code, work in enumerate(domain.labels[0])}
         keys = [np.empty(0, np.int64)]
@@ -121,12 +119,9 @@ class OnTheMap:
                     home = _home_states(block, FIPS[state])
                 keys.append(domain.keys(np.stack([work, home], axis=1)))
                 counts.append(block.positive_counts("S000"))
+        keys = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain,
-            np.concatenate(keys),
-            np.concatenate(counts),
-            Bound(1, 1),
-            truth_public=self.truth_public,
+            domain, keys, np.concatenate(counts), Bound(1), truth_public=True
         )
 
     def crosswalks(self) -> tuple[File, ...]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 LOCATIONS = 4001
 STATES = 47
@@ -51,9 +50,7 @@ class OnTheMapTwin:
     truth_public: ClassVar[bool] = True
 
     attributes: bool = parameter(False, choices=(False, True), doc="age, salary, industry too")
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def domain(self) -> Domain:

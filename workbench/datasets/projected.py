@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.datasets.ranked import check_dataset
-from workbench.datasets.readers.published import File
+from workbench.datasets.ranked import OfDataset, check_dataset
 from workbench.domain import Domain
 from workbench.table import SparseTable
 from workbench.value import parameter, value
 
 
 @value
-class Projected:
+class Projected(OfDataset):
     """The counts of `dataset` by fewer attributes, in the order given.
 
     One unit moves the marginal as far as it moves the counts; whether the truth is public is as
@@ -26,18 +25,9 @@ class Projected:
     )
 
     @property
-    def truth_public(self) -> bool:
-        """That of `dataset`."""
-        return self.dataset.truth_public
-
-    @property
     def domain(self) -> Domain:
         """That of `dataset`, projected."""
         return self.dataset.domain.project(self.attributes)
-
-    def files(self) -> tuple[File, ...]:
-        """Those of `dataset`."""
-        return self.dataset.files() if hasattr(self.dataset, "files") else ()
 
     def load(self) -> SparseTable:
         """The marginal."""

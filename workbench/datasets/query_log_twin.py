@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
+from workbench.datasets._generated import seed_field
+from workbench.hierarchy import OverHierarchy, Prefixes
+from workbench.libraries import pl
+from workbench.records import Records
 from workbench.table import Bound
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import polars as pl
-    from jaxtyping import Float, Int
-
-    from workbench.hierarchy import Prefixes
-    from workbench.records import Records
+from workbench.value import not_allowed, parameter, value
 
 LONGEST = 24  # symbols
 EXPONENT = 0.9  # of Zipf's law
@@ -61,7 +59,7 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 
 @value
-class QueryLogTwin:
+class QueryLogTwin(OverHierarchy):
     """Searches in the 38 symbols of the paper: distinct strings, and how often each is asked.
 
     What is matched to print: 90 million queries over a-z, 0-9, the full stop and the space, of
@@ -91,33 +89,19 @@ class QueryLogTwin:
     depth: int = parameter(
         LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="longest string"
     )
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     def __post_init__(self):
         if self.distinct is not None and self.distinct > self.queries:
-            raise ValueError(
-                f"QueryLogTwin.distinct = {self.distinct} is not allowed: need at most queries = "
-                f"{self.queries}"
-            )
+            raise not_allowed(self, "distinct", f"need at most queries = {self.queries}")
 
     @property
     def hierarchy(self) -> Prefixes:
         """Strings over the paper's symbols."""
-        from workbench.hierarchy import Prefixes
-
         return Prefixes(depth=self.depth, attribute="query")
-
-    @property
-    def domain(self) -> Prefixes:
-        """The hierarchy."""
-        return self.hierarchy
 
     def load(self) -> Records:
         """The records, the same for the same parameters."""
-        from workbench.records import Records
-
         n = self.distinct or max(1, round(self.queries**HEAPS))
         rng = np.random.default_rng(self.seed)
         return Records.from_values(
@@ -221,8 +205,6 @@ def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"
 
 
 def _texts(queries: Int[np.ndarray, "parts n"]) -> pl.Series:
-    import polars as pl
-
     columns = [
         pl.Series(part).gather(which) for part, which in zip(_parts(), queries, strict=True)
     ]

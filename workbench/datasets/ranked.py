@@ -15,8 +15,23 @@ def check_dataset(x: Any) -> str | None:
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
+class OfDataset:
+    """Counts made of those of `dataset`, with its files and as public as it is."""
+
+    dataset: Any
+
+    @property
+    def truth_public(self) -> bool:
+        """That of `dataset`."""
+        return self.dataset.truth_public
+
+    def files(self) -> tuple[File, ...]:
+        """Those of `dataset`."""
+        return self.dataset.files() if hasattr(self.dataset, "files") else ()
+
+
 @value
-class Ranked:
+class Ranked(OfDataset):
     """What an unattributed histogram is about: all counts of `dataset`, its empty cells too, sorted.
 
     Metrics then compare a release over ranks with a truth over ranks. One unit moves the sorted counts
@@ -26,18 +41,9 @@ class Ranked:
     dataset: Any = parameter(check=check_dataset, doc="whose counts are sorted")
 
     @property
-    def truth_public(self) -> bool:
-        """That of `dataset`."""
-        return self.dataset.truth_public
-
-    @property
     def domain(self) -> Domain:
         """Ranks, the smallest count first."""
         return Domain(("rank",), (self.dataset.domain.size,))
-
-    def files(self) -> tuple[File, ...]:
-        """Those of `dataset`."""
-        return self.dataset.files() if hasattr(self.dataset, "files") else ()
 
     def load(self) -> SparseTable:
         """The sorted counts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from workbench.datasets._generated import seed_field
 from workbench.datasets.event_series import EventSeries
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -41,9 +42,7 @@ class RetailHours:
     truth_public: ClassVar[bool] = True
 
     most: int = parameter(10, 1, integer=True, unit="lines", doc="of one customer")
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def domain(self) -> Domain:

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks
-from workbench.datasets.readers.published import File
+from workbench.datasets.readers.own_file import OwnFile, bound_field
+from workbench.hierarchy import OverHierarchy, Prefixes
 from workbench.labelled_rows import LabelledRows
+from workbench.libraries import pl
+from workbench.records import Records
 from workbench.table import Bound, Public
 from workbench.value import parameter, value
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from workbench.hierarchy import Prefixes
-    from workbench.records import Records
-
-
-def _bound(bound: Any) -> str | None:
-    is_bound = isinstance(bound, Bound | Public)
-    return (
-        None if is_bound else "need Bound(l0, linf), how far one unit moves the list, or PUBLIC"
-    )
-
 
 @value
-class StringCounts:
+class StringCounts(OverHierarchy, OwnFile):
     """Strings with counts, from a tab-separated file of your own, over their prefixes.
 
     Each line is a string, a tab, and how many records have it: a whole number >= 1. There is no
@@ -49,7 +38,7 @@ class StringCounts:
     """
 
     path: str
-    bound: Bound | Public = parameter(check=_bound, doc="how far one unit moves it")
+    bound: Bound | Public = bound_field("list")
     depth: int = parameter(20, 1, integer=True, unit="symbols", doc="longest string")
     alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789. "
     lower: bool = parameter(False, choices=(False, True), doc="capitals are made small")
@@ -62,28 +51,14 @@ class StringCounts:
     @property
     def hierarchy(self) -> Prefixes:
         """All strings over the alphabet, whatever the file holds."""
-        from workbench.hierarchy import Prefixes
-
         return Prefixes(self.alphabet, self.depth)
-
-    @property
-    def domain(self) -> Prefixes:
-        """The hierarchy."""
-        return self.hierarchy
-
-    def files(self) -> tuple[File, ...]:
-        """The list."""
-        return (File("", self.path, how="give its path"),)
 
     def load(self) -> Records:
         """The records; a line that is not UTF-8, or no string and count, is a ValueError."""
-        import polars as pl
-
-        from workbench.records import Records
 
         strings = [pl.Series(dtype=pl.String)]
         counts = [np.empty(0, np.int64)]
-        for block in _utf8(self.files()[0].find(), self.header):
+        for block in _utf8(self._find(), self.header):
             nul = block.frame["string"].str.contains("\0", literal=True).fill_null(False)
             block.refuse(nul, "string", "text, which has no such symbol")
             counts.append(block.positive_counts("count"))
@@ -113,8 +88,6 @@ def _utf8(path: Path, header: bool) -> Iterator[LabelledRows]:
 
 def _without_mark(frame: pl.DataFrame) -> pl.DataFrame:
     """Without the byte order mark that some programs begin UTF-8 with."""
-    import polars as pl
-
     first = pl.int_range(pl.len()) == 0
     text = pl.col("string")
     return frame.with_columns(

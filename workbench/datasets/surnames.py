@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +13,12 @@ from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
+from workbench.hierarchy import OverHierarchy, Prefixes
 from workbench.labelled_rows import LabelledRows
+from workbench.libraries import pl
+from workbench.records import Records
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from workbench.hierarchy import Prefixes
-    from workbench.records import Records
 
 NAMES = 162_253
 FIELDS = ("name", "count")
@@ -62,8 +61,8 @@ class Surnames:
         20_000,
         1,
         NAMES,
-        unit="names",
         integer=True,
+        unit="names",
         doc="how many of the most frequent surnames",
     )
 
@@ -85,9 +84,7 @@ class Surnames:
         counts = -np.sort(-np.concatenate(counts))[: self.n]
         if len(counts) < self.n:
             raise ValueError(f"{path} ends after {len(counts):,} names; need {self.n:,}")
-        return SparseTable.from_dense(
-            self.domain, counts, Bound(1), truth_public=self.truth_public
-        )
+        return SparseTable.from_dense(self.domain, counts, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
         """The people of all names of the list by the letters of their name, whatever `n` is."""
@@ -95,7 +92,7 @@ class Surnames:
 
 
 @value
-class SurnameStrings:
+class SurnameStrings(OverHierarchy):
     """People by their surname, letter by letter, of the names that at least 100 people have.
 
     Names are in small letters, a to z, as the census has them: without spaces, hyphens and
@@ -117,14 +114,7 @@ class SurnameStrings:
     @property
     def hierarchy(self) -> Prefixes:
         """All strings of small letters."""
-        from workbench.hierarchy import Prefixes
-
         return Prefixes(LETTERS, self.depth, "name")
-
-    @property
-    def domain(self) -> Prefixes:
-        """The hierarchy."""
-        return self.hierarchy
 
     def files(self) -> tuple[File, ...]:
         """The one list."""
@@ -132,9 +122,6 @@ class SurnameStrings:
 
     def load(self) -> Records:
         """The records; a bad count, or no name, is a ValueError."""
-        import polars as pl
-
-        from workbench.records import Records
 
         names = [pl.Series(dtype=pl.String)]
         counts = [np.empty(0, np.int64)]
@@ -159,8 +146,6 @@ def _names(path: Path) -> Iterator[LabelledRows]:
 
 
 def _parquet(path: Path) -> Iterator[LabelledRows]:
-    import polars as pl
-
     with opened(path) as (stream, _):
         try:
             frame = pl.read_parquet(BytesIO(stream.read()), columns=list(FIELDS))

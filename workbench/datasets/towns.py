@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._generated import seed_field
+from workbench.hierarchy import OverHierarchy, Quadtree
+from workbench.records import Records
 from workbench.table import Bound
 from workbench.value import parameter, sealed, value
-
-if TYPE_CHECKING:
-    from workbench.hierarchy import Quadtree
-    from workbench.records import Records
 
 SIDE = 64.0  # km
 RURAL = 0.15  # share of homes
 
 
 @value
-class Towns:
+class Towns(OverHierarchy):
     """Homes in towns and between them: two dimensions, in a square of 64 by 64 km.
 
     Towns stand anywhere, and the r-th is lived in in proportion to 1/r (Zipf); homes scatter around
@@ -41,26 +40,15 @@ class Towns:
     towns: int = parameter(20, 1, 10_000, integer=True, doc="how many towns")
     spread: float = parameter(2.0, 0, unit="km", doc="of homes around the centre of a town")
     depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="of halving the square")
-    seed: int = parameter(
-        0, 0, integer=True, doc="of the generator: the same seed, the same data"
-    )
+    seed: int = seed_field()
 
     @property
     def hierarchy(self) -> Quadtree:
         """The square; cells of level 6 are 1 km² large."""
-        from workbench.hierarchy import Quadtree
-
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
-
-    @property
-    def domain(self) -> Quadtree:
-        """The hierarchy."""
-        return self.hierarchy
 
     def load(self) -> Records:
         """The points, the same for the same parameters; at another depth the same in other cells."""
-        from workbench.records import Records
-
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         shares = 1 / np.arange(1, self.towns + 1)

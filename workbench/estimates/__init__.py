@@ -1,18 +1,18 @@
 """What a release holds; every estimate is public and answers the workloads it can."""
 
-from workbench.estimates.bit_reports import BitReports as BitReports
-from workbench.estimates.hierarchical_sums import HierarchicalSums as HierarchicalSums
-from workbench.estimates.histogram import Histogram as Histogram
-from workbench.estimates.item_edge_counts import ItemEdgeCounts as ItemEdgeCounts
-from workbench.estimates.leaves import Leaves as Leaves
-from workbench.estimates.model import Model as Model
-from workbench.estimates.noisy_answers import NoisyAnswers as NoisyAnswers
-from workbench.estimates.partition import Partition as Partition
-from workbench.estimates.projection import Projection as Projection
-from workbench.estimates.reports import Reports as Reports
-from workbench.estimates.sketch import Sketch as Sketch
-from workbench.estimates.summary import Summary as Summary
-from workbench.estimates.transformed_summary import TransformedSummary as TransformedSummary
+from workbench.estimates.bit_reports import BitReports
+from workbench.estimates.hierarchical_sums import HierarchicalSums
+from workbench.estimates.histogram import Histogram
+from workbench.estimates.item_edge_counts import ItemEdgeCounts
+from workbench.estimates.leaves import Leaves
+from workbench.estimates.model import Model
+from workbench.estimates.noisy_answers import NoisyAnswers
+from workbench.estimates.partition import Partition
+from workbench.estimates.projection import Projection
+from workbench.estimates.reports import Reports
+from workbench.estimates.sketch import Sketch
+from workbench.estimates.summary import Summary
+from workbench.estimates.transformed_summary import TransformedSummary
 from workbench.transform import Basis, Cells
 
 ALL = (

@@ -10,21 +10,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int, UInt64
 from workbench.domain import Domain
 from workbench.estimates import bit_counts
-from workbench.estimates.estimate import DOMAIN, in_metadata
+from workbench.estimates.estimate import DOMAIN, Stored
 from workbench.estimates.joints import Joints
 from workbench.estimates.reports import RandomisedReports
+from workbench.libraries import pd
 from workbench.value import read_only
 from workbench.workload import Products, TableQueries, Together
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int, UInt64
 
 _MAX_BITS = 2**16  # of a report
 _REPORTS_OF_PRODUCTS = 2**13  # that are laid out at a time
@@ -64,7 +62,7 @@ class BitReports(RandomisedReports):
     bits: UInt64[np.ndarray, "reports words"]
     flip_probability: float
     kind: ClassVar[str] = "bit-reports"
-    stored: ClassVar = (DOMAIN, in_metadata("flip_probability", "flipped"))
+    stored: ClassVar = (DOMAIN, Stored("flip_probability", "flipped"))
 
     def __post_init__(self):
         object.__setattr__(self, "bits", read_only(self.bits))
@@ -180,8 +178,6 @@ class BitReports(RandomisedReports):
         pandas.DataFrame
             One row a report: each attribute's bits, first code first, and `noisy`, 1.
         """
-        import pandas as pd
-
         starts = bit_layout(self.domain).starts
         digits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")
         columns: dict = {}

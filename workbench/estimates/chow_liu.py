@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+from workbench.arrays import Float, Int
 
 _INDEPENDENT_SHARE = (
     0.01  # of independent attributes in each pair, so that all cells are possible

@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.hierarchy import from_dict, to_dict
+from workbench.libraries import pa, pd
 from workbench.value import read_only
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow
-    from jaxtyping import Float
 
 
 def _unchanged(x: Any) -> Any:
     return x
 
 
-class MetadataField(NamedTuple):
-    """A field that a file's metadata holds under `key`, and how its value is written and read.
+class Stored(NamedTuple):
+    """A field in a file's metadata, under its own name unless a `key` is given.
 
-    Of files without an `optional` one the field has its default.
+    Its value is written and read as it is, unless more is said. Of files without an `optional` one
+    the field has its default.
     """
 
     field: str
-    key: str
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-    optional: bool
+    key: str | None = None
+    write: Callable[[Any], Any] = _unchanged
+    read: Callable[[Any], Any] = _unchanged
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """In the metadata."""
+        return self.key or self.field
 
 
-def in_metadata(
-    field: str,
-    key: str | None = None,
-    write: Callable[[Any], Any] = _unchanged,
-    read: Callable[[Any], Any] = _unchanged,
-    optional: bool = False,
-) -> MetadataField:
-    """A field of plain values under its own name, unless more is said."""
-    return MetadataField(field, key or field, write, read, optional)
-
-
-DOMAIN = in_metadata("domain", write=Domain.to_dict, read=Domain.from_dict)
-HIERARCHY = in_metadata("hierarchy", write=to_dict, read=from_dict)
+DOMAIN = Stored("domain", write=Domain.to_dict, read=Domain.from_dict)
+HIERARCHY = Stored("hierarchy", write=to_dict, read=from_dict)
 
 
 class Estimate:
@@ -60,7 +52,7 @@ class Estimate:
     kind: ClassVar[str]
     contents: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]] = ()
-    stored: ClassVar[tuple[MetadataField, ...]] = (DOMAIN,)
+    stored: ClassVar[tuple[Stored, ...]] = (DOMAIN,)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -107,7 +99,7 @@ class Estimate:
         raise NotImplementedError
 
     @classmethod
-    def _from_columns(cls, table: pyarrow.Table, fields: dict[str, Any]) -> dict[str, Any]:
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields that are columns, given those of the metadata."""
         return {"values": table["noisy"].to_numpy()}
 
@@ -121,7 +113,7 @@ class Estimate:
         """
         return self.to_arrow().to_pandas()
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> pa.Table:
         """The released values for a Parquet file.
 
         Returns
@@ -129,8 +121,6 @@ class Estimate:
         pyarrow.Table
             Any reader of Parquet can open it; `metadata` holds the rest.
         """
-        import pyarrow as pa
-
         return pa.table(self._columns())
 
     def metadata(self) -> dict[str, Any]:
@@ -141,10 +131,10 @@ class Estimate:
         dict
             Of values that JSON can hold.
         """
-        return {entry.key: entry.write(getattr(self, entry.field)) for entry in self.stored}
+        return {entry.name: entry.write(getattr(self, entry.field)) for entry in self.stored}
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, metadata: dict[str, Any]) -> Self:
+    def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
         """The estimate that `to_arrow` and `metadata` described.
 
         Parameters
@@ -164,8 +154,8 @@ class Estimate:
         KeyError
             If the metadata or the columns are those of another version.
         """
-        entries = {entry.key: entry for entry in cls.stored}
-        required = {entry.key for entry in cls.stored if not entry.optional}
+        entries = {entry.name: entry for entry in cls.stored}
+        required = {entry.name for entry in cls.stored if not entry.optional}
         if other := (required - set(metadata)) | (set(metadata) - set(entries)):
             raise KeyError(*sorted(other))
         fields = {entries[key].field: entries[key].read(x) for key, x in metadata.items()}

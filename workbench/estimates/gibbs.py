@@ -12,15 +12,13 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.compiled import njit
 from workbench.estimates.chow_liu import attribute_tree
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _TINY = 1e-30  # below this a product of weights is computed again, by logarithms
 _CHAINS_AT_ONCE = 2**16  # their uniform numbers fit in cache
@@ -115,19 +113,14 @@ class Chains:
     ) -> Int[np.ndarray, "chains attributes"]:
         """Tuples of the proposal's tree itself."""
         states = np.zeros((count, len(self.shape)), np.int32)
-        self._jump(states, rng, always=True)
+        self.jump(states, rng, always=True)
         return states
 
-    def jump(
-        self, states: Int[np.ndarray, "chains attributes"], rng: np.random.Generator
-    ) -> int:
+    def jump(self, states, rng: np.random.Generator, always: bool = False) -> int:
         """Propose a whole tuple to every chain, by Metropolis and Hastings; returns how many moved.
 
-        Draws of single attributes may never connect modes; whole tuples do.
+        Draws of single attributes may never connect modes; whole tuples do. `always` accepts them all.
         """
-        return self._jump(states, rng, always=False)
-
-    def _jump(self, states, rng, always: bool) -> int:
         moved = 0
         for part in _blocks(states):
             drawn = rng.random((len(part), part.shape[1] + 1))

@@ -12,16 +12,12 @@ Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multip
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.workload import Ranges, Subsets, Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
 
 MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
 _LEAST_LOOKUPS = 16  # that a cell counts for

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
-from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored
+from workbench.libraries import pa, pd
 from workbench.transform import level_sizes
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow
-    from jaxtyping import Float
 
 
 class _Level(NamedTuple):
@@ -40,7 +37,7 @@ class HierarchicalSums(Estimate):
     kind: ClassVar[str] = "intervals"
     contents: ClassVar[str] = "nodes"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = (in_metadata("branching"), in_metadata("variance"), DOMAIN)
+    stored: ClassVar = (Stored("branching"), Stored("variance"), DOMAIN)
 
     def __post_init__(self):
         if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
@@ -107,8 +104,6 @@ class HierarchicalSums(Estimate):
         pandas.DataFrame
             One row a node: level from the root, first and last + 1 cell, and its `noisy` value.
         """
-        import pandas as pd
-
         frames = []
         for depth, (start, size) in enumerate(reversed(self._levels)):
             width = self.branching ** (len(self._levels) - 1 - depth)
@@ -118,7 +113,7 @@ class HierarchicalSums(Estimate):
             frames.append(pd.DataFrame({"level": depth, "lo": lo, "hi": hi, "noisy": noisy}))
         return pd.concat(frames, ignore_index=True)
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> pa.Table:
         """The same table for a Parquet file.
 
         Returns
@@ -126,6 +121,4 @@ class HierarchicalSums(Estimate):
         pyarrow.Table
             With what pandas adds to a schema, as files always had it.
         """
-        import pyarrow as pa
-
         return pa.Table.from_pandas(self.to_frame(), preserve_index=False)

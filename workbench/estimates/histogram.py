@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
-from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored
+from workbench.libraries import pd
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +29,7 @@ class Histogram(Estimate):
     kind: ClassVar[str] = "sequence"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = (DOMAIN, in_metadata("variance"))
+    stored: ClassVar = (DOMAIN, Stored("variance"))
 
     def __post_init__(self):
         if self.values.shape != (self.domain.size,):

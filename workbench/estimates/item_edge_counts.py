@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.estimate import Estimate, check_weights
 from workbench.estimates.histogram import Histogram
+from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow
-    from jaxtyping import Float
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +219,7 @@ class ItemEdgeCounts(Estimate):
         }
 
     @classmethod
-    def from_arrow(cls, table: pyarrow.Table, metadata: dict) -> Self:
+    def from_arrow(cls, table: pa.Table, metadata: dict) -> Self:
         """The two tables that `to_arrow` and `metadata` described.
 
         Parameters

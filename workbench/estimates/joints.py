@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.value import sealed
 from workbench.workload import Products, TableQueries, Together
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 class Joints:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from workbench.estimates.estimate import HIERARCHY, Estimate, in_metadata
+from workbench.arrays import Float, Int
+from workbench.estimates.estimate import HIERARCHY, Estimate, Stored
 from workbench.estimates.summary import geometric_variance
 from workbench.hierarchy import (
     Hierarchy,
     Keys,
+    OverHierarchy,
     Prefixes,
     Quadtree,
     search_unsorted,
 )
+from workbench.libraries import pd
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
 
 
 class _Position(NamedTuple):
@@ -36,7 +35,7 @@ class _Position(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves(Estimate):
+class Leaves(OverHierarchy, Estimate):
     """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
 
     `levels` and `keys` (uint64[words, n], the lowest of a node) say which; what lies in none of them
@@ -56,12 +55,7 @@ class Leaves(Estimate):
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
     arrays: ClassVar = ("levels", "keys", "values")
-    stored: ClassVar = (HIERARCHY, in_metadata("decay"))
-
-    @property
-    def domain(self) -> Hierarchy:
-        """The hierarchy, which workloads are asked over."""
-        return self.hierarchy
+    stored: ClassVar = (HIERARCHY, Stored("decay"))
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -230,8 +224,6 @@ class Leaves(Estimate):
             Points: one row each, a column a dimension. Strings and codes: one row a node with any
             records, whether it is `complete`, and its `count`.
         """
-        import pandas as pd
-
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
         positive = self.values > 0

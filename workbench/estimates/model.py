@@ -6,25 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
-from workbench.estimates.estimate import (
-    DOMAIN,
-    Estimate,
-    in_metadata,
-    without_errors,
-)
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.estimates.gibbs import Chains
+from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
 from workbench.workload import Margins, Workload, linear_queries
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
@@ -55,22 +48,22 @@ class Model(Estimate):
     contents: ClassVar[str] = "potentials"
     stored: ClassVar = (
         DOMAIN,
-        in_metadata("total"),
-        in_metadata(
+        Stored("total"),
+        Stored(
             "prior",
             write=lambda prior: [p.tolist() for p in prior],
             read=lambda lists: tuple(np.array(p) for p in lists),
         ),
-        in_metadata(
+        Stored(
             "sets", write=lambda sets: [list(axes) for axes in sets],
             read=lambda lists: tuple(tuple(axes) for axes in lists),
         ),
-        in_metadata("explicit"),
-        in_metadata(
+        Stored("explicit"),
+        Stored(
             "gap", write=lambda gap: None if np.isnan(gap) else gap,
             read=lambda gap: float("nan") if gap is None else gap,
         ),
-        in_metadata("sweeps"),
+        Stored("sweeps"),
     )  # fmt: skip
 
     def __post_init__(self):
@@ -199,8 +192,6 @@ class Model(Estimate):
             One row a potential: the attributes, their codes (`cell`), the `potential` in nats, and the
             expected count (`noisy`).
         """
-        import pandas as pd
-
         columns = ["attributes", "cell", "potential", "noisy"]
         frames = []
         for axes, potential, margin in zip(

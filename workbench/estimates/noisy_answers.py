@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int, finite_array
 from workbench.domain import Domain
 from workbench.estimates.estimate import Estimate
+from workbench.libraries import pa, pd
 from workbench.value import read_only, sealed
 from workbench.workload import (
     Products,
@@ -20,10 +22,6 @@ from workbench.workload import (
     linear_queries,
     serialise,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Bool, Float, Int
 
 
 class _MergedAnswers(NamedTuple):
@@ -64,8 +62,8 @@ class NoisyAnswers(Estimate):
 
     def __post_init__(self):
         workload = linear_queries(self.workload, self.domain)
-        values = _finite_numbers("values", self.values)
-        variances = _finite_numbers("variances", self.variances)
+        values = finite_array("NoisyAnswers.values", self.values)
+        variances = finite_array("NoisyAnswers.variances", self.variances)
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "values", read_only(values))
         variances = np.broadcast_to(variances, self.values.shape).copy()
@@ -186,8 +184,6 @@ class NoisyAnswers(Estimate):
         pandas.DataFrame
             One row a query: its words, the standard deviation of its noise, and its `noisy` answer.
         """
-        import pandas as pd
-
         deviations = np.sqrt(self.variances)
         return pd.DataFrame(
             {
@@ -199,8 +195,6 @@ class NoisyAnswers(Estimate):
 
     def _columns(self) -> dict:
         """One row a query: its words, variance and noisy answer."""
-        import pyarrow as pa
-
         texts = pa.array(serialise.to_text(self.workload), pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}
 
@@ -211,14 +205,3 @@ class NoisyAnswers(Estimate):
             "values": table["noisy"].to_numpy(),
             "variances": table["variance"].to_numpy(),
         }
-
-
-def _finite_numbers(name: str, values: Any) -> Float[np.ndarray, "..."]:
-    values = np.asarray(values, float)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        i = int(np.flatnonzero(bad.ravel())[0])
-        raise ValueError(
-            f"NoisyAnswers.{name}[{i}] = {values.ravel()[i]} is not allowed: need finite numbers"
-        )
-    return values

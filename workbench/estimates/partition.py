@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
-from workbench.hierarchy import Hierarchy
+from workbench.hierarchy import Hierarchy, OverHierarchy
+from workbench.libraries import pd
 from workbench.workload import Boxes, Workload, queries_on_hierarchy
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Int
 
 
 @dataclass(frozen=True, eq=False)
-class Partition(Estimate):
+class Partition(OverHierarchy, Estimate):
     """Disjoint boxes [lo, hi) of the finest cells of a hierarchy over attributes, and their counts.
 
     `Boxes` are answered: a count is spread evenly over its box. Centred noise has no standard error in
@@ -32,11 +30,6 @@ class Partition(Estimate):
     contents: ClassVar[str] = "boxes"
     arrays: ClassVar = ("lo", "hi", "values")
     stored: ClassVar = (HIERARCHY,)
-
-    @property
-    def domain(self) -> Hierarchy:
-        """The hierarchy, which workloads are asked over."""
-        return self.hierarchy
 
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import UInt64
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.estimate import (
-    DOMAIN,
-    Estimate,
-    in_metadata,
-    without_errors,
-)
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import UInt64
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +33,8 @@ class Projection(Estimate):
     contents: ClassVar[str] = "words of 64 bits"
     arrays: ClassVar = ("hash_parameters", "bits")
     stored: ClassVar = (
-        in_metadata("step"),
-        in_metadata(
+        Stored("step"),
+        Stored(
             "hash_parameters", "words", hashes.to_hex, partial(hashes.from_hex, parameters=3)
         ),
         DOMAIN,

@@ -12,25 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates.estimate import (
     DOMAIN,
     Estimate,
+    Stored,
     check_weights,
-    in_metadata,
     without_errors,
 )
 from workbench.estimates.joints import ClippedJoints, clip_to_total, squared_queries
+from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Products, TableQueries, Together, Workload, linear_queries
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
 
 _MAX_JOINT_CELLS = 2**22
 
@@ -141,7 +139,7 @@ class Reports(RandomisedReports):
     retention: tuple[float, ...]
     kind: ClassVar[str] = "reports"
     arrays: ClassVar = ("keys",)
-    stored: ClassVar = (DOMAIN, in_metadata("retention", "kept", write=list))
+    stored: ClassVar = (DOMAIN, Stored("retention", "kept", write=list))
 
     def __post_init__(self):
         super().__post_init__()
@@ -215,8 +213,6 @@ class Reports(RandomisedReports):
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
     def _columns(self) -> dict:
-        import pyarrow as pa
-
         columns = {}
         for name in self.domain.attributes:
             codes = self.domain.column(self._cells.keys, name)

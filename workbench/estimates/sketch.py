@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.estimate import DOMAIN, Estimate, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored
 from workbench.estimates.summary import geometric_variance
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +40,10 @@ class Sketch(Estimate):
     contents: ClassVar[str] = "buckets"
     arrays: ClassVar = ("hash_parameters", "values")
     stored: ClassVar = (
-        in_metadata("decay"),
-        in_metadata("estimate"),
+        Stored("decay"),
+        Stored("estimate"),
         DOMAIN,
-        in_metadata(
+        Stored(
             "hash_parameters", "words", hashes.to_hex, partial(hashes.from_hex, parameters=8)
         ),
     )

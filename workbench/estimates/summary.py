@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, expm1
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int
 from workbench.domain import Domain
-from workbench.estimates.estimate import DOMAIN, Estimate, check_weights, in_metadata
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored, check_weights
+from workbench.libraries import pa, pd
 from workbench.value import read_only
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Bool, Float, Int
 
 
 def geometric_variance(decay: float) -> float:
@@ -46,8 +44,8 @@ class Summary(Estimate):
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("keys", "values")
     stored: ClassVar = (
-        in_metadata("decay"),
-        *(in_metadata(name, optional=True) for name in ("theta", "tau", "sides", "scale")),
+        Stored("decay"),
+        *(Stored(name, optional=True) for name in ("theta", "tau", "sides", "scale")),
         DOMAIN,
     )
 
@@ -169,8 +167,6 @@ class Summary(Estimate):
 
     def _columns(self) -> dict:
         """The same table; labels become dictionaries."""
-        import pyarrow as pa
-
         columns: dict = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.estimates.estimate import in_metadata
+from workbench.arrays import Float, Int
+from workbench.estimates.estimate import Stored
 from workbench.estimates.summary import Summary, geometric_variance
+from workbench.libraries import pd
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
 
 
 def _transform_to_dict(transform: Dyadic | Haar) -> dict:
@@ -41,8 +39,8 @@ class TransformedSummary(Summary):
     contents: ClassVar[str] = "nodes"
     stored: ClassVar = (
         *Summary.stored,
-        in_metadata("transform", write=_transform_to_dict, read=_transform_from_dict),
-        in_metadata("consistent", optional=True),
+        Stored("transform", write=_transform_to_dict, read=_transform_from_dict),
+        Stored("consistent", optional=True),
     )
 
     @cached_property
@@ -137,8 +135,6 @@ class TransformedSummary(Summary):
         pandas.DataFrame
             One row a node: level, first and last + 1 key, `count` (weight) and `noisy`.
         """
-        import pandas as pd
-
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
 

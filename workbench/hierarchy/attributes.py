@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int, UInt8
 from workbench.domain import Domain
-from workbench.value import value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Int, UInt8
-
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys
-from workbench.hierarchy.protocol import refuse_release_columns
+from workbench.hierarchy.protocol import Hierarchy, refuse_release_columns
+from workbench.libraries import pd
+from workbench.value import value
 
 
 @value
-class Attributes:
+class Attributes(Hierarchy):
     """A table's attributes, one after another in the order of its domain: a level each.
 
     Keys are those of the domain. Where a mechanism chooses which attribute to refine next, the order
@@ -59,11 +56,6 @@ class Attributes:
         return self.domain.attributes
 
     @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return self.domain.size
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The same, an attribute."""
         return self.domain.shape
@@ -91,16 +83,6 @@ class Attributes:
         inside = (codes >= 0).all(axis=1)
         keys = self.domain.keys(codes[inside]).astype(np.uint64)
         return keys[None], (~inside).astype(np.uint8)
-
-    def contains(self, keys: Keys) -> bool:
-        """Whether no key is above the highest."""
-        return self.digits.contains(keys)
-
-    def random_keys(
-        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
-    ) -> Keys:
-        """A cell of each node, any with the same chance."""
-        return self.digits.random_keys(levels, nodes, rng)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
         """The codes of keys."""

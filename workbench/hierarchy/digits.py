@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int, UInt64
 from workbench.hierarchy.keys import Keys
 from workbench.value import value
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int, UInt64
 
 WORD = 2**64
 

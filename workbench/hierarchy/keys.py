@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
-
-    Keys = UInt64[np.ndarray, "words n"]
-else:
-    Keys = np.ndarray
+Keys = UInt64[np.ndarray, "words n"]
 
 
 def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:

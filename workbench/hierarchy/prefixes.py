@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int, UInt8
 from workbench.compiled import njit
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow
-    from jaxtyping import Int, UInt8
-
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys
-from workbench.hierarchy.protocol import refuse_release_columns, wrong_unless_positive
+from workbench.hierarchy.protocol import (
+    Hierarchy,
+    refuse_release_columns,
+    wrong_unless_positive,
+)
+from workbench.libraries import pa, pc, pd
+from workbench.value import parameter, value
 
 _FOREIGN = 2**16 - 1
 
@@ -27,7 +27,7 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 
 @value
-class Prefixes:
+class Prefixes(Hierarchy):
     """Strings of at most `depth` symbols, refined one by one; that a string ends is a symbol too.
 
     A string that is longer, or has a symbol that is not in the alphabet, is not in the space: upper and
@@ -84,11 +84,6 @@ class Prefixes:
         return Digits((len(self.alphabet) + 1,) * self.depth)
 
     @property
-    def size(self) -> int:
-        """How many keys there are; most are of no string, since nothing follows an end."""
-        return self.digits.size
-
-    @property
     def branching(self) -> int:
         """How many children a node may have that can be split further: ended strings cannot."""
         return len(self.alphabet)
@@ -117,10 +112,6 @@ class Prefixes:
         fit = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
         return keys[:, :fit], why
 
-    def contains(self, keys: Keys) -> bool:
-        """Whether no key is above the highest; what follows an end is not looked at."""
-        return self.digits.contains(keys)
-
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
@@ -137,8 +128,6 @@ class Prefixes:
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The strings, and whether they are `complete` or the beginnings of others."""
-        import pandas as pd
-
         texts = self.texts(nodes)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         complete = (lengths < levels) | (levels == self.depth)
@@ -167,17 +156,13 @@ def _symbols(strings: Any, max_length: int | None) -> _Symbols:
         starts = np.frombuffer(offsets, np.int64)
         starts = starts[array.offset : array.offset + len(array) + 1]
         return _Symbols(np.frombuffer(data or b"", np.uint8), None, starts)
-    import pyarrow.compute as pc
-
     array = pc.utf8_slice_codeunits(array, 0, max_length)
     array = pc.replace_substring(array, "\0", chr(0x10FFFF))  # NUL would be taken for padding
     return _symbols(np.array(array.to_pylist() or [""])[: len(array)], max_length)
 
 
-def _arrow_strings(strings: Any) -> pyarrow.Array:
+def _arrow_strings(strings: Any) -> pa.Array:
     """Text of any kind as one Arrow array without missing values."""
-    import pyarrow as pa
-
     try:
         if not isinstance(strings, pa.Array | pa.ChunkedArray):
             to_arrow = getattr(strings, "to_arrow", None)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from workbench.arrays import Int, UInt8
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Int, UInt8
+from workbench.libraries import pd
 
 _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 
@@ -25,22 +23,40 @@ class Hierarchy(Protocol):
 
     reasons: tuple[str, ...]  # why a value may not be in the space
 
+    @property
+    def size(self) -> int:
+        """How many keys there can be."""
+        return self.digits.size
+
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
 
     def contains(self, keys: Keys) -> bool:
         """Whether these are keys of the hierarchy."""
+        return self.digits.contains(keys)
 
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """A value below each node, any with the same chance; beginnings of strings are values."""
+        return self.digits.random_keys(levels, nodes, rng)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """How many children each node of a level has: 0 where it cannot be split."""
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """One row a node, with its labels."""
+
+
+class OverHierarchy:
+    """Whatever lies in a hierarchy, which is its domain."""
+
+    hierarchy: Hierarchy
+
+    @property
+    def domain(self) -> Hierarchy:
+        """The hierarchy."""
+        return self.hierarchy
 
 
 def refuse_release_columns(tree: Hierarchy) -> None:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int, UInt8, UInt64
 from workbench.compiled import njit
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Bool, Float, Int, UInt8, UInt64
-
 from workbench.hierarchy.digits import WORD, Digits
 from workbench.hierarchy.keys import Keys
-from workbench.hierarchy.protocol import refuse_release_columns, wrong_unless_positive
+from workbench.hierarchy.protocol import (
+    Hierarchy,
+    refuse_release_columns,
+    wrong_unless_positive,
+)
+from workbench.libraries import pd
+from workbench.value import parameter, value
 
 _MIN_SIDE = 1e-200  # of a box
 _BITS = 12  # of a coordinate that are spread at a time
 
 
 @value
-class Quadtree:
+class Quadtree(Hierarchy):
     """The unit cube, halved along every dimension at every level: 2^dims children.
 
     Or another box, which is public. A coordinate outside the box, or none at all (NaN), is not in the
@@ -95,11 +96,6 @@ class Quadtree:
         return Digits((2**self.dims,) * self.depth)
 
     @property
-    def size(self) -> int:
-        """How many cells of the finest level there are."""
-        return self.digits.size
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The same, a dimension."""
         return (2**self.depth,) * self.dims
@@ -139,16 +135,6 @@ class Quadtree:
         inside = _morton(points, low, high, self.depth, split, spread, keys, why)
         return keys[:, :inside], why
 
-    def contains(self, keys: Keys) -> bool:
-        """Whether no key is above the highest."""
-        return self.digits.contains(keys)
-
-    def random_keys(
-        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
-    ) -> Keys:
-        """A finest cell of each node, any with the same chance."""
-        return self.digits.random_keys(levels, nodes, rng)
-
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
         """The lowest cell of each node along every dimension, in cells of the finest level."""
         corners = np.zeros((self.dims, nodes.shape[1]), np.int64)
@@ -170,8 +156,6 @@ class Quadtree:
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
     ) -> pd.DataFrame:
         """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""
-        import pandas as pd
-
         columns = {}
         for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
             columns[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)

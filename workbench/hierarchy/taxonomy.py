@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.value import value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Int, UInt8
-
+from workbench.arrays import Int, UInt8
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys, argsort_keys, search_unsorted
-from workbench.hierarchy.protocol import refuse_release_columns
+from workbench.hierarchy.protocol import Hierarchy, refuse_release_columns
+from workbench.libraries import pd
+from workbench.value import value
 
 
 @value
-class Taxonomy:
+class Taxonomy(Hierarchy):
     """A list of codes, each with the code that it belongs to; leaves are values.
 
     Codes above leaves are not values: records that are on_level no better are not in the space. Children
@@ -107,11 +104,6 @@ class Taxonomy:
         return Digits(tuple(radices[level] for level in sorted(radices)))
 
     @property
-    def size(self) -> int:
-        """How many keys there are; not all are of a leaf."""
-        return self.digits.size
-
-    @property
     def branching(self) -> int:
         """The most children of one node that can be split further."""
         splits = [path for path, node in self._nodes.items() if node.children and path]
@@ -153,8 +145,6 @@ class Taxonomy:
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of leaves."""
-        import pandas as pd
-
         codes = pd.Series(codes)
         texts = codes.astype(str).where(codes.notna())
         places = pd.Index(self._leaves.codes).get_indexer(texts)
@@ -179,8 +169,6 @@ class Taxonomy:
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The codes, and whether they are `complete`: leaves. The root is called "all"."""
-        import pandas as pd
-
         leaves = self._leaves
         places = search_unsorted(leaves.keys, nodes, after=True) - 1
         complete = leaves.levels[places] <= levels

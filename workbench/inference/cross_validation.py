@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.estimates import NoisyAnswers
 from workbench.inference.eigenqueries import (
     Eigenqueries,
@@ -31,9 +32,6 @@ from workbench.inference.eigenqueries import (
 )
 from workbench.inference.kernel_pca import KernelPCA, Posterior
 from workbench.inference.priors import prior_vectors
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _GOLDEN = (sqrt(5) - 1) / 2
 _CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.model import outer_product
@@ -24,9 +24,6 @@ from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.inference.reconciliation import reconciled_shares
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _WIDEST = 1000.0  # nats: no box is wider, as e^−1000 is no probability that a float holds
 _POWER_STEPS = 12  # of the power iteration for the steepness
@@ -105,10 +102,6 @@ class DualProblem:
             np.add.at(count, part.query, 1)
         binary = all(part.binary for part in self.terms)
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
-
-    def start(self) -> Float[np.ndarray, " queries"]:
-        """Weights 0, but those that are fixed."""
-        return self.with_fixed(np.zeros(len(self.pi)))
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """The weights, but those that are fixed."""

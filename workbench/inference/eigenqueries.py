@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.priors import prior_vectors
 from workbench.value import sealed
 from workbench.workload import Workload, linear_queries
 from workbench.workload.inner import inner_products, means, squared_norms
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _PRODUCTS_AT_ONCE = 2**24  # 128 MiB
 _NO_BIAS = 1e-9  # of a query's squared norm: what rounding leaves of no bias
@@ -34,13 +32,6 @@ class CentredGram(NamedTuple):
 
     products: Float[np.ndarray, "queries queries"]
     means: Float[np.ndarray, " queries"]
-
-
-class Eigendecomposition(NamedTuple):
-    """Eigenvalues, descending, and their vectors."""
-
-    squares: Float[np.ndarray, " eigenqueries"]
-    vectors: Float[np.ndarray, "queries eigenqueries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,14 +206,16 @@ def centred_gram(history: NoisyAnswers, prior, total_known: bool) -> CentredGram
     return CentredGram(products, mean)
 
 
-def eigendecomposition(gram: Float[np.ndarray, "queries queries"]) -> Eigendecomposition:
+def eigendecomposition(
+    gram: Float[np.ndarray, "queries queries"],
+) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues above what rounding makes of zero, and their vectors; overwrites."""
     from scipy.linalg import eigh
 
     squares, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
     least = max(squares[-1], 0.0) * len(squares) * np.finfo(float).eps
     rank = int((squares > least).sum())
-    return Eigendecomposition(squares[::-1][:rank].copy(), vectors[:, ::-1][:, :rank])
+    return squares[::-1][:rank].copy(), vectors[:, ::-1][:, :rank]
 
 
 def shrinkage(

@@ -7,12 +7,9 @@ Differs    nothing: the paper's min-max formula and pooling are equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+from workbench.arrays import Float, Num, finite_array
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -63,24 +60,3 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         For anything but finite numbers.
     """
     return np.maximum(np.rint(finite_array("values", values)), 0)
-
-
-def finite_array(
-    name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
-) -> Float[np.ndarray, "..."]:
-    """The values as floats, or a ValueError that names the first that is none."""
-    try:
-        values = np.asarray(values, float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {np.asarray(values).dtype}") from None
-    if dimensions is not None and values.ndim != dimensions:
-        raise ValueError(
-            f"{name} of shape {values.shape} is not allowed: need a plain sequence"
-        )
-    bad = ~np.isfinite(values)
-    if bad.any():
-        at = int(np.flatnonzero(bad.ravel())[0])
-        raise ValueError(
-            f"{name}[{at}] = {values.ravel()[at]} is not allowed: need finite numbers"
-        )
-    return values

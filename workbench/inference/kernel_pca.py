@@ -17,21 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.estimate import check_weights
 from workbench.inference.eigenqueries import Eigenqueries, shrinkage
 from workbench.inference.priors import normalised_prior, prior_field
+from workbench.libraries import pd
 from workbench.value import parameter, value
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float
 
 
 def check_alpha(x: Any) -> str | None:
@@ -177,8 +175,6 @@ class Posterior:
             One row a query: `value`, `error` and what it `means`, and `biased`, the part of the query's
             squared norm that no combination of past queries reaches.
         """
-        import pandas as pd
-
         queries = self.eigen.project(workload)
         means = "posterior standard deviation" if isfinite(self.alpha) else "sampling error"
         return pd.DataFrame(

@@ -8,34 +8,29 @@ Cost       two passes over the tree, and one copy of it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Num, finite_array
 from workbench.compiled import njit
-from workbench.inference.isotonic import finite_array
 from workbench.transform import level_sizes
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Num
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
     """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
-    low = 1
-    high = nodes
-    while low < high:
-        leaves = (low + high) // 2
-        if sum(level_sizes(leaves, branching)) >= nodes:
-            high = leaves
-        else:
-            low = leaves + 1
-    sizes = level_sizes(low, branching)
+
+    def nodes_over(leaves: int) -> int:
+        return sum(level_sizes(leaves, branching))
+
+    leaves = 1 + bisect_left(range(1, nodes), nodes, key=nodes_over)
+    sizes = level_sizes(leaves, branching)
     if sum(sizes) != nodes:
-        fewer, more = (sum(level_sizes(n, branching)) for n in (max(1, low - 1), low))
+        fewer, more = map(nodes_over, (max(1, leaves - 1), leaves))
         raise ValueError(
             f"noisy has {nodes} nodes, which no {branching}-ary tree has: the nearest have "
             f"{fewer} and {more}, from the root down, level by level"

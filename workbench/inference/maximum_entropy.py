@@ -114,7 +114,7 @@ def _exact(problem: DualProblem) -> Model:
 
     optimum = minimize(
         negative_dual,
-        problem.start(),
+        problem.with_fixed(np.zeros(len(problem.pi))),
         jac=True,
         method="L-BFGS-B",
         bounds=np.stack([-problem.box, problem.box], axis=1),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.compiled import njit
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
@@ -19,9 +20,6 @@ from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import likelihood_weight, total_field
 from workbench.inference.priors import normalised_prior, prior_field
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 _CHAINS = 4096  # that say what the last weights expect
 _SWEEPS = 40

@@ -9,12 +9,11 @@ Cost       the heuristic one pass over the tree; the exact solution some ten tim
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float, Num, finite_array
 from workbench.estimates import HierarchicalSums, Histogram
-from workbench.inference.isotonic import finite_array
 from workbench.inference.least_squares import (
     average_upwards,
     distribute_downwards,
@@ -23,9 +22,6 @@ from workbench.inference.least_squares import (
     tree_sums,
 )
 from workbench.value import sealed, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Num
 
 _ROUNDING = 1e-13  # of the largest noisy sum: less says nothing about a sign
 _PATIENCE = 3  # exchanges of all wrong leaves that may not help

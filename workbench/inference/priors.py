@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.value import parameter
 from workbench.workload import Products
 from workbench.workload.linear import uniform_prior
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 def prior_field() -> Any:

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.workload import Products, TableQueries, Together
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.inference.query_terms import QueryTerms
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 class _Table(NamedTuple):

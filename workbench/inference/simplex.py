@@ -7,6 +7,7 @@ Differs    what does not divide evenly goes to the first of the largest counts, 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
@@ -47,12 +48,8 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:
     """The most that all counts can lose, down to 0, so that they still sum to the total at least."""
-    low = 0
-    high = max(1, int(counts.max(initial=0)))
-    while high - low > 1:
-        loss = (low + high) // 2
-        if int(np.maximum(counts - loss, 0).sum()) >= total:
-            low = loss
-        else:
-            high = loss
-    return low
+
+    def too_much(loss: int) -> bool:
+        return np.maximum(counts - loss, 0).sum() < total
+
+    return bisect_left(range(1, int(counts.max(initial=0))), True, key=too_much)

@@ -7,4 +7,4 @@ that are independent across users: run an ε-DP mechanism on what is kept, and t
 (Fan & Jin, WWW 2015, Lemma 6).
 """
 
-from workbench.interactions.value import Interactions as Interactions
+from workbench.interactions.value import Interactions

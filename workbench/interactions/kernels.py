@@ -89,26 +89,26 @@ def first_repeated(starts, items, m):
 
 
 @njit(cache=True, nogil=True)
-def _floyd(n, l, s, taken):  # noqa: E741
+def _floyd(n, limit, s, taken):
     """Mark l places out of n, every set of l equally likely.
 
     Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls): l draws.
     """
-    for j in range(n - l, n):
+    for j in range(n - limit, n):
         place = _below(s, j + 1)
         taken[j if taken[place] else place] = True
 
 
 @njit(cache=True, nogil=True)
-def sample(starts, l, s, users, items, contexts, to_users, to_items, to_contexts):  # noqa: E741
+def sample(starts, limit, s, users, items, contexts, to_users, to_items, to_contexts):
     """All records of a user, or l of them."""
     taken = np.zeros(_longest(starts), np.bool_)
     k = 0
     for u in range(starts.size - 1):
         start, n = starts[u], starts[u + 1] - starts[u]
-        every = n <= l
+        every = n <= limit
         if not every:
-            _floyd(n, l, s, taken)
+            _floyd(n, limit, s, taken)
         for i in range(n):
             if every or taken[i]:
                 row, taken[i] = start + i, False
@@ -137,17 +137,7 @@ def one_per_item(starts, m, s, users, items, contexts, to_users, to_items, to_co
 
 @njit(cache=True, nogil=True)
 def top_scored(
-    starts,
-    l,  # noqa: E741
-    random,
-    ranks,
-    s,
-    users,
-    items,
-    contexts,
-    to_users,
-    to_items,
-    to_contexts,
+    starts, limit, random, ranks, s, users, items, contexts, to_users, to_items, to_contexts
 ):
     """`random` records of each user, and the l highest ranks among the others, ties at random.
 
@@ -155,11 +145,11 @@ def top_scored(
     equal it as many as the heap holds, by selection sampling.
     """
     taken = np.zeros(_longest(starts), np.bool_)
-    heap = np.empty(max(min(l, taken.size), 1), np.int32)
+    heap = np.empty(max(min(limit, taken.size), 1), np.int32)
     k = 0
     for u in range(starts.size - 1):
         start, n = starts[u], starts[u + 1] - starts[u]
-        if n <= l + random:
+        if n <= limit + random:
             for i in range(start, start + n):
                 to_users[k], to_items[k], to_contexts[k] = users[i], items[i], contexts[i]
                 k += 1
@@ -167,20 +157,20 @@ def top_scored(
         _floyd(n, random, s, taken)
         held, equal, wanted = 0, 0, 0
         cut = np.int32(2**31 - 1)  # above every rank
-        for i in range(n if l else 0):
+        for i in range(n if limit else 0):
             if taken[i]:
                 continue
             rank = ranks[items[start + i]]
-            if held < l:
+            if held < limit:
                 heap[held] = rank
                 held += 1
-                if held == l:
-                    for j in range(l // 2 - 1, -1, -1):
-                        _sift(heap, l, j)
+                if held == limit:
+                    for j in range(limit // 2 - 1, -1, -1):
+                        _sift(heap, limit, j)
                     cut = heap[0]
             elif rank > cut:
                 heap[0] = rank
-                _sift(heap, l, 0)
+                _sift(heap, limit, 0)
                 equal = (
                     equal + 1 if heap[0] == cut else 0
                 )  # none was lost that equals a new cut

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.domain import Domain
 from workbench.interactions import kernels
 from workbench.labelled_rows import (
@@ -17,11 +18,8 @@ from workbench.labelled_rows import (
     refuse_missing_values,
     value_codes,
 )
+from workbench.libraries import pa, parquet, pc, pd
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from jaxtyping import Int
 
 _BATCH = 2**20  # rows that are encoded at a time
 
@@ -51,10 +49,8 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> C
 
     Batches go into narrow columns as they come: memory is little more than the result.
     """
-    import pyarrow
-    import pyarrow.parquet as parquet
 
-    def select(rows: pyarrow.RecordBatch) -> list[pa.Array]:
+    def select(rows: pa.RecordBatch) -> list[pa.Array]:
         return [rows.column(name) for name in names]
 
     if not Path(path).is_file():
@@ -68,7 +64,7 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> C
                 )
             rows = file.iter_batches(_BATCH, columns=[*dict.fromkeys(names)])
             return _read(map(select, rows), names, domain, file.metadata.num_rows)
-    except (pyarrow.ArrowException, OSError) as e:
+    except (pa.ArrowException, OSError) as e:
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
 
 
@@ -84,8 +80,6 @@ def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
         low = int(users.min())
         high = int(users.max())
         if high - low > 4 * len(users) + 2**22:
-            import pandas as pd
-
             users = pd.factorize(users)[0]
             low = 0
             high = int(users.max())
@@ -140,12 +134,9 @@ def _fits(numbers: Int[np.ndarray, " rows"], dtype: np.dtype) -> bool:
 
 def _users(values: pa.Array, name: str, user_codes: dict) -> Int[np.ndarray, " rows"]:
     """Whole numbers as they are; a code of any other value, kept in `user_codes`."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if pa.types.is_integer(values.type):
         return values.to_numpy()
-    if pa.types.is_floating(values.type) and compute.any(compute.is_nan(values)).as_py():
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
         raise ValueError(f"column {name!r}: a value is missing")
     encoded = dictionary_encoded(values)
     distinct = encoded.dictionary.to_pylist()

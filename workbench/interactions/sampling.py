@@ -7,15 +7,13 @@ sample), so that a fast generator serves; what hides users is the noise.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int, Num, UInt64
 from workbench.interactions import kernels
 from workbench.interactions.reading import Columns
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, Num, UInt64
 
 
 class PairCounts(NamedTuple):

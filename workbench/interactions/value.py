@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
 from workbench.interactions import kernels, sampling
 from workbench.interactions.reading import (
@@ -19,11 +20,8 @@ from workbench.interactions.reading import (
     sorted_by_user,
 )
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
-from workbench.value import read_only, sealed
+from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
 
 _MOST_RECORDS = 2**31  # of one user
 
@@ -69,14 +67,12 @@ class Interactions:
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Unbounded | Public):
-            raise ValueError(
-                f"Interactions.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far "
-                "one user moves the edge counts, UNBOUNDED, or PUBLIC"
+            need = (
+                "need Bound(l0, linf), how far one user moves the edge counts, UNBOUNDED, or "
             )
+            raise not_allowed(self, "bound", f"{need}PUBLIC")
         if isinstance(self.bound, Bound) and self.bound.l1 < 1:
-            raise ValueError(
-                f"Interactions.bound = {self.bound!r} is not allowed: need l1 >= 1, one record"
-            )
+            raise not_allowed(self, "bound", "need l1 >= 1, one record")
         _refuse_other_attributes(self.domain)
         for name in ("users", "items", "contexts"):
             column = getattr(self, name)

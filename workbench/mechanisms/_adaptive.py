@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from math import ceil, exp, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench import noise
 from workbench.estimates import Leaves
 from workbench.hierarchy import Hierarchy, argsort_keys
-from workbench.mechanism import parameter
+from workbench.mechanism import Mechanism, noise, not_allowed, parameter, split_epsilon
 from workbench.privacy import Receipt
-from workbench.records import Records
+from workbench.records import Frontier, Records
 from workbench.records.frontier import LevelKeys
 
 
@@ -31,33 +32,56 @@ def measure_field() -> Any:
 def refuse_depth_above(mechanism: Any, depth: int) -> None:
     """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
     if mechanism.depth > depth:
-        raise ValueError(
-            f"{type(mechanism).__name__}.depth = {mechanism.depth!r} is not allowed: need at most "
-            f"{depth}, the levels of the hierarchy"
+        raise not_allowed(
+            mechanism, "depth", f"need at most {depth}, the levels of the hierarchy"
         )
 
 
-def empty_split_probability(mechanism: Any, tree: Hierarchy, decay: float) -> float:
-    """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
+class AdaptiveHistogram(Mechanism):
+    """Nodes that are split where there are records, and noisy counts of those that are not."""
 
-    A ValueError if the k children of one that can be split are expected to split at least once.
+    takes = Records
+
+    def budgets(self) -> StructureBudgets:
+        """ε of the structure, and of the leaves' counts."""
+        share = Fraction(self.measure)
+        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
+
+    def _split_probability(self, tree: Hierarchy, decay: float) -> float:
+        """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
+
+        A ValueError if the k children of one that can be split are expected to split at least once.
+        """
+        chance = exp(-decay * ceil(self.threshold)) / (1 + exp(-decay))
+        least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
+        if tree.branching * chance >= 1:
+            raise not_allowed(
+                self,
+                "threshold",
+                f"of an empty node's {tree.branching} children {tree.branching * chance:.3g} would be "
+                f"split, so that empty nodes spawn for ever; need more than {least:.6g}",
+            )
+        return chance
+
+
+def refined(
+    frontier: Frontier, levels: int, compare: Callable, l1: float, rng, discount: Any = None
+) -> tuple[list[LevelKeys], list[Receipt]]:
+    """Where nodes stop, and the receipts of their comparisons, one a level.
+
+    `compare(frontier, level)` says which counts are compared, with which threshold, at which ε.
     """
-    chance = exp(-decay * ceil(mechanism.threshold)) / (1 + exp(-decay))
-    least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
-    if tree.branching * chance >= 1:
-        raise ValueError(
-            f"{type(mechanism).__name__}.threshold = {mechanism.threshold!r} is not allowed: of an "
-            f"empty node's {tree.branching} children {tree.branching * chance:.3g} would be split, "
-            f"so that empty nodes spawn for ever; need more than {least:.6g}"
+    stopped = []
+    ledger = []
+    for level in range(levels):
+        counts, threshold, epsilon = compare(frontier, level)
+        passed, spawning, receipt = noise.noisy_threshold(
+            counts, frontier.empty_nodes, threshold=threshold, l1=l1, epsilon=epsilon, rng=rng
         )
-    return chance
-
-
-class NoisyLeaves(NamedTuple):
-    """Leaves with noisy counts, and what they cost."""
-
-    leaves: Leaves
-    receipt: Receipt
+        ledger.append(receipt)
+        frontier, ended = frontier.next_level(passed, spawning, discount)
+        stopped += ended
+    return stopped + frontier.all_nodes(), ledger
 
 
 def noisy_leaves(
@@ -66,7 +90,7 @@ def noisy_leaves(
     l1: float,
     epsilon: float,
     rng: np.random.Generator | None,
-) -> NoisyLeaves:
+) -> tuple[Leaves, Receipt]:
     """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
 
     Together they are the whole space, none above another.
@@ -80,4 +104,4 @@ def noisy_leaves(
     )
     decay = float(noise.decay(l1, epsilon))
     leaves = Leaves(records.hierarchy, levels[order], keys, counts, decay)
-    return NoisyLeaves(leaves, receipt)
+    return leaves, receipt

@@ -1,8 +1,8 @@
 """Noisy counts of a node's children, made to add up to what the node has to allot."""
 
 import numpy as np
-from jaxtyping import Int
 
+from workbench.arrays import Int
 from workbench.compiled import njit
 
 

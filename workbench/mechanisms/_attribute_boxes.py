@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int
 from workbench.hierarchy import Hierarchy
 from workbench.records import Records
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
 
 
 class AttributeBoxes(NamedTuple):

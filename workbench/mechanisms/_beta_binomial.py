@@ -3,7 +3,8 @@
 from math import pi
 
 import numpy as np
-from jaxtyping import Float
+
+from workbench.arrays import Float
 
 _TERMS = 32  # of a tail, before the rest is bounded by a geometric series
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from workbench import noise
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, parameter, sensitivity, split_epsilon
-from workbench.privacy import Receipt
+from workbench.mechanism import Mechanism, Release, noise, parameter, sensitivity, split_epsilon
 from workbench.table import Bound
+from workbench.value import not_allowed, sealed
 
 
 def split_field() -> Any:
@@ -42,16 +41,6 @@ def bound_field() -> Any:
     return parameter(
         None, 1, 2**53, integer=True, unit="records", doc="M, of each user; public, enforced"
     )
-
-
-def refuse_unbounded(mechanism: Any) -> None:
-    """A ValueError if no M is stated."""
-    if mechanism.bound is None:
-        raise ValueError(
-            f"{type(mechanism).__name__}.bound = None is not allowed: need a whole number >= 1 that "
-            "you state as public, how many records of each user are counted at most (others are "
-            "dropped at random). It is never read off the data, whose most active user it would tell"
-        )
 
 
 def sampling_factor_field() -> Any:
@@ -90,49 +79,6 @@ def _is_number(x) -> bool:
     return isinstance(x, float) and isfinite(x)
 
 
-def refuse_unstated(mechanism: Any) -> None:
-    """A ValueError if l is to be suggested without the public facts that it needs."""
-    for name in ("n", "bound", "popularity"):
-        if mechanism.l == "suggested" and getattr(mechanism, name) is None:
-            raise ValueError(
-                f"{type(mechanism).__name__}.{name} = None is not allowed with l = 'suggested': need "
-                "what you state as public (n users, a bound M on the records of one, and how popular "
-                "items are); none of it is read off the data"
-            )
-
-
-def suggested_sampling_factor(mechanism: Any, items: int, epsilon: float) -> int:
-    """The l that minimises the expected squared error of all item counts, released with `epsilon`.
-
-    The model: n users with M records each, every record of item i with probability pᵢ. Of what is
-    dropped, n(M−l) records, Binomial(·, pᵢ) are item i's: mean n(M−l)pᵢ, variance n(M−l)pᵢ(1−pᵢ). With
-    the noise, E(c̃ᵢ − cᵢ)² = n(M−l)pᵢ(1−pᵢ) + n²pᵢ²(M−l)² + 2l²/ε²; summed over K items it is least at
-
-        l = (2n²M·Σpᵢ² + n·Σpᵢ(1−pᵢ)) / (4K/ε² + 2n²·Σpᵢ²),
-
-    above 0 whatever p, cut at M. Guidance only: users differ in how many records they have.
-    """
-    n = mechanism.n
-    bound = mechanism.bound
-    popularity = mechanism.popularity
-    if isinstance(popularity, tuple):
-        if len(popularity) != items:
-            raise ValueError(
-                f"{type(mechanism).__name__}.popularity has {len(popularity)} weights: need {items}, "
-                "one an item"
-            )
-        p = np.array(popularity, float)
-    else:
-        p = np.arange(1.0, items + 1) ** -popularity
-    p /= p.max()
-    p /= p.sum()
-    squares = float((p**2).sum())
-    variances = float((p * (1 - p)).sum())
-    best = 2 * n**2 * bound * squares + n * variances
-    best /= 4 * items / epsilon / epsilon + 2 * n**2 * squares
-    return max(1, min(round(best), bound))
-
-
 # What is released
 
 
@@ -150,32 +96,126 @@ def total_field() -> Any:
     )
 
 
-def release_item_edge_counts(
-    mechanism: Any,
-    data: Interactions,
-    bounded: Interactions,
-    epsilon: float,
-    paid: tuple[Receipt, ...] = (),
-    rng: np.random.Generator | None = None,
-) -> Release:
-    """Noise on every item and every edge of what is left of the data, within ε in all."""
-    l1 = sensitivity(bounded)
-    item_epsilon, edge_epsilon = item_edge_budgets(epsilon, mechanism.split)
-    items, item_receipt = noise.geometric(
-        bounded.item_counts(), l1=l1, epsilon=item_epsilon, rng=rng
-    )
-    edges, edge_receipt = noise.geometric(
-        bounded.edge_counts().ravel(), l1=l1, epsilon=edge_epsilon, rng=rng
-    )
-    domain = data.domain
-    item_domain = domain.project(domain.attributes[:1])
-    counts = ItemEdgeCounts(
-        Histogram(item_domain, items, noise.variance(l1, item_epsilon, "geometric")),
-        Histogram(domain, edges, noise.variance(l1, edge_epsilon, "geometric")),
-        sampled=not (isinstance(data.bound, Bound) and data.bound.l1 <= l1),
-    )
-    if mechanism.consistent:
-        counts = counts.consistent()
-    if mechanism.total is not None:
-        counts = counts.scaled(mechanism.total)
-    return Release(counts, (*paid, item_receipt, edge_receipt), mechanism, bounded.bound)
+class Contributions(Mechanism):
+    """A release of items and edges from a bounded number of records of each user."""
+
+    takes = Interactions
+
+    def __post_init__(self):
+        if self.bound is None:
+            raise not_allowed(
+                self,
+                "bound",
+                "need a whole number >= 1 that you state as public, how many records of each user "
+                "are counted at most (others are dropped at random). It is never read off the data, "
+                "whose most active user it would tell",
+            )
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """What is counted, as private as the data; with the same seed, that of the release."""
+        return data.bounded(self.bound, rng)
+
+    def __call__(self, data: Interactions, rng=None) -> Release:
+        """Release every item and every edge."""
+        self.refuse_dense(data.domain.shape[0] + data.domain.size)
+        return self._noisy_counts(data, self.bounded_data(data, rng), self.budget.epsilon, rng)
+
+    def _noisy_counts(
+        self, data: Interactions, bounded: Interactions, epsilon: float, rng, paid=()
+    ):
+        """Noise on every item and every edge of what is left of the data, within ε in all."""
+        l1 = sensitivity(bounded)
+        histograms = []
+        ledger = list(paid)
+        for domain, counts, share in self._parts(bounded, epsilon):
+            noisy, receipt = noise.geometric(counts, l1=l1, epsilon=share, rng=rng)
+            variance = noise.variance(l1, share, "geometric")
+            histograms.append(Histogram(domain, noisy, variance))
+            ledger.append(receipt)
+        sampled = not (isinstance(data.bound, Bound) and data.bound.l1 <= l1)
+        counts = ItemEdgeCounts(*histograms, sampled=sampled)
+        if self.consistent:
+            counts = counts.consistent()
+        if self.total is not None:
+            counts = counts.scaled(self.total)
+        return Release(counts, tuple(ledger), self, bounded.bound)
+
+    def _parts(self, data: Interactions, epsilon: float):
+        """Items, then edges: their domain, their counts, and their ε."""
+        domain = data.domain
+        domains = (domain.project(domain.attributes[:1]), domain)
+        counts = (data.item_counts(), data.edge_counts().ravel())
+        return zip(domains, counts, item_edge_budgets(epsilon, self.split), strict=True)
+
+    def _smoothed(self, data: Interactions, rng) -> Release:
+        """Items and edges, each made from bounded data by `_smooth`."""
+        bounded = self.bounded_data(data, rng)
+        histograms = []
+        ledger = []
+        for domain, counts, epsilon in self._parts(bounded, self.budget.epsilon):
+            values, receipts = self._smooth(bounded, counts, epsilon, rng)
+            histograms.append(Histogram(domain, sealed(values)))
+            ledger += receipts
+        counts = ItemEdgeCounts(*histograms, sampled=True)
+        return Release(counts, tuple(ledger), self, bounded.bound)
+
+
+class SampledContributions(Contributions):
+    """A release of at most `l` records of each user, where l can be suggested by public facts."""
+
+    cite = "fan2015"
+    converges = False  # a user's records beyond l are dropped, whatever ε is
+
+    def __post_init__(self):
+        for name in ("n", "bound", "popularity"):
+            if self.l == "suggested" and getattr(self, name) is None:
+                raise not_allowed(
+                    self,
+                    name,
+                    "need what you state as public (n users, a bound M on the records of one, and "
+                    "how popular items are); none of it is read off the data",
+                    " with l = 'suggested'",
+                )
+
+    def sampling_factor(self, items: int) -> int:
+        """The l that is used for so many items."""
+        if self.l != "suggested":
+            return self.l
+        item_epsilon, _ = item_edge_budgets(self._counts_epsilon(), self.split)
+        return self._suggested(items, item_epsilon)
+
+    def _counts_epsilon(self) -> float:
+        """The ε of items and edges together."""
+        return self.budget.epsilon
+
+    def _suggested(self, items: int, epsilon: float) -> int:
+        """The l that minimises the expected squared error of all item counts, released with `epsilon`.
+
+        The model: n users with M records each, every record of item i with probability pᵢ. Of what is
+        dropped, n(M−l) records, Binomial(·, pᵢ) are item i's: mean n(M−l)pᵢ, variance
+        n(M−l)pᵢ(1−pᵢ). With the noise, E(c̃ᵢ − cᵢ)² = n(M−l)pᵢ(1−pᵢ) + n²pᵢ²(M−l)² + 2l²/ε²; summed
+        over K items it is least at
+
+            l = (2n²M·Σpᵢ² + n·Σpᵢ(1−pᵢ)) / (4K/ε² + 2n²·Σpᵢ²),
+
+        above 0 whatever p, cut at M. Guidance only: users differ in how many records they have.
+        """
+        if isinstance(self.popularity, tuple):
+            if len(self.popularity) != items:
+                raise ValueError(
+                    f"{type(self).__name__}.popularity has {len(self.popularity)} weights: need "
+                    f"{items}, one an item"
+                )
+            p = np.array(self.popularity, float)
+        else:
+            p = np.arange(1.0, items + 1) ** -self.popularity
+        p /= p.max()
+        p /= p.sum()
+        squares = float((p**2).sum())
+        variances = float((p * (1 - p)).sum())
+        n = self.n
+        best = 2 * n**2 * self.bound * squares + n * variances
+        best /= 4 * items / epsilon / epsilon + 2 * n**2 * squares
+        return max(1, min(round(best), self.bound))

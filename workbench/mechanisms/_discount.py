@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench import noise
+from workbench.arrays import Int, Num
 from workbench.records import Frontier, Records
 from workbench.records.value import Children
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, Num
 
 STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 
@@ -108,12 +106,8 @@ def level_losses(
 
 def _smallest_cap(counts: Int[np.ndarray, " k"], t: int) -> int:
     """The smallest number above which there are no more than t records."""
-    low = 0
-    high = int(counts.max())
-    while high - low > 1:
-        middle = (low + high) // 2
-        if np.maximum(counts - middle, 0).sum() <= t:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def suffices(cap: int) -> bool:
+        return np.maximum(counts - cap, 0).sum() <= t
+
+    return 1 + bisect_left(range(1, int(counts.max())), True, key=suffices)

@@ -3,7 +3,8 @@
 from math import sqrt
 
 import numpy as np
-from jaxtyping import Float
+
+from workbench.arrays import Float
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary, summary_in_basis
 from workbench.inference import consistent
-from workbench.mechanism import Release, noise_blocks, parameter, sensitivity
+from workbench.mechanism import Mechanism, Release, noise, noise_blocks, parameter, sensitivity
 from workbench.table import SparseTable
-from workbench.transform import basis_of
+from workbench.transform import Dyadic, basis_of
+from workbench.value import not_allowed
 
 
 def sides_field() -> Any:
@@ -42,15 +42,25 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
     return f"one-sided {name}" if sides == 1 else name
 
 
-class SparseSummary:
+class SparseSummary(Mechanism):
     """A release of few out of all noisy nodes.
 
     It is drawn in time of what is released, or, in two steps, out of noisy nodes among which are all
     that reach θ (`summarise`). A subclass says at which thresholds, and how the second step is done.
     """
 
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
+    cite = "cormode2012"
+
+    def refuse_inconsistent(self, theta: float | None) -> None:
+        """A ValueError if `consistent` is asked for where it means nothing."""
+        if self.consistent and not isinstance(self.transform, Dyadic):
+            given = f" with transform = {self.transform!r}"
+            raise not_allowed(
+                self, "consistent", "need Dyadic(), whose nodes have ancestors", given
+            )
+        if self.consistent and theta is not None and theta < 1:
+            why = "need at least 1, since an ancestor can only be missed after a filter"
+            raise not_allowed(self, "theta", why, " with consistent = True")
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
         """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
@@ -83,7 +93,7 @@ class SparseSummary:
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the cells, or nodes, that are kept."""
         l1 = sensitivity(table)
         basis = basis_of(self.transform, table.domain)

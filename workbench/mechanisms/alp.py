@@ -13,14 +13,11 @@ Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits),
 
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, NoReturn, Self
-
-import numpy as np
+from typing import NoReturn
 
 from workbench import noise
 from workbench.estimates import Projection
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
-from workbench.privacy import DP
+from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import SparseTable
 from workbench.value import value
 
@@ -29,7 +26,7 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 
 @value
-class ALP:
+class ALP(Mechanism):
     """Release a noisy bit array that is small, and from which any cell is read in no time."""
 
     budget: DP = pure_budget()
@@ -43,10 +40,9 @@ class ALP:
     size_factor: float = parameter(
         50, 0, 2**20, strict=True, unit="bits", doc="bits a level of all counts"
     )
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "aumuller2021"
-    title: ClassVar[str] = "approximate Laplace projection"
-    converges: ClassVar[bool] = False  # at any ε large counts are cut and bits collide
+    cite = "aumuller2021"
+    title = "approximate Laplace projection"
+    converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
         """m = ⌈largest·ε/(α·l1)⌉, the bits of one cell."""
@@ -61,7 +57,7 @@ class ALP:
         """ε/(α·l1)."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the bits."""
         l1 = sensitivity(table)
         levels = self.levels(l1)
@@ -92,6 +88,6 @@ class ALP:
         )
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """A hundred units, no more than fifty a cell."""
         return cls(budget, largest=50, total=100)

@@ -11,36 +11,26 @@ Cost       O(records) to find the nodes, and what is released: children of split
 
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, Self
-
-import numpy as np
 
 from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
-from workbench.mechanisms._adaptive import (
-    empty_split_probability,
-    measure_field,
-    noisy_leaves,
-    refuse_depth_above,
-)
-from workbench.privacy import DP
+from workbench.mechanism import DP, Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms import _adaptive as shared
 from workbench.records import Frontier, Records
 from workbench.value import value
 
 
 @value
-class BasicAdaptiveHistogram:
+class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
     """Split the nodes with noisy counts >= `threshold`, down to `depth`; measure what is left."""
 
     budget: DP = pure_budget()
     threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
     depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="at most, B")
-    measure: float = measure_field()
-    takes: ClassVar[type] = Records
-    cite: ClassVar[str] = "adaptive2009"
-    title: ClassVar[str] = "basic adaptive histogram"
-    series: ClassVar[str] = "basic histogram"
+    measure: float = shared.measure_field()
+    cite = "adaptive2009"
+    title = "basic adaptive histogram"
+    series = "basic histogram"
 
     def budgets(self) -> list[float]:
         """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
@@ -50,7 +40,7 @@ class BasicAdaptiveHistogram:
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
-        return empty_split_probability(self, tree, float(noise.decay(l1, self.budgets()[0])))
+        return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
         """What its closed forms say of its decisions, as a panel has it."""
@@ -60,32 +50,22 @@ class BasicAdaptiveHistogram:
             "an empty node splits": f"with probability {chance:.2g}",
         }
 
-    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, records: Records, rng=None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
-        refuse_depth_above(self, records.hierarchy.digits.depth)
+        shared.refuse_depth_above(self, records.hierarchy.digits.depth)
         self.empty_split_probability(records.hierarchy, l1)
         *level_epsilons, leaves_epsilon = self.budgets()
-        frontier = Frontier.root(records)
-        stopped = []
-        ledger = []
-        for epsilon in level_epsilons:
-            passed, spawning, receipt = noise.noisy_threshold(
-                frontier.counts,
-                frontier.empty_nodes,
-                threshold=ceil(self.threshold),
-                l1=l1,
-                epsilon=epsilon,
-                rng=rng,
-            )
-            ledger.append(receipt)
-            frontier, ended = frontier.next_level(passed, spawning)
-            stopped += ended
-        stopped += frontier.all_nodes()
-        leaves, receipt = noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
+
+        def compare(frontier: Frontier, level: int):
+            return frontier.counts, ceil(self.threshold), level_epsilons[level]
+
+        root = Frontier.root(records)
+        stopped, ledger = shared.refined(root, self.depth, compare, l1, rng)
+        leaves, receipt = shared.noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
         return Release(leaves, (*ledger, receipt), self, records.bound)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Three levels, and a threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)

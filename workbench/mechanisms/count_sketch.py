@@ -12,7 +12,6 @@ Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatev
 """
 
 from fractions import Fraction
-from typing import ClassVar, Self
 
 import numpy as np
 
@@ -20,14 +19,13 @@ from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Sketch, hashes
 from workbench.estimates.summary import geometric_variance
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity
-from workbench.privacy import DP
+from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import Bound, SparseTable
 from workbench.value import value
 
 
 @value
-class CountSketch:
+class CountSketch(Mechanism):
     """Release `depth` rows of `width` noisy buckets; a cell's count is estimated from its buckets."""
 
     budget: DP = pure_budget()
@@ -36,11 +34,10 @@ class CountSketch:
     estimate: str = parameter(
         "mean", choices=("mean", "median"), doc="joins the rows; the mean is unbiased"
     )
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
-    title: ClassVar[str] = "count sketch"
-    series: ClassVar[str] = "count sketch"
-    converges: ClassVar[bool] = False  # what shares a bucket is never told apart, at any ε
+    cite = "cormode2012"
+    title = "count sketch"
+    series = "count sketch"
+    converges = False  # what shares a bucket is never told apart, at any ε
 
     def __post_init__(self):
         if self.width * self.depth > noise.MAX_RELEASED_CELLS:
@@ -62,7 +59,7 @@ class CountSketch:
         """Noise and no threshold, from which `advice` computes errors."""
         return {}
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the noisy buckets."""
         l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
         functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
@@ -78,6 +75,6 @@ class CountSketch:
         return Release(sketch, (receipt,), self, table.bound)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)

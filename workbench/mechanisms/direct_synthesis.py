@@ -15,23 +15,21 @@ Cost       `depth` times the children of nodes that have more than one record to
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench import noise
+from workbench.arrays import Bool, Int, UInt64
 from workbench.estimates import Leaves, Partition
 from workbench.hierarchy import Hierarchy, argsort_keys
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanism import Mechanism, Release, pure_budget, sensitivity, split_epsilon
 from workbench.mechanisms._adaptive import refuse_depth_above
 from workbench.mechanisms._allotment import centred
 from workbench.mechanisms._attribute_boxes import AttributeBoxes, LocatedRecords
 from workbench.privacy import DP, Receipt
 from workbench.records import Records
-from workbench.value import value
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, UInt64
+from workbench.value import not_allowed, parameter, value
 
 _PORTION = 2**22  # children that noise is put on at a time
 _MAX_CHILDREN = 2**33  # and in all, at a level
@@ -66,7 +64,7 @@ class _Nodes(NamedTuple):
 
 
 @value
-class DirectSynthesis:
+class DirectSynthesis(Mechanism):
     """`records` synthetic records, allotted level by level down to `depth`.
 
     `split` = "exponential" chooses at every node which attribute to refine next, one with a large part
@@ -81,10 +79,10 @@ class DirectSynthesis:
     )
     split: str = parameter(None, choices=(None, "exponential"), doc="what to refine next")
     stop: str = parameter(None, choices=(None, "count"), doc="where signal ends")
-    takes: ClassVar[type] = Records
-    cite: ClassVar[str] = "adaptive2009"
-    title: ClassVar[str] = "direct synthesis"
-    series: ClassVar[str] = "direct synthesis"
+    takes = Records
+    cite = "adaptive2009"
+    title = "direct synthesis"
+    series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
         """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
@@ -111,15 +109,13 @@ class DirectSynthesis:
         """What its closed forms say of its decisions, as a panel has it."""
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
-    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, records: Records, rng=None) -> Release:
         """Release the synthetic records."""
         l1 = sensitivity(records, Records)
         tree = records.hierarchy
         if self.split and not hasattr(tree, "axes"):
-            raise ValueError(
-                f"DirectSynthesis.split = {self.split!r} is not allowed over {type(tree).__name__}: "
-                "need several attributes, Attributes or a Quadtree"
-            )
+            why = "need several attributes, Attributes or a Quadtree"
+            raise not_allowed(self, "split", why, f" over {type(tree).__name__}")
         refuse_depth_above(self, sum(map(len, tree.axes)) if self.split else tree.digits.depth)
         total = self.records
         paid = []
@@ -185,9 +181,8 @@ class DirectSynthesis:
         leaves = _Nodes.joined([done for _, done in finished])
         order = argsort_keys(leaves.keys)
         order = order[leaves.allotted[order] > 0]
-        return Leaves(
-            tree, levels[order], leaves.keys[:, order], leaves.allotted[order]
-        ), ledger
+        keys = leaves.keys[:, order]
+        return Leaves(tree, levels[order], keys, leaves.allotted[order]), ledger
 
     def _refine_attributes(
         self, records: Records, total: int, l1: float, rng
@@ -231,7 +226,7 @@ class DirectSynthesis:
         return Partition(tree, lo, hi, allotted), ledger
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Three levels, and a bought total."""
         return cls(budget, depth=3)
 

@@ -14,26 +14,27 @@ Cost       O(non-empty cells + records) time and memory, and some 0.1 s to choos
            domain's size and the total.
 """
 
+from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil, expm1, log, log1p
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Release, approximate_budget, parameter, sensitivity
+from workbench.mechanism import Mechanism, Release, approximate_budget, parameter, sensitivity
 from workbench.mechanisms._beta_binomial import tail_bounds
 from workbench.privacy import DP, REPLACE
 from workbench.table import SparseTable
-from workbench.value import value
+from workbench.value import not_allowed, value
 
 _BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is its own
 
 
 @value
-class DirichletSynthesis:
+class DirichletSynthesis(Mechanism):
     """Synthetic records: p ~ Dirichlet(α + counts), then `records` records from p."""
 
     budget: DP = approximate_budget(pure=True)
@@ -54,21 +55,18 @@ class DirichletSynthesis:
     notion: str = parameter(
         "probabilistic", choices=("probabilistic", "approximate"), doc="what δ bounds"
     )
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "machanavajjhala2008"
-    title: ClassVar[str] = "Dirichlet synthesis"
-    series: ClassVar[str] = "Dirichlet synthesis"
-    converges: ClassVar[bool] = False  # the error of sampling `records` records stays, at any ε
-    spends_delta: ClassVar[bool] = True
-    idealised: ClassVar[bool] = True
-    relation: ClassVar[str] = REPLACE
+    cite = "machanavajjhala2008"
+    title = "Dirichlet synthesis"
+    series = "Dirichlet synthesis"
+    converges = False  # the error of sampling `records` records stays, at any ε
+    spends_delta = True
+    idealised = True
+    relation = REPLACE
 
     def __post_init__(self):
         if not self.pure_alpha <= 2**64:
-            raise ValueError(
-                f"DirichletSynthesis.budget = {self.budget!r} is not allowed: so small an epsilon "
-                f"needs a prior of {self.pure_alpha:.3g} records a cell; at most 2^64 are possible"
-            )
+            why = f"so small an epsilon needs a prior of {self.pure_alpha:.3g} records a cell; "
+            raise not_allowed(self, "budget", f"{why}at most 2^64 are possible")
 
     @property
     def pure_alpha(self) -> float:
@@ -86,10 +84,8 @@ class DirichletSynthesis:
             return least
         risk = self.failure(k, self.alpha)
         if risk > self.budget.delta:
-            raise ValueError(
-                f"DirichletSynthesis.alpha = {self.alpha!r} is not allowed: on {k} cells more than ε "
-                f"could be lost with probability {risk:.3g}; need at least {least!r}"
-            )
+            why = f"on {k} cells more than ε could be lost with probability {risk:.3g}; "
+            raise not_allowed(self, "alpha", f"{why}need at least {least!r}")
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
@@ -108,7 +104,7 @@ class DirichletSynthesis:
         bounds = _failure_bounds(self.budget.epsilon, k, self.total, self.records, alpha)
         return getattr(bounds, self.notion)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release synthetic counts, scaled to the table's total."""
         if sensitivity(table) != 1:
             raise ValueError(
@@ -117,10 +113,8 @@ class DirichletSynthesis:
             )
         alpha = self.prior(table.domain.size)
         if table.total != self.total:
-            raise ValueError(
-                f"DirichletSynthesis.total = {self.total} is not allowed: need the table's own total, "
-                "which must be public; the guarantee is about tables of that total only"
-            )
+            why = "need the table's own total, which must be public; the guarantee is about "
+            raise not_allowed(self, "total", f"{why}tables of that total only")
         keys, counts, receipt = noise.dirichlet_multinomial(
             table.keys,
             table.counts,
@@ -134,7 +128,7 @@ class DirichletSynthesis:
         return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """As many synthetic records as true ones."""
         return cls(budget, records=100, total=100)
 
@@ -156,19 +150,13 @@ def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
     delta = mechanism.budget.delta
 
     def alpha(j: int) -> float:
-        return (
-            mechanism.pure_alpha if j == m else j / c * (1 + 1e-11)
-        )  # no cut is rounded below j
+        return j / c * (1 + 1e-11)  # no cut is rounded below j
 
-    low = 0 if delta else m - 1
-    high = m
-    while high - low > 1:
-        j = (low + high) // 2
-        if mechanism.failure(k, alpha(j)) <= delta:
-            high = j
-        else:
-            low = j
-    return alpha(high)
+    def suffices(j: int) -> bool:
+        return mechanism.failure(k, alpha(j)) <= delta
+
+    least = 1 + bisect_left(range(1, m), True, key=suffices) if delta else m
+    return alpha(least) if least < m else mechanism.pure_alpha
 
 
 class _FailureBounds(NamedTuple):

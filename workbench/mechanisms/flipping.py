@@ -13,37 +13,30 @@ Cost       some 7 random words for 64 bits, a bit for each tuple and code, and o
 from __future__ import annotations
 
 from math import exp
-from typing import ClassVar, Self
 
-import numpy as np
-
-from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import BitReports
-from workbench.mechanism import Release, pure_budget, refuse_several_tuples_per_unit
+from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
 from workbench.privacy import DP, LOCAL
-from workbench.table import SparseTable
-from workbench.value import value
 
 
 @value
-class Flipping:
+class Flipping(Mechanism):
     """Publish each tuple as bits, each of them flipped at random."""
 
     budget: DP = pure_budget()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "mishra2006"
-    title: ClassVar[str] = "flipping"
-    relation: ClassVar[str] = LOCAL
+    cite = "mishra2006"
+    title = "flipping"
+    relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
         """f = 1/(1 + e^(ε/2d)), the chance of each bit: then ((1 − f)/f)^2d = e^ε."""
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the reports."""
-        refuse_several_tuples_per_unit(self, table)
+        self.refuse_several_tuples_per_unit(table)
         bits, (probability,), receipt = noise.randomised_response(
             table.keys,
             table.counts,
@@ -55,8 +48,3 @@ class Flipping:
         return Release(
             BitReports(table.domain, bits, probability), (receipt,), self, table.bound
         )
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """It has no further parameters."""
-        return cls(budget)

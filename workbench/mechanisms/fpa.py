@@ -14,33 +14,18 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 
 from fractions import Fraction
 from math import ceil, floor, log2, sqrt
-from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench import noise
-from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.arrays import Float, Int
 from workbench.interactions import Interactions
-from workbench.mechanism import (
-    Release,
-    memory_field,
-    parameter,
-    pure_budget,
-    refuse_dense,
-    sensitivity,
-    split_epsilon,
-)
-from workbench.mechanisms._contributions import (
-    bound_field,
-    item_edge_budgets,
-    refuse_unbounded,
-    split_field,
-)
+from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms import _contributions as shared
 from workbench.mechanisms._fourier import coefficients, inverse
 from workbench.privacy import DP, Receipt
 from workbench.table import Bound
-from workbench.value import sealed, value
+from workbench.value import parameter, value
 
 _REAL = np.longdouble  # 64 bits of mantissa where the machine has them
 _UP = 1 + 2.0**-40  # above what a few roundings of a sensitivity can lose
@@ -53,18 +38,18 @@ def _check_odd(k) -> str | None:
 
 
 @value
-class FPA:
+class FPA(shared.Contributions):
     """Release items and edges by their k lowest Fourier coefficients, in the order of their keys.
 
     A table of fewer than k counts keeps all of its coefficients.
     """
 
     budget: DP = pure_budget()
-    bound: int | None = bound_field()
+    bound: int | None = shared.bound_field()
     k: int | None = parameter(
         None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
     )
-    split: tuple[float, float] = split_field()
+    split: tuple[float, float] = shared.split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
     largest: int = parameter(
         2**24,
@@ -75,14 +60,10 @@ class FPA:
         doc="cuts a count, so that rounding is bounded",
     )
     memory: int = memory_field()
-    takes: ClassVar[type] = Interactions
-    cite: ClassVar[str] = "rastogi2010"
-    title: ClassVar[str] = "Fourier perturbation"
-    series: ClassVar[str] = "DFT"
-    converges: ClassVar[bool] = False  # what lies beyond the bound, and beyond k, is gone
-
-    def __post_init__(self):
-        refuse_unbounded(self)
+    cite = "rastogi2010"
+    title = "Fourier perturbation"
+    series = "DFT"
+    converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: int, n: int, bound: Bound) -> float:
         """How far a unit moves the first k of n coefficients: min(√k·Δ₂, k·Δ₁/√n).
@@ -116,29 +97,16 @@ class FPA:
         sensitivity(bounded)
         return bounded
 
-    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release a count for every item and every edge."""
-        refuse_dense(self, data.domain.size, 150)
-        bounded = self.bounded_data(data, rng)
-        item_domain = data.domain.project(data.domain.attributes[:1])
-        item_epsilon, edge_epsilon = item_edge_budgets(self.budget.epsilon, self.split)
-        items, item_receipts = self._smooth(
-            bounded.item_counts(), bounded.bound, item_epsilon, rng
-        )
-        edges, edge_receipts = self._smooth(
-            bounded.edge_counts().ravel(), bounded.bound, edge_epsilon, rng
-        )
-        counts = ItemEdgeCounts(
-            Histogram(item_domain, sealed(items)),
-            Histogram(data.domain, sealed(edges)),
-            sampled=True,
-        )
-        return Release(counts, (*item_receipts, *edge_receipts), self, bounded.bound)
+    def __call__(self, data: Interactions, rng=None) -> Release:
+        """Release every item and every edge, both from one draw of bounded data."""
+        self.refuse_dense(data.domain.size, 150)
+        return self._smoothed(data, rng)
 
     def _smooth(
-        self, counts: Int[np.ndarray, " n"], bound: Bound, epsilon: float, rng
+        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
     ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
         n = len(counts)
+        bound = data.bound
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
         receipts = []
         if self.k is None:
@@ -185,6 +153,6 @@ class FPA:
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """A user has at most three records."""
         return cls(budget, bound=3)

@@ -9,14 +9,13 @@ Differs    nothing.
 Cost       time and memory O(domain size), whatever the data: the laborious baseline.
 """
 
-from typing import ClassVar, Self
-
 import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import summary_in_basis
 from workbench.mechanism import (
+    Mechanism,
     Release,
     memory_field,
     noise_blocks,
@@ -33,22 +32,21 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 @value
-class GeometricHistogram:
+class GeometricHistogram(Mechanism):
     """The full noisy table that every compact summary is measured against."""
 
     budget: DP = pure_budget()
     memory: int = memory_field()
     transform: Dyadic | Haar | None = transform_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "ghosh2009"
-    title: ClassVar[str] = "geometric histogram"
-    series: ClassVar[str] = "geometric"
+    cite = "ghosh2009"
+    title = "geometric histogram"
+    series = "geometric"
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """Noise and no threshold, from which `advice` computes errors."""
         return {}
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release every cell of the domain, or every node over it."""
         l1 = sensitivity(table)
         basis = basis_of(self.transform, table.domain)
@@ -76,8 +74,3 @@ class GeometricHistogram:
             basis, sealed(np.arange(size)), values, self.budget.epsilon / l1
         )
         return Release(full, tuple(ledger), self, table.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """With the memory of a laptop."""
-        return cls(budget)

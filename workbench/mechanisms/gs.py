@@ -13,31 +13,17 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 
 from fractions import Fraction
 from math import expm1, inf, log1p
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from workbench import noise
-from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.arrays import Float, Int
 from workbench.interactions import Interactions
-from workbench.mechanism import (
-    Release,
-    memory_field,
-    parameter,
-    pure_budget,
-    refuse_dense,
-    sensitivity,
-    split_epsilon,
-)
-from workbench.mechanisms._contributions import (
-    bound_field,
-    item_edge_budgets,
-    refuse_unbounded,
-    split_field,
-)
+from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms import _contributions as shared
 from workbench.privacy import DP, Receipt
-from workbench.value import sealed, value
+from workbench.value import not_allowed, parameter, sealed, value
 
 _TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of one each costs
 
@@ -52,7 +38,7 @@ class _Sample(NamedTuple):
 
 
 @value
-class GS:
+class GS(shared.Contributions):
     """Release items and edges as the noisy means of groups of about `width` counts.
 
     Groups are runs of counts in ascending order of noisy counts of a sample. `grouping` says which:
@@ -64,7 +50,7 @@ class GS:
     """
 
     budget: DP = pure_budget()
-    bound: int | None = bound_field()
+    bound: int | None = shared.bound_field()
     width: int | None = parameter(
         None, 1, integer=True, unit="counts", doc="None: from the noisy sample"
     )
@@ -72,21 +58,18 @@ class GS:
         "onesample", choices=("onesample", "rowsample", "noisysort", "random"), doc="the order"
     )
     beta: float = parameter(0.5, 2.0**-30, 1, doc="a user's chance in rowsample")
-    split: tuple[float, float] = split_field()
+    split: tuple[float, float] = shared.split_field()
     once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
     memory: int = memory_field()
-    takes: ClassVar[type] = Interactions
-    cite: ClassVar[str] = "kellaris2013"
-    title: ClassVar[str] = "GS"
-    converges: ClassVar[bool] = False  # counts of a group become the same
+    cite = "kellaris2013"
+    title = "GS"
+    converges = False  # counts of a group become the same
 
     def __post_init__(self):
-        refuse_unbounded(self)
+        super().__post_init__()
         if self.width is None and self.grouping == "random":
-            raise ValueError(
-                "GS.width = None is not allowed with grouping = 'random': need a whole number >= 1, "
-                "since no noisy counts are there to choose it from"
-            )
+            why = "need a whole number >= 1, since no noisy counts are there to choose it from"
+            raise not_allowed(self, "width", why, " with grouping = 'random'")
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
@@ -141,23 +124,13 @@ class GS:
                 least = error
         return best
 
-    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release a count for every item and every edge."""
-        refuse_dense(self, data.domain.size, 100)
-        bounded = self.bounded_data(data, rng)
-        domains = data.domain.project(data.domain.attributes[:1]), data.domain
-        budgets = item_edge_budgets(self.budget.epsilon, self.split)
-        histograms = []
-        ledger = []
-        for domain, epsilon in zip(domains, budgets, strict=True):
-            values, receipts = self._smooth(bounded, domain.size, epsilon, rng)
-            histograms.append(Histogram(domain, sealed(values)))
-            ledger += receipts
-        counts = ItemEdgeCounts(*histograms, sampled=True)
-        return Release(counts, tuple(ledger), self, bounded.bound)
+    def __call__(self, data: Interactions, rng=None) -> Release:
+        """Release every item and every edge."""
+        self.refuse_dense(data.domain.size, 100)
+        return self._smoothed(data, rng)
 
     def _smooth(
-        self, data: Interactions, n: int, epsilon: float, rng
+        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
     ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
         """One table's values: an order, then a noisy sum for every group of it.
 
@@ -168,8 +141,8 @@ class GS:
         where |G| = w, and less where the last group is larger (w … 2w−1). M is attained, by a user
         with M records in one group.
         """
+        n = len(counts)
         l1 = data.bound.l1
-        counts = _counts(data, n)
         receipts = []
         if self.grouping == "random":
             order = np.argsort(noise.random_words(n, rng=rng))
@@ -253,18 +226,11 @@ class GS:
         last = int(Fraction(self.beta) * 2**64) - 1
         chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)
         rows = np.repeat(chosen, records)
-        return Interactions(
-            data.domain,
-            sealed(data.users[rows]),
-            sealed(data.items[rows]),
-            sealed(data.contexts[rows]),
-            data.bound,
-            data.truth_public,
-            data.distinct,
-        )
+        columns = (sealed(column[rows]) for column in (data.users, data.items, data.contexts))
+        return Interactions(data.domain, *columns, data.bound, data.truth_public, data.distinct)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """A user has at most three records; groups of four."""
         return cls(budget, bound=3, width=4)
 

@@ -15,19 +15,18 @@ Cost       time and memory O(domain size).
 
 from fractions import Fraction
 from math import ceil, log
-from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from workbench import noise
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import HierarchicalSums, Histogram
 from workbench.inference import tree_least_squares, zero_negative_subtrees
 from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import (
+    Mechanism,
     Release,
-    dense_counts,
     memory_field,
     noise_law_field,
     parameter,
@@ -51,7 +50,7 @@ def _check_branching(k) -> str | None:
 
 
 @value
-class HierarchicalHistogram:
+class HierarchicalHistogram(Mechanism):
     """Release a consistent histogram (H̄), or the noisy tree itself (H̃, `consistent` = False)."""
 
     budget: DP = pure_budget()
@@ -69,9 +68,8 @@ class HierarchicalHistogram:
     )
     noise: str = noise_law_field()
     memory: int = memory_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "hay2010"
-    title: ClassVar[str] = "hierarchical histogram"
+    cite = "hay2010"
+    title = "hierarchical histogram"
 
     def branching_factor(self, m: int) -> int:
         """k over m cells: as given, or "optimal", about the least average variance of a range.
@@ -126,10 +124,10 @@ class HierarchicalHistogram:
             l1 * (height + 1), self.budget.epsilon, self.noise
         )
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every cell, or every node."""
         k = self.branching_factor(table.domain.size)
-        nodes = tree_sums(dense_counts(self, table, 80), k).astype(np.int64)
+        nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
         l1 = Fraction(sensitivity(table)) * len(level_sizes(table.domain.size, k))
         noisy, variance, receipt = noise.add_noise(
             nodes, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
@@ -149,8 +147,3 @@ class HierarchicalHistogram:
         if self.nonnegative and self.ranges == "nodes":
             return HierarchicalSums(domain, k, sealed(sums), None)
         return Histogram(domain, sealed(sums[-domain.size :].copy()))
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """The binary tree of the paper."""
-        return cls(budget)

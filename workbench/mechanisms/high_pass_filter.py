@@ -11,27 +11,19 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
            transform n cells are O(n·log(m/n)) non-empty nodes.
 """
 
+from bisect import bisect_left
 from math import ceil, exp
-from typing import ClassVar, Self
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import (
-    consistent_field,
-    parameter,
-    pure_budget,
-    refuse_inconsistent,
-    refuse_size_above,
-    transform_field,
-)
+from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     sides_field,
     summary_name,
     threshold_size_field,
 )
-from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
@@ -47,12 +39,12 @@ class HighPassFilter(SparseSummary):
     size: int = threshold_size_field("θ")
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    title: ClassVar[str] = "high-pass filter"
+    title = "high-pass filter"
 
     def __post_init__(self):
         if (self.theta is None) == (self.size is None):
             raise ValueError("HighPassFilter needs either theta or size, and not both")
-        refuse_inconsistent(self, self.theta)
+        self.refuse_inconsistent(self.theta)
 
     @property
     def series(self) -> str:
@@ -84,27 +76,21 @@ class HighPassFilter(SparseSummary):
         return dict(theta=float(self.threshold(domain, bound.l1)), sides=self.sides)
 
     def _smallest_theta(self, blocks: list[noise.Block]) -> int:
-        refuse_size_above(self, sum(block.size for block in blocks))
+        self.refuse_size_above(sum(block.size for block in blocks))
         alphas = [exp(-noise.decay(block.l1, block.epsilon)) for block in blocks]
 
-        def survivors(theta: int) -> float:
-            return sum(
+        def suffices(theta: int) -> bool:
+            survivors = sum(
                 block.size * self.survival(alpha, theta)
                 for block, alpha in zip(blocks, alphas, strict=True)
             )
+            return survivors <= self.size
 
-        low = 0
         high = 1
-        while survivors(high) > self.size:
-            low = high
-            high = 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if survivors(middle) > self.size:
-                low = middle
-            else:
-                high = middle
-        return high
+        while not suffices(high):
+            high *= 2
+        low = high // 2 + 1
+        return low + bisect_left(range(low, high), True, key=suffices)
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
         theta = self._smallest_theta(blocks) if self.theta is None else self.theta
@@ -119,6 +105,6 @@ class HighPassFilter(SparseSummary):
         return noisy.where(passes, theta=theta, sides=self.sides)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """A cut of four noise scales."""
         return cls(budget, theta=ceil(4 / budget.epsilon))

@@ -13,36 +13,16 @@ Cost       O(records·log l) time, O(kept records + items × contexts) memory.
 """
 
 from fractions import Fraction
-from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Int
 
 from workbench import noise
+from workbench.arrays import Int
 from workbench.interactions import Interactions
-from workbench.mechanism import (
-    Release,
-    memory_field,
-    parameter,
-    pure_budget,
-    refuse_dense,
-    sensitivity,
-    split_epsilon,
-)
-from workbench.mechanisms._contributions import (
-    consistent_counts_field,
-    item_edge_budgets,
-    popularity_field,
-    public_number_field,
-    refuse_unstated,
-    release_item_edge_counts,
-    sampling_factor_field,
-    split_field,
-    suggested_sampling_factor,
-    total_field,
-)
+from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
+from workbench.mechanisms import _contributions as shared
 from workbench.privacy import DP, Receipt
-from workbench.value import value
+from workbench.value import not_allowed, parameter, value
 
 
 def _check_scores(scores) -> str | None:
@@ -52,7 +32,7 @@ def _check_scores(scores) -> str | None:
 
 
 @value
-class HPA:
+class HPA(shared.SampledContributions):
     """Counts of items and edges from `l` records of each user: those of the most popular items.
 
     Every user keeps the same popular items, so that the others are counted low. Of the l records,
@@ -62,42 +42,37 @@ class HPA:
     """
 
     budget: DP = pure_budget()
-    l: int | str = sampling_factor_field()  # noqa: E741
+    l: int | str = shared.sampling_factor_field()  # noqa: E741
     d: int | None = parameter(
         None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
     )
     popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
     random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
-    split: tuple[float, float] = split_field()
+    split: tuple[float, float] = shared.split_field()
     score: tuple | None = parameter(None, check=_check_scores, doc="your own, one an item")
-    consistent: bool = consistent_counts_field()
-    total: float | None = total_field()
-    n: int | None = public_number_field("users, for the suggested l")
-    bound: int | None = public_number_field("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = popularity_field()
+    consistent: bool = shared.consistent_counts_field()
+    total: float | None = shared.total_field()
+    n: int | None = shared.public_number_field("users, for the suggested l")
+    bound: int | None = shared.public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple | None = shared.popularity_field()
     memory: int = memory_field()
-    takes: ClassVar[type] = Interactions
-    cite: ClassVar[str] = "fan2015"
-    title: ClassVar[str] = "HPA"
-    converges: ClassVar[bool] = False  # a user's records beyond l are dropped, whatever ε is
+    title = "HPA"
 
     def __post_init__(self):
-        refuse_unstated(self)
+        super().__post_init__()
         if self.d is None and self.score is None:
-            raise ValueError(
-                "HPA.d = None is not allowed: need a whole number >= 1 that you state as public, how "
-                "many records of each user the popularity is learnt from. It is never read off the "
-                "data, whose least active user it would tell. (With a score of your own there is none.)"
+            raise not_allowed(
+                self,
+                "d",
+                "need a whole number >= 1 that you state as public, how many records of each user "
+                "the popularity is learnt from. It is never read off the data, whose least active "
+                "user it would tell. (With a score of your own there is none.)",
             )
         if self.d is not None and self.score is not None:
-            raise ValueError(
-                f"HPA.d = {self.d} is not allowed with a score of your own: need d = None, since no "
-                "popularity is learnt"
-            )
+            why = "need d = None, since no popularity is learnt"
+            raise not_allowed(self, "d", why, " with a score of your own")
         if self.popularity_share == 1:
-            raise ValueError(
-                "HPA.popularity_share = 1 is not allowed: need < 1, as counts cost too"
-            )
+            raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
 
     def budgets(self) -> tuple[float, float]:
         """The ε of the popularity, and of the counts."""
@@ -107,13 +82,8 @@ class HPA:
         popularity, counts = split_epsilon(self.budget.epsilon, [share, 1 - share])
         return popularity, counts
 
-    def sampling_factor(self, items: int) -> int:
-        """The l that is used for so many items."""
-        if self.l != "suggested":
-            return self.l
-        _, counts_epsilon = self.budgets()
-        item_epsilon, _ = item_edge_budgets(counts_epsilon, self.split)
-        return suggested_sampling_factor(self, items, item_epsilon)
+    def _counts_epsilon(self) -> float:
+        return self.budgets()[1]
 
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
@@ -139,19 +109,18 @@ class HPA:
         l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 
-    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, data: Interactions, rng=None) -> Release:
         """Release every item and every edge."""
-        refuse_dense(self, data.domain.shape[0] + data.domain.size)
+        self.refuse_dense(data.domain.shape[0] + data.domain.size)
         if self.score is not None and len(self.score) != data.domain.shape[0]:
             raise ValueError(
                 f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one an item"
             )
         scores, paid = self.scores(data, rng)
         picked = self._pick(data, scores, rng)
-        _, counts_epsilon = self.budgets()
-        return release_item_edge_counts(self, data, picked, counts_epsilon, paid, rng)
+        return self._noisy_counts(data, picked, self._counts_epsilon(), rng, paid)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """As in the paper, where everyone has a record at least."""
         return cls(budget, 10, 1)

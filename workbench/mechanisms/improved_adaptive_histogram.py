@@ -20,33 +20,26 @@ Cost       O(distinct records) to find the nodes, and what is released; "proport
            memory a record, copies of equal ones included, at every level.
 """
 
+from bisect import bisect_left
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, log, log1p
-from typing import ClassVar, Self
 
 import numpy as np
 
-from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
-from workbench.mechanisms._adaptive import (
-    StructureBudgets,
-    empty_split_probability,
-    measure_field,
-    noisy_leaves,
-)
+from workbench.mechanism import Release, noise, parameter, pure_budget, sensitivity
+from workbench.mechanisms import _adaptive as shared
 from workbench.mechanisms._discount import STRATEGIES, Discount
 from workbench.privacy import DP, Receipt
-from workbench.records import Records
-from workbench.value import value
+from workbench.records import Frontier, Records
+from workbench.value import not_allowed, value
 
 _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
 
 
 @value
-class ImprovedAdaptiveHistogram:
+class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
     """Split the nodes with noisy counts >= `threshold`, less `discount` records; measure the leaves."""
 
     budget: DP = pure_budget()
@@ -55,20 +48,14 @@ class ImprovedAdaptiveHistogram:
         None, 1, 2**51, integer=True, unit="records", doc="t; ⌈b + ln 2·l1/ε_s⌉ if not given"
     )
     strategy: str = parameter("skip", choices=STRATEGIES, doc="which records are discarded")
-    measure: float = measure_field()
-    takes: ClassVar[type] = Records
-    cite: ClassVar[str] = "adaptive2009"
-    title: ClassVar[str] = "improved adaptive histogram"
-    series: ClassVar[str] = "improved histogram"
-    converges: ClassVar[bool] = False  # what is discarded is not resolved, however large ε is
+    measure: float = shared.measure_field()
+    cite = "adaptive2009"
+    title = "improved adaptive histogram"
+    series = "improved histogram"
+    converges = False  # what is discarded is not resolved, however large ε is
 
     def __post_init__(self):
         self.effective_discount(1)
-
-    def budgets(self) -> StructureBudgets:
-        """ε of the whole structure, and of the leaves' counts."""
-        share = Fraction(self.measure)
-        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
     def _decision_epsilon(self) -> float:
         """ε_s, of the noise on each comparison."""
@@ -80,16 +67,16 @@ class ImprovedAdaptiveHistogram:
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
         least = ceil(self.threshold + log(2) * l1 / epsilon)
         if self.discount is not None and self.discount < least:
-            raise ValueError(
-                f"ImprovedAdaptiveHistogram.discount = {self.discount!r} is not allowed: the guarantee "
-                f"needs at least threshold + ln 2·l1/ε_s, here {least} (records)"
+            why = (
+                f"the guarantee needs at least threshold + ln 2·l1/ε_s, here {least} (records)"
             )
+            raise not_allowed(self, "discount", why)
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
         decay = float(noise.decay(l1, self._decision_epsilon()))
-        return empty_split_probability(self, tree, decay)
+        return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
         """What its closed forms say of its decisions, as a panel has it."""
@@ -109,28 +96,19 @@ class ImprovedAdaptiveHistogram:
         chance = self.empty_split_probability(tree, l1)
         return facts | {"an empty node splits": f"with probability {chance:.2g}"}
 
-    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, records: Records, rng=None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
-        frontier = discount.root(records, rng)
-        stopped = []
-        comparisons = []
-        for _ in range(records.hierarchy.digits.depth):
-            passed, spawning, receipt = noise.noisy_threshold(
-                discount.counts(frontier),
-                frontier.empty_nodes,
-                threshold=self.threshold,
-                l1=l1,
-                epsilon=self._decision_epsilon(),
-                rng=rng,
-            )
-            comparisons.append(receipt)
-            frontier, ended = frontier.next_level(passed, spawning, discount)
-            stopped += ended
-        stopped += frontier.all_nodes()
-        leaves, receipt = noisy_leaves(records, stopped, l1, self.budgets().leaves, rng)
+
+        def compare(frontier: Frontier, level: int):
+            return discount.counts(frontier), self.threshold, self._decision_epsilon()
+
+        root = discount.root(records, rng)
+        levels = records.hierarchy.digits.depth
+        stopped, comparisons = shared.refined(root, levels, compare, l1, rng, discount)
+        leaves, receipt = shared.noisy_leaves(records, stopped, l1, self.budgets().leaves, rng)
         return Release(leaves, (self._price(comparisons), receipt), self, records.bound)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
@@ -149,7 +127,7 @@ class ImprovedAdaptiveHistogram:
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """A threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
@@ -189,15 +167,12 @@ def structural_loss(
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
     """The smallest t whose exact worst-case loss is at most 2ε: less than Theorem 3 asks for."""
-    low = 0
-    high = ceil(threshold + log(2) / epsilon)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if structural_loss(epsilon, threshold, middle, law) <= 2 * epsilon:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def suffices(discount: int) -> bool:
+        return structural_loss(epsilon, threshold, discount, law) <= 2 * epsilon
+
+    proved = ceil(threshold + log(2) / epsilon)
+    return 1 + bisect_left(range(1, proved), True, key=suffices)
 
 
 @lru_cache(256)

@@ -8,32 +8,26 @@ Differs    nothing; it exists so that the shortcuts' equality in law can be test
 Cost       time and memory O(domain size).
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
-import numpy as np
-
-from workbench.mechanism import Release, sensitivity, series_name
+from workbench.mechanism import DP, Mechanism, Release, SparseTable, sensitivity, series_name
 from workbench.mechanisms.geometric_histogram import GeometricHistogram
 from workbench.mechanisms.high_pass_filter import HighPassFilter
-from workbench.privacy import DP
-from workbench.table import SparseTable
-from workbench.value import value
+from workbench.value import not_allowed, value
 
 
 @value
-class Laborious:
+class Laborious(Mechanism):
     """The same release as `mechanism`, in law, by way of the full noisy table."""
 
     mechanism: Any
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
-    title: ClassVar[str] = "two-step process"
+    cite = "cormode2012"
+    title = "two-step process"
 
     def __post_init__(self):
         if not hasattr(self.mechanism, "summarise"):
-            raise ValueError(
-                f"Laborious.mechanism = {self.mechanism!r} is not allowed: need a filter, threshold or "
-                "priority mechanism"
+            raise not_allowed(
+                self, "mechanism", "need a filter, threshold or priority mechanism"
             )
 
     @property
@@ -46,7 +40,7 @@ class Laborious:
         """The budget of the mechanism it runs."""
         return self.mechanism.budget
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release by way of the full noisy table."""
         transform = self.mechanism.transform
         full = GeometricHistogram(self.budget, transform=transform)(table, rng)
@@ -54,6 +48,6 @@ class Laborious:
         return Release(summary, full.ledger, self, full.bound)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Of a filter."""
         return cls(HighPassFilter.example(budget))

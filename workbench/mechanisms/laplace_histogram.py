@@ -14,7 +14,6 @@ from workbench.mechanism import (
     Mechanism,
     Release,
     SparseTable,
-    dense_counts,
     memory_field,
     noise,
     noise_law_field,
@@ -38,7 +37,7 @@ class LaplaceHistogram(Mechanism):
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release every cell of the domain."""
         l1 = sensitivity(table)
-        counts = dense_counts(self, table)
+        counts = self.dense_counts(table)
         noisy, variance, receipt = noise.add_noise(
             counts, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
         )

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, sqrt
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench import noise
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
-from workbench.mechanism import Release, noise_law_field, parameter, pure_budget, sensitivity
+from workbench.mechanism import Mechanism, Release, noise_law_field, pure_budget, sensitivity
 from workbench.privacy import DP, Receipt
 from workbench.table import SparseTable
-from workbench.value import value
+from workbench.value import not_allowed, parameter, value
 from workbench.workload import (
     Marginals,
     Together,
@@ -35,9 +36,6 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
 
@@ -53,7 +51,7 @@ def _check_workload(workload) -> str | None:
 
 
 @value
-class LaplaceQueries:
+class LaplaceQueries(Mechanism):
     """Release noisy answers to a workload, which is public: products, tables, marginals or ranges.
 
     `noise` is the law on answers that are whole numbers; others have Laplace's.
@@ -62,9 +60,8 @@ class LaplaceQueries:
     budget: DP = pure_budget()
     workload: Workload = parameter(check=_check_workload, doc="the queries")
     noise: str = noise_law_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "chen2012"
-    title: ClassVar[str] = "Laplace queries"
+    cite = "chen2012"
+    title = "Laplace queries"
 
     def query_sensitivity(self, domain: Domain) -> float:
         """How far one tuple moves all answers together, in their units."""
@@ -85,16 +82,13 @@ class LaplaceQueries:
         """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
         return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release an answer to every query."""
         l1 = sensitivity(table)
         workload = linear_queries(self.workload, table.domain)
         moved = workload_sensitivity(workload, table.domain)
         if not len(workload) or not moved > 0:
-            raise ValueError(
-                f"LaplaceQueries.workload = {self.workload!r} is not allowed: need queries that a "
-                "tuple can move"
-            )
+            raise not_allowed(self, "workload", "need queries that a tuple can move")
         measure = self._whole_answers if workload.integer_valued else self._rounded_answers
         values, variance, receipt = measure(table, workload, moved, l1, rng)
         variances = np.full(len(workload), variance)
@@ -129,7 +123,7 @@ class LaplaceQueries:
         return _NoisyValues(values, max(float(variance), _NO_NOISE * step**2), receipt)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """All counts of two attributes."""
         return cls(budget, Marginals(2))
 

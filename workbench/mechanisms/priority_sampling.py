@@ -15,26 +15,17 @@ Cost       time and memory O(non-empty cells + size), whatever the domain's size
 """
 
 from math import ceil
-from typing import ClassVar, Self
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import (
-    consistent_field,
-    parameter,
-    pure_budget,
-    refuse_inconsistent,
-    refuse_size_above,
-    transform_field,
-)
+from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     filter_field,
     sides_field,
     summary_name,
 )
-from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
@@ -50,10 +41,10 @@ class PrioritySampling(SparseSummary):
     sides: int = sides_field()
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    title: ClassVar[str] = "priority sampling"
+    title = "priority sampling"
 
     def __post_init__(self):
-        refuse_inconsistent(self, self.theta)
+        self.refuse_inconsistent(self.theta)
 
     @property
     def series(self) -> str:
@@ -65,7 +56,7 @@ class PrioritySampling(SparseSummary):
         return dict(theta=float(self.theta), sides=self.sides, size=self.size)
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
-        refuse_size_above(self, sum(block.size for block in blocks))
+        self.refuse_size_above(sum(block.size for block in blocks))
         return self.theta, 0.0  # τ_s is known only once cells are drawn
 
     def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
@@ -82,6 +73,6 @@ class PrioritySampling(SparseSummary):
         return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Ten cells out of those above two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / budget.epsilon))

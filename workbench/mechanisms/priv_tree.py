@@ -14,17 +14,14 @@ Cost       as an adaptive histogram: records, and what is released.
 
 from fractions import Fraction
 from math import ceil, log
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import Release, parameter, pure_budget, sensitivity, split_epsilon
-from workbench.mechanisms._adaptive import StructureBudgets, measure_field, noisy_leaves
-from workbench.privacy import DP
+from workbench.mechanism import DP, Release, noise, parameter, pure_budget, sensitivity, value
+from workbench.mechanisms import _adaptive as shared
 from workbench.records import Frontier, Records
-from workbench.value import value
 
 
 class _Scale(NamedTuple):
@@ -35,21 +32,15 @@ class _Scale(NamedTuple):
 
 
 @value
-class PrivTree:
+class PrivTree(shared.AdaptiveHistogram):
     """Split v iff max(θ − δ, c(v) − δ·level) + noise > θ; measure the leaves."""
 
     budget: DP = pure_budget()
     threshold: int = parameter(0, 0, 2**50, integer=True, unit="records", doc="θ")
-    measure: float = measure_field()
-    takes: ClassVar[type] = Records
-    cite: ClassVar[str] = "zhang2016"
-    title: ClassVar[str] = "PrivTree"
-    converges: ClassVar[bool] = False  # a node of few records is not resolved, at any ε
-
-    def budgets(self) -> StructureBudgets:
-        """ε of the tree, and of the leaves' counts."""
-        share = Fraction(self.measure)
-        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
+    measure: float = shared.measure_field()
+    cite = "zhang2016"
+    title = "PrivTree"
+    converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
         """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, δ = ⌈λ·ln β⌉."""
@@ -62,7 +53,7 @@ class PrivTree:
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
-    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, records: Records, rng=None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         budgets = self.budgets()
@@ -72,24 +63,15 @@ class PrivTree:
         noise.decay(l1, comparison_epsilon)  # refuses what is too small to compute with
         decrement = self.scale(records.hierarchy, l1).decrement
         floor = self.threshold - decrement
-        frontier = Frontier.root(records)
-        stopped = []
-        comparisons = []
-        for level in range(records.hierarchy.digits.depth):
+
+        def compare(frontier: Frontier, level: int):
             scores = np.maximum(0, frontier.counts - level * decrement - floor)
-            passed, spawning, receipt = noise.noisy_threshold(
-                scores,
-                frontier.empty_nodes,
-                threshold=decrement + 1,
-                l1=l1,
-                epsilon=comparison_epsilon,
-                rng=rng,
-            )
-            comparisons.append(receipt)
-            frontier, ended = frontier.next_level(passed, spawning)
-            stopped += ended
-        stopped += frontier.all_nodes()
-        leaves, receipt = noisy_leaves(records, stopped, l1, budgets.leaves, rng)
+            return scores, decrement + 1, comparison_epsilon
+
+        root = Frontier.root(records)
+        levels = records.hierarchy.digits.depth
+        stopped, comparisons = shared.refined(root, levels, compare, l1, rng)
+        leaves, receipt = shared.noisy_leaves(records, stopped, l1, budgets.leaves, rng)
         tree = noise.by_theorem(
             "tree",
             DP(budgets.structure),
@@ -97,11 +79,6 @@ class PrivTree:
             replaces=comparisons,
         )
         return Release(leaves, (tree, receipt), self, records.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """The authors' threshold."""
-        return cls(budget)
 
 
 def _branching(tree: Hierarchy) -> int:

@@ -11,18 +11,17 @@ Cost       time and memory O(domain size).
 """
 
 from fractions import Fraction
-from typing import ClassVar, Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Histogram
 from workbench.mechanism import (
+    Mechanism,
     Release,
     memory_field,
     noise_law_field,
     pure_budget,
-    refuse_dense,
     sensitivity,
 )
 from workbench.privacy import DP
@@ -32,19 +31,18 @@ from workbench.value import sealed, value
 
 
 @value
-class Privelet:
+class Privelet(Mechanism):
     """Release a histogram whose ranges have errors of polylogarithmic size."""
 
     budget: DP = pure_budget()
     noise: str = noise_law_field()
     memory: int = memory_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "xiao2011"
-    title: ClassVar[str] = "Privelet"
+    cite = "xiao2011"
+    title = "Privelet"
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every cell."""
-        refuse_dense(self, table.domain.size)
+        self.refuse_dense(table.domain.size)
         basis = Haar().on(table.domain)
         nodes, values = basis.forward(table.keys, table.counts)
         coefficients = np.zeros(table.domain.size, np.int64)
@@ -55,8 +53,3 @@ class Privelet:
         )
         cells = sealed(basis.inverse(noisy))
         return Release(Histogram(table.domain, cells), (receipt,), self, table.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """As in the paper."""
-        return cls(budget)

@@ -13,28 +13,21 @@ Cost       a coin for each tuple and attribute, and one sort.
 from __future__ import annotations
 
 from math import expm1
-from typing import ClassVar, Self
 
-import numpy as np
-
-from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Reports
-from workbench.mechanism import Release, pure_budget, refuse_several_tuples_per_unit
+from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
 from workbench.privacy import DP, LOCAL
-from workbench.table import SparseTable
-from workbench.value import value
 
 
 @value
-class RetentionReplacement:
+class RetentionReplacement(Mechanism):
     """Publish each tuple with some of its values replaced."""
 
     budget: DP = pure_budget()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "agrawal2005"
-    title: ClassVar[str] = "retention replacement"
-    relation: ClassVar[str] = LOCAL
+    cite = "agrawal2005"
+    title = "retention replacement"
+    relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
         """p of each attribute, the chance to be kept: (γ − 1)/(γ − 1 + |A|), γ = e^(ε/d).
@@ -45,9 +38,9 @@ class RetentionReplacement:
         excess = expm1(min(self.budget.epsilon / attributes, 700))
         return tuple(excess / (excess + n) if n > 1 else 1.0 for n in domain.shape)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the reports."""
-        refuse_several_tuples_per_unit(self, table)
+        self.refuse_several_tuples_per_unit(table)
         keys, probabilities, receipt = noise.randomised_response(
             table.keys,
             table.counts,
@@ -58,8 +51,3 @@ class RetentionReplacement:
         )
         reports = Reports(table.domain, keys, probabilities)
         return Release(reports, (receipt,), self, table.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """It has no further parameters."""
-        return cls(budget)

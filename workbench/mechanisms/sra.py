@@ -10,30 +10,15 @@ Differs    noise is two-sided geometric on whole counts. The optimal l is that o
 Cost       O(records) time, O(kept records + items × contexts) memory.
 """
 
-from typing import ClassVar, Self
-
 import numpy as np
 
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, memory_field, pure_budget, refuse_dense
-from workbench.mechanisms._contributions import (
-    consistent_counts_field,
-    item_edge_budgets,
-    popularity_field,
-    public_number_field,
-    refuse_unstated,
-    release_item_edge_counts,
-    sampling_factor_field,
-    split_field,
-    suggested_sampling_factor,
-    total_field,
-)
-from workbench.privacy import DP
-from workbench.value import value
+from workbench.mechanism import DP, memory_field, pure_budget, value
+from workbench.mechanisms import _contributions as shared
 
 
 @value
-class SRA:
+class SRA(shared.SampledContributions):
     """Counts of items and edges from at most `l` records of each user, drawn at random.
 
     They are low by what was dropped, by design, unless `total` says by which common factor to scale
@@ -42,32 +27,19 @@ class SRA:
     """
 
     budget: DP = pure_budget()
-    l: int | str = sampling_factor_field()  # noqa: E741
-    split: tuple[float, float] = split_field()
-    consistent: bool = consistent_counts_field()
-    total: float | None = total_field()
-    n: int | None = public_number_field("users, for the suggested l")
-    bound: int | None = public_number_field("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = popularity_field()
+    l: int | str = shared.sampling_factor_field()  # noqa: E741
+    split: tuple[float, float] = shared.split_field()
+    consistent: bool = shared.consistent_counts_field()
+    total: float | None = shared.total_field()
+    n: int | None = shared.public_number_field("users, for the suggested l")
+    bound: int | None = shared.public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple | None = shared.popularity_field()
     memory: int = memory_field()
-    takes: ClassVar[type] = Interactions
-    cite: ClassVar[str] = "fan2015"
-    title: ClassVar[str] = "SRA"
-    converges: ClassVar[bool] = False  # a user's records beyond l are dropped, whatever ε is
-
-    def __post_init__(self):
-        refuse_unstated(self)
+    title = "SRA"
 
     def budgets(self) -> tuple[float, float]:
         """The ε of the items, and of the edges."""
-        return item_edge_budgets(self.budget.epsilon, self.split)
-
-    def sampling_factor(self, items: int) -> int:
-        """The l that is used for so many items."""
-        if self.l != "suggested":
-            return self.l
-        item_epsilon, _ = self.budgets()
-        return suggested_sampling_factor(self, items, item_epsilon)
+        return shared.item_edge_budgets(self.budget.epsilon, self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
@@ -75,13 +47,7 @@ class SRA:
         """The sampled records, as private as the data; with the same seed, those of the release."""
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
-    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge."""
-        refuse_dense(self, data.domain.shape[0] + data.domain.size)
-        bounded = self.bounded_data(data, rng)
-        return release_item_edge_counts(self, data, bounded, self.budget.epsilon, rng=rng)
-
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """As in the paper."""
         return cls(budget, 10)

@@ -10,30 +10,23 @@ Differs    geometric noise, and the smallest whole cut whose exact failure proba
 Cost       time and memory O(non-empty cells), whatever the domain's size.
 """
 
-from typing import ClassVar, Self
-
-import numpy as np
-
-from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import Release, approximate_budget, sensitivity
-from workbench.privacy import DP
+from workbench.mechanism import DP, Mechanism, Release, approximate_budget, noise, sensitivity
 from workbench.table import Bound, SparseTable
 from workbench.value import value
 
 
 @value
-class StabilityHistogram:
+class StabilityHistogram(Mechanism):
     """Release the non-empty cells whose noisy count reaches the cut that δ asks for."""
 
     budget: DP = approximate_budget()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "korolova2009"
-    title: ClassVar[str] = "stability histogram"
-    series: ClassVar[str] = "stability histogram"
-    spends_delta: ClassVar[bool] = True
-    converges: ClassVar[bool] = False  # a cell that one unit could fill stays out, at any ε
+    cite = "korolova2009"
+    title = "stability histogram"
+    series = "stability histogram"
+    spends_delta = True
+    converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
         """T, the smallest whole number >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
@@ -50,7 +43,7 @@ class StabilityHistogram:
         """T, one-sided, with empty cells left out, from which `advice` computes errors."""
         return dict(theta=float(self.threshold(bound)), sides=1, silent=True)
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the cells that reach the cut."""
         sensitivity(table)
         keys, noisy, theta, receipt = noise.stability_histogram(
@@ -64,8 +57,3 @@ class StabilityHistogram:
         # without a decay: what holds for noise on every cell does not hold here
         summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
         return Release(summary, (receipt,), self, table.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """There is nothing to choose."""
-        return cls(budget)

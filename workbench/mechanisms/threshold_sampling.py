@@ -14,19 +14,11 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 """
 
 from fractions import Fraction
-from typing import ClassVar, Self
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import (
-    consistent_field,
-    parameter,
-    pure_budget,
-    refuse_inconsistent,
-    refuse_size_above,
-    transform_field,
-)
+from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     filter_field,
@@ -34,7 +26,6 @@ from workbench.mechanisms._sparse_summary import (
     summary_name,
     threshold_size_field,
 )
-from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
@@ -53,12 +44,12 @@ class ThresholdSampling(SparseSummary):
     size: int = threshold_size_field("τ")
     transform: Dyadic | Haar | None = transform_field()
     consistent: bool = consistent_field()
-    title: ClassVar[str] = "threshold sampling"
+    title = "threshold sampling"
 
     def __post_init__(self):
         if (self.tau is None) == (self.size is None):
             raise ValueError("ThresholdSampling needs either tau or size, and not both")
-        refuse_inconsistent(self, self.theta)
+        self.refuse_inconsistent(self.theta)
 
     @property
     def series(self) -> str:
@@ -87,7 +78,7 @@ class ThresholdSampling(SparseSummary):
         return dict(theta=float(self.theta), tau=tau, sides=self.sides)
 
     def _smallest_tau(self, blocks: list[noise.Block]) -> float:
-        refuse_size_above(self, sum(block.size for block in blocks))
+        self.refuse_size_above(sum(block.size for block in blocks))
         decays = [noise.decay(block.l1, block.epsilon) for block in blocks]
 
         def too_many(tau: float) -> bool:
@@ -125,6 +116,6 @@ class ThresholdSampling(SparseSummary):
         return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Cells of ten noise scales are kept for sure."""
         return cls(budget, tau=10 / budget.epsilon)

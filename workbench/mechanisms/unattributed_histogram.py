@@ -9,16 +9,14 @@ Differs    one edge of a graph moves two degrees, so that its table has l1 = 2 (
 Cost       time and memory O(domain size), and sorting.
 """
 
-from typing import ClassVar, Self
-
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Histogram
 from workbench.inference import isotonic, round_to_counts
 from workbench.mechanism import (
+    Mechanism,
     Release,
-    dense_counts,
     memory_field,
     noise_law_field,
     parameter,
@@ -31,7 +29,7 @@ from workbench.value import sealed, value
 
 
 @value
-class UnattributedHistogram:
+class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order: S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded), S̃ ("noisy")."""
 
     budget: DP = pure_budget()
@@ -40,17 +38,16 @@ class UnattributedHistogram:
     )
     noise: str = noise_law_field()
     memory: int = memory_field()
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "hay2010"
-    title: ClassVar[str] = "unattributed histogram"
-    ranked: ClassVar[bool] = True  # its domain is that of ranks
+    cite = "hay2010"
+    title = "unattributed histogram"
+    ranked = True  # its domain is that of ranks
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every rank."""
         l1 = sensitivity(table)
         ranks = table.ranked()
         noisy, variance, receipt = noise.add_noise(
-            dense_counts(self, ranks),
+            self.dense_counts(ranks),
             l1=l1,
             epsilon=self.budget.epsilon,
             law=self.noise,
@@ -65,8 +62,3 @@ class UnattributedHistogram:
             variance = None  # of what is sorted there is no closed form
         histogram = Histogram(ranks.domain, sealed(values), variance)
         return Release(histogram, (receipt,), self, table.bound)
-
-    @classmethod
-    def example(cls, budget: DP) -> Self:
-        """As in the paper."""
-        return cls(budget)

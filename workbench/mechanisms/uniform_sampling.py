@@ -7,42 +7,32 @@ Differs    answers are scaled by m/size, so that they are unbiased (the paper gi
 Cost       time and memory O(non-empty cells + size).
 """
 
-from typing import ClassVar, Self
-
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import (
-    Release,
-    parameter,
-    pure_budget,
-    refuse_size_above,
-    sensitivity,
-)
-from workbench.privacy import DP
+from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import SparseTable
 from workbench.value import value
 
 
 @value
-class UniformSampling:
+class UniformSampling(Mechanism):
     """Sampling without looking at the counts: on sparse data it finds almost only empty cells."""
 
     budget: DP = pure_budget()
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
-    takes: ClassVar[type] = SparseTable
-    cite: ClassVar[str] = "cormode2012"
-    title: ClassVar[str] = "uniform sampling"
-    series: ClassVar[str] = "uniform"
-    converges: ClassVar[bool] = False  # what it does not sample it never learns, at any ε
+    cite = "cormode2012"
+    title = "uniform sampling"
+    series = "uniform"
+    converges = False  # what it does not sample it never learns, at any ε
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the sampled cells."""
         m = table.domain.size
         l1 = sensitivity(table)
         epsilon = self.budget.epsilon
-        refuse_size_above(self, m)
+        self.refuse_size_above(m)
         keys = noise.uniform_keys(self.size, m, rng=rng)
         counts = np.zeros(self.size, np.int64)
         places = np.searchsorted(keys, table.keys)
@@ -53,6 +43,6 @@ class UniformSampling:
         return Release(summary, (receipt,), self, table.bound)
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP):
         """Ten cells."""
         return cls(budget, size=10)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.estimates import Summary
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.table import SparseTable
 from workbench.value import parameter, value
 from workbench.workload import Ranges, Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 class _AnswerPair(NamedTuple):
@@ -70,11 +68,12 @@ def coverage(
     return float((np.abs(answers - exact) <= errors).mean())
 
 
+@value
 class _WorkloadMetric:
     """What metrics of the answers to one workload have in common."""
 
     workload: Workload
-    weights: str
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compare the answers to the workload.
@@ -102,16 +101,9 @@ class _WorkloadMetric:
         raise NotImplementedError
 
 
-def _weights() -> Any:
-    return parameter("unbiased", choices=("unbiased", "raw"))
-
-
 @value
 class MeanAbsoluteError(_WorkloadMetric):
     """Mean over queries of |estimate − truth|, in counts."""
-
-    workload: Workload
-    weights: str = _weights()
 
     def _mean(self, pair: _AnswerPair) -> float:
         return np.abs(pair.deviations).mean()
@@ -124,9 +116,6 @@ class MedianRelativeError(_WorkloadMetric):
     NaN if every query is empty.
     """
 
-    workload: Workload
-    weights: str = _weights()
-
     def _mean(self, pair: _AnswerPair) -> float:
         positive = pair.exact > 0
         relative = np.abs(pair.deviations[positive]) / pair.exact[positive]
@@ -137,9 +126,6 @@ class MedianRelativeError(_WorkloadMetric):
 class MeanSignedError(_WorkloadMetric):
     """Mean over queries of estimate − truth, in counts: what is left is bias."""
 
-    workload: Workload
-    weights: str = _weights()
-
     def _mean(self, pair: _AnswerPair) -> float:
         return pair.deviations.mean()
 
@@ -147,9 +133,6 @@ class MeanSignedError(_WorkloadMetric):
 @value
 class MeanSquaredError(_WorkloadMetric):
     """Mean over queries of (estimate − truth)², in counts²."""
-
-    workload: Workload
-    weights: str = _weights()
 
     def _mean(self, pair: _AnswerPair) -> float:
         return (pair.deviations**2).mean()

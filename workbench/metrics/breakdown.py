@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.metrics.counts import count_pair
 from workbench.metrics.refusal import refuse_private
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Float, Int
 
 
 def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
@@ -50,8 +48,6 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
     ValueError
         If the truth is private, or the mechanism does not say which records it keeps.
     """
-    import pandas as pd
-
     refuse_private(data)
     if not hasattr(mechanism, "bounded_data"):
         raise ValueError(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.hierarchy import Quadtree
 from workbench.metrics.refusal import refuse_private
 from workbench.records import Records
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 EARTH_RADIUS = 6371.0088  # mean radius, km
 _KM_PER_DEGREE = 111  # of latitude: no more, so that nobody within the radius is left out

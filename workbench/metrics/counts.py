@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.interactions import Interactions
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
+from workbench.value import not_allowed, parameter, value
 
 
 class CountPair(NamedTuple):
@@ -179,9 +177,7 @@ class ContextShare:
         """
         contexts = truth.domain.shape[1]
         if self.context >= contexts:
-            raise ValueError(
-                f"ContextShare.context = {self.context} is not allowed: need a code below {contexts}"
-            )
+            raise not_allowed(self, "context", f"need a code below {contexts}")
         estimated = count_pair(truth, estimate, "edges").estimated
         records = np.maximum(estimated, 0).sum(axis=0)
         return float(records[self.context] / records.sum()) if records.any() else float("nan")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.compiled import njit
 from workbench.hierarchy import Quadtree
 from workbench.metrics.refusal import refuse_private
 from workbench.records import Records
-from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+from workbench.value import not_allowed, parameter, value
 
 
 @value
@@ -79,9 +77,7 @@ class EarthMover:
                 f"EarthMover compares points in one Quadtree, not {tree!r} and {theirs.hierarchy!r}"
             )
         if self.depth > tree.depth:
-            raise ValueError(
-                f"EarthMover.depth = {self.depth!r} is not allowed: {tree!r} is no deeper"
-            )
+            raise not_allowed(self, "depth", f"{tree!r} is no deeper")
         word = np.array([0, *map(tree.digits.word_of_level, range(self.depth))])
         bits = [n.bit_length() - 1 for n in tree.digits.widths[: self.depth]]
         differences = np.zeros(self.depth + 1, np.int64)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.interactions import Interactions
 from workbench.metrics.refusal import refuse_private
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _BLOCK = 1 << 22  # records
 

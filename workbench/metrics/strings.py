@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int
 from workbench.estimates import Leaves
 from workbench.hierarchy import Keys, Prefixes, searchsorted_keys
+from workbench.libraries import pd
 from workbench.metrics.refusal import refuse_private
 from workbench.records import Records
 from workbench.value import parameter, value
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from jaxtyping import Bool, Int
 
 
 class MatchedStrings(NamedTuple):
@@ -164,8 +162,6 @@ def recovered_by_frequency(
     ValueError
         If the truth is private, or either side is no strings over the same hierarchy.
     """
-    import pandas as pd
-
     matches = match_strings(truth, estimate)
     _, exact = truth.level(truth.hierarchy.depth)
     frequency, strings = np.unique(exact, return_counts=True)

@@ -37,30 +37,24 @@ Receipts in place of the sum of the draws
 `Aligned` is a seeded `rng` under which noise stays with its cell while parameters move.
 """
 
-from workbench.noise.additive import PortionedGeometric as PortionedGeometric
-from workbench.noise.additive import add_noise as add_noise
-from workbench.noise.additive import geometric as geometric
-from workbench.noise.additive import laplace as laplace
-from workbench.noise.additive import variance as variance
-from workbench.noise.arguments import decay as decay
-from workbench.noise.bits import Aligned as Aligned
-from workbench.noise.dirichlet import dirichlet_multinomial as dirichlet_multinomial
-from workbench.noise.empty_cells import empty_cell as empty_cell
-from workbench.noise.exponential import exponential_mechanism as exponential_mechanism
-from workbench.noise.public import random_words as random_words
-from workbench.noise.public import uniform_keys as uniform_keys
-from workbench.noise.response import randomised_response as randomised_response
-from workbench.noise.source import by_theorem as by_theorem
-from workbench.noise.source import unprotected as unprotected
-from workbench.noise.source import withdrawn as withdrawn
-from workbench.noise.stability import stability_histogram as stability_histogram
-from workbench.noise.stability import stability_threshold as stability_threshold
-from workbench.noise.summaries import MAX_RELEASED_CELLS as MAX_RELEASED_CELLS
-from workbench.noise.summaries import Block as Block
-from workbench.noise.summaries import check_size as check_size
-from workbench.noise.summaries import priority_sample as priority_sample
-from workbench.noise.summaries import priority_sample_public as priority_sample_public
-from workbench.noise.summaries import threshold_sample as threshold_sample
-from workbench.noise.summaries import threshold_sample_public as threshold_sample_public
-from workbench.noise.threshold import noisy_threshold as noisy_threshold
-from workbench.noise.unary import alp_projection as alp_projection
+from workbench.noise.additive import PortionedGeometric, add_noise, geometric, laplace, variance
+from workbench.noise.arguments import decay
+from workbench.noise.bits import Aligned
+from workbench.noise.dirichlet import dirichlet_multinomial
+from workbench.noise.empty_cells import empty_cell
+from workbench.noise.exponential import exponential_mechanism
+from workbench.noise.public import random_words, uniform_keys
+from workbench.noise.response import randomised_response
+from workbench.noise.source import by_theorem, unprotected, withdrawn
+from workbench.noise.stability import stability_histogram, stability_threshold
+from workbench.noise.summaries import (
+    MAX_RELEASED_CELLS,
+    Block,
+    check_size,
+    priority_sample,
+    priority_sample_public,
+    threshold_sample,
+    threshold_sample_public,
+)
+from workbench.noise.threshold import noisy_threshold
+from workbench.noise.unary import alp_projection

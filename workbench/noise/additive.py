@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int, Num
 from workbench.estimates.summary import geometric_variance
 from workbench.noise.arguments import check_counts, check_grid, decay
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, Num
 
 
 class NoisyValues(NamedTuple):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.noise import kernels
 from workbench.noise.arguments import check_counts
 from workbench.noise.source import Source
 from workbench.noise.summaries import merge_cells
 from workbench.privacy import DP, REPLACE, Receipt
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 
 class SyntheticCounts(NamedTuple):

@@ -14,17 +14,14 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import ceil, floor, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.noise import kernels
 from workbench.noise.bits import Words, uniform_below
 from workbench.noise.exact import Interval, Real, accept, is_below
 from workbench.noise.laws import Geometric, Inversion, two_sided
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 _CHUNK = 2**16
 _TAIL = (

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Bool, Float
 from workbench.noise import kernels
 from workbench.noise.bits import Words
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
 
 _NEAR = (
     2.0**-40

@@ -13,19 +13,16 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Bool, Int, Num, UInt64
 from workbench.noise.arguments import capped, check_grid, positive
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, exp_neg
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, Num, UInt64
 
 _CELLS_AT_ONCE = 2**18  # stays in cache
 _LARGEST_SCORE = 2**61  # differences of scores fit 64 bits

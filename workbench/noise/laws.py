@@ -14,16 +14,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import ceil, exp, log, log1p
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.noise import kernels
 from workbench.noise.bits import Words, substream
 from workbench.noise.exact import Interval, Real, accept, exp_neg
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 _UNSURE = np.int16(-(2**15))
 _CHUNK = 2**17

@@ -17,17 +17,15 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int
 from workbench.noise import kernels
 from workbench.noise.bits import Words
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, Real
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
 
 _CHUNK = 2**14
 GRID = 2**16  # τ_s is a multiple of 1/GRID counts

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.noise.bits import word_source
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
 
 
 def uniform_keys(

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.estimates.bit_reports import bit_layout
@@ -24,9 +25,6 @@ from workbench.noise.exact import Interval, Real, accept, exp_neg
 from workbench.noise.source import Source
 from workbench.privacy import LOCAL, Receipt
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
 
 
 class RandomisedReports(NamedTuple):

@@ -11,13 +11,15 @@ Differs geometric noise, and the exact chance over all that the bound allows, in
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, nextafter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.noise.arguments import check_counts, decay
 from workbench.noise.exact import Interval, Real
 from workbench.noise.laws import two_sided
@@ -25,9 +27,6 @@ from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.table import Bound
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 
 class StableCells(NamedTuple):
@@ -184,16 +183,14 @@ def smallest_threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int
                 return None
             bits *= 2
 
+    def suffices(threshold: int) -> bool:
+        return failure_if_allowed(threshold) is not None
+
     high = 1
-    while failure_if_allowed(high) is None:
+    while not suffices(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if failure_if_allowed(middle) is None:
-            low = middle
-        else:
-            high = middle
-    spent = failure_if_allowed(high)
+    low = high // 2 + 1
+    threshold = low + bisect_left(range(low, high), True, key=suffices)
+    spent = failure_if_allowed(threshold)
     rounded = float(spent)
-    return high, rounded if Fraction(rounded) >= spent else nextafter(rounded, inf)
+    return threshold, rounded if Fraction(rounded) >= spent else nextafter(rounded, inf)

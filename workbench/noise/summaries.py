@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int
 from workbench.noise import kernels, priorities
 from workbench.noise.arguments import check_counts, check_filter, decay
 from workbench.noise.bits import Words, word_source
@@ -24,9 +25,6 @@ from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
 
 MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 

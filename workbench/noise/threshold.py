@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Int, Num
 from workbench.noise.arguments import check_counts, decay
 from workbench.noise.empty_cells import empty_cell, survivor_ranks
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, Num
 
 
 class Comparisons(NamedTuple):

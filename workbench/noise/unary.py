@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.estimates import hashes
 from workbench.noise import kernels
 from workbench.noise.arguments import check_counts, decay
@@ -22,9 +22,6 @@ from workbench.noise.exact import Interval, Real, accept
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt64
 
 _BITS_AT_ONCE = 2**24
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int
 from workbench.hierarchy import Keys, child_digits
 from workbench.records.value import Children, Records
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 LevelKeys = tuple[int, Keys]  # nodes of one level
 

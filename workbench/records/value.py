@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.hierarchy import (
     Attributes,
     Hierarchy,
     Keys,
+    OverHierarchy,
     argsort_keys,
     search_unsorted,
     searchsorted_keys,
 )
 from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
-from workbench.value import read_only, sealed
+from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
@@ -36,7 +35,7 @@ class Children(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class Records(OverHierarchy):
     """Records of a hierarchy: keys in ascending order, equal ones next to each other, and their counts.
 
     Parameters
@@ -69,10 +68,8 @@ class Records:
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Public):
-            raise ValueError(
-                f"Records.bound = {self.bound!r} is not allowed: need Bound(l0, linf), how far one "
-                "unit moves the records, or PUBLIC"
-            )
+            need = "need Bound(l0, linf), how far one unit moves the records, or PUBLIC"
+            raise not_allowed(self, "bound", need)
         words = self.hierarchy.digits.word_count
         keys = np.asarray(self.keys)
         if keys.ndim == 1:
@@ -207,11 +204,6 @@ class Records:
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         return cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
-
-    @property
-    def domain(self) -> Hierarchy:
-        """The hierarchy, which workloads are queries_on_hierarchy over."""
-        return self.hierarchy
 
     def __len__(self) -> int:
         return self.keys.shape[1]

@@ -5,22 +5,25 @@ from __future__ import annotations
 import warnings
 from datetime import UTC, datetime
 from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
+from workbench.libraries import pd
 from workbench.mechanism import Release, sensitivity
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session.file import SessionFile
+from workbench.shares import round_down
 from workbench.table import Bound, SparseTable
 from workbench.workload import (
     Products,
@@ -32,9 +35,6 @@ from workbench.workload import (
 
 if TYPE_CHECKING:
     import sqlite3
-
-    import pandas as pd
-    from jaxtyping import Float
 
 
 class Session:
@@ -176,7 +176,7 @@ class Session:
             remaining = self._exactly_remaining(db)
             if Fraction(epsilon) > remaining:
                 raise ValueError(
-                    f"epsilon = {epsilon!r} is more than the {_round_down(remaining)!r} that remain "
+                    f"epsilon = {epsilon!r} is more than the {round_down(remaining)!r} that remain "
                     f"of {self.budget}: nothing was spent. {_what_recall_answers(db)}"
                 )
             now = datetime.now(UTC).isoformat("T", "seconds")
@@ -284,15 +284,13 @@ class Session:
     def remaining(self) -> float:
         """The largest ε that can still be asked for."""
         with self._file.transaction(write=False) as db:
-            return _round_down(self._exactly_remaining(db))
+            return round_down(self._exactly_remaining(db))
 
     @property
     def ledger(self) -> pd.DataFrame:
         """One row a question: when, what, how many queries, ε, the noise's standard deviation, and
         whether it was `answered`: an answer can be lost, its price cannot.
         """
-        import pandas as pd
-
         with self._file.transaction(write=False) as db:
             rows = db.execute("SELECT * FROM ledger ORDER BY question")
             columns = [column[0] for column in rows.description]
@@ -388,9 +386,3 @@ def _what_recall_answers(db: sqlite3.Connection) -> str:
     if len(rows) > 5:
         sources.append(f"{len(rows) - 5} more questions")
     return f"Recall still answers, for nothing, from {'; '.join(sources) or 'an empty bank'}"
-
-
-def _round_down(x: Fraction) -> float:
-    """The largest float that is not above x."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) <= x else nextafter(nearest, 0)

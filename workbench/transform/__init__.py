@@ -12,12 +12,10 @@ Differs a cell lies in log₂m + 1 dyadic intervals, leaf and root included, whe
 Cost    O(n·log(m/n)) nodes for n non-empty cells out of m; nothing depends on m alone but log m.
 """
 
-from workbench.transform.axis import level_sizes as level_sizes
-from workbench.transform.basis import Basis as Basis
-from workbench.transform.basis import Cells as Cells
-from workbench.transform.basis import basis_of as basis_of
-from workbench.transform.dyadic import Dyadic as Dyadic
-from workbench.transform.haar import Haar as Haar
+from workbench.transform.axis import level_sizes
+from workbench.transform.basis import Basis, Cells, basis_of
+from workbench.transform.dyadic import Dyadic
+from workbench.transform.haar import Haar
 
 TRANSFORMS_BY_NAME = {cls.__name__: cls for cls in (Dyadic, Haar)}
 TRANSFORMS = (

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from jaxtyping import Int
+from workbench.arrays import Int
 
 
 def level_sizes(leaves: int, branching: int) -> list[int]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.workload import Workload
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 class NodeBlock(NamedTuple):

@@ -8,19 +8,16 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, product
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.compiled import njit
 from workbench.domain import MAX_CELLS, Domain
 from workbench.transform.axis import Axis
 from workbench.transform.basis import NodeBlock, NodeWeights
-from workbench.value import parameter, value
+from workbench.value import not_allowed, parameter, value
 from workbench.workload import Boxes, Ranges
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 _RATIO = 2 ** (1 / 3)  # how much more each finer level gets, split="geometric"
 
@@ -63,10 +60,8 @@ class Dyadic:
             If the domain has another number of attributes, or the tree more than 2⁶³ − 1 nodes.
         """
         if self.dims > 1 and len(domain.shape) != self.dims:
-            raise ValueError(
-                f"Dyadic.dims = {self.dims} is not allowed on {len(domain.shape)} attributes: need 1, "
-                f"or a domain of {self.dims} attributes"
-            )
+            why = f"need 1, or a domain of {self.dims} attributes"
+            raise not_allowed(self, "dims", why, f" on {len(domain.shape)} attributes")
         return DyadicBasis(self, domain)
 
 

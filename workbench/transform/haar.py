@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.transform.axis import Axis
 from workbench.transform.basis import NodeBlock, NodeWeights
 from workbench.value import value
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 @value

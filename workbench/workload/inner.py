@@ -9,10 +9,10 @@ lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query 
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.workload import kernels
 from workbench.workload.factors import FlatTables, flat_tables
@@ -25,9 +25,6 @@ from workbench.workload.linear import (
 )
 from workbench.workload.products import Products
 from workbench.workload.tables import TableQueries, Together
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 def inner_products(

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
 
 MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
 MAX_INTEGER_TERM = (

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.hierarchy import Hierarchy, Keys, Prefixes, child_digits
 from workbench.value import parameter, value
 from workbench.workload.queries import Boxes, Workload, digest_text
 from workbench.workload.random import RandomBoxes
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _MAX_NODES = 2**22
 

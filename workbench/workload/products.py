@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Bool, Float, Int
 from workbench.domain import Domain
 from workbench.value import read_only, sealed
 from workbench.workload.factors import (
@@ -29,9 +29,6 @@ from workbench.workload.linear import (
     whole_numbers,
 )
 from workbench.workload.queries import Boxes, digest_text
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

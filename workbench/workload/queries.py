@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
 
 _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.domain import Domain
 from workbench.value import parameter, sealed, value
 from workbench.workload.linear import MAX_DENSE_CELLS
@@ -14,9 +15,6 @@ from workbench.workload.products import Products
 from workbench.workload.queries import Boxes, Ranges
 from workbench.workload.shuffle import Shuffle, Windows
 from workbench.workload.tables import TableQueries
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 
 @value

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.workload.conversion import linear_queries
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload
 from workbench.workload.tables import TableQueries, Together
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _MAX_CELLS = 2**21  # laid out in full
 _MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one

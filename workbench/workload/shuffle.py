@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.value import value
 from workbench.workload.queries import Ranges, prefix_sums
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 _BLOCK = 2**15  # keys that are shuffled at a time
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
-from workbench.value import parameter, read_only, sealed, value
+from workbench.value import not_allowed, parameter, read_only, sealed, value
 from workbench.workload.conversion import MAX_TERMS, linear_queries
 from workbench.workload.linear import (
     MAX_INTEGER_TERM,
@@ -25,9 +26,6 @@ from workbench.workload.linear import (
 )
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload, digest_text
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 class TableGroup(NamedTuple):
@@ -325,10 +323,7 @@ class First:
         """
         queries = linear_queries(self.workload, domain)
         if self.count > len(queries):
-            raise ValueError(
-                f"First.count = {self.count} is not allowed: need at most {len(queries)}, all that "
-                "there are"
-            )
+            raise not_allowed(self, "count", f"need at most {len(queries)}, all that there are")
         return queries[np.arange(self.count)]
 
 
@@ -361,9 +356,7 @@ class Marginals:
             If the domain has too few attributes, or the marginals more than 2²² cells.
         """
         if self.k > len(domain.shape):
-            raise ValueError(
-                f"Marginals.k = {self.k} is not allowed: the domain has {len(domain.shape)} attributes"
-            )
+            raise not_allowed(self, "k", f"the domain has {len(domain.shape)} attributes")
         sets = list(combinations(range(len(domain.shape)), self.k))
         sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
         if sum(sizes) > MAX_TERMS:

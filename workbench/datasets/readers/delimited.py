@@ -6,15 +6,13 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench.datasets.readers.compressed import opened
 from workbench.labelled_rows import LabelledRows
-
-if TYPE_CHECKING:
-    import polars as pl
+from workbench.libraries import pl
 
 _SIZE = 1 << 24  # bytes of text parsed at once
 _QUOTED = re.compile(rb'((^|,)("([^"]|"")*"|[^",]*))*$')  # a line whose quotes are in order
@@ -80,8 +78,6 @@ def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
 
 def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows:
     """The rows of a text that begins on a line."""
-    import polars as pl
-
     # Columns are called by their place; the one after the last shows rows with too many fields.
     names = layout.names
     first = "0"
@@ -114,8 +110,6 @@ def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows
 
 def _parsed_text(text: bytes, columns: Sequence[str], layout: _Layout) -> pl.DataFrame | None:
     """The fields of these places as text; None where no parser makes sense of it."""
-    import polars as pl
-
     head = layout.separator.join(map(str, range(len(layout.names) + 1))).encode()
     try:
         return pl.read_csv(
@@ -132,8 +126,6 @@ def _parsed_text(text: bytes, columns: Sequence[str], layout: _Layout) -> pl.Dat
 
 def _with_other_fields(is_row: pl.Series, text: bytes, layout: _Layout) -> pl.Series:
     """Rows that seem empty have fields all the same where something stands in other columns."""
-    import polars as pl
-
     rows = text.split(b"\n")
     words = [re.escape(word.encode()) for word in layout.missing]
     blank = re.compile(b"|".join([rb"[\s,]", *words]))

@@ -86,13 +86,6 @@ def parse_ratings(
 
 
 @njit(cache=True, nogil=True)
-def count_users(users, counts):
-    """One more of each user."""
-    for i in range(users.size):
-        counts[users[i]] += 1
-
-
-@njit(cache=True, nogil=True)
 def scatter_by_user(users, items, contexts, place, sorted_items, sorted_contexts):
     """Each record to the next place of its user; `place` moves on."""
     for i in range(users.size):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int, UInt8
 from workbench.datasets.readers import kernels
 from workbench.datasets.readers.compressed import opened
-
-if TYPE_CHECKING:
-    from jaxtyping import Int, UInt8
 
 CUSTOMERS = 2_649_429  # the largest number of one; most numbers are nobody's
 FIRST_DAY = "1998-10-01"  # the time that the publisher says ratings are of

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.domain import Domain
+from workbench.interactions import Interactions
 from workbench.labelled_rows import LabelledRows
 from workbench.table import Bound, Unbounded
 from workbench.value import sealed
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
-
-    from workbench.interactions import Interactions
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -65,8 +62,6 @@ class UserRecords:
 
         `counts` says how many records each row stands for, in the order in which rows came.
         """
-        from workbench.interactions import Interactions
-
         users = self.column("users", np.int32)
         items = self.column("items", np.int32)
         contexts = self.column("contexts", np.uint8)
