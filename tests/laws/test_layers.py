@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value arrays libraries compiled privacy domain hierarchy workload transform labelled_rows table "
+    "value arrays libraries compiled project privacy domain hierarchy workload transform labelled_rows table "
     "records interactions estimates noise shares release mechanism option_grammar inference metrics "
     "datasets claims mechanisms advice experiment session audit plots figures reproduction report widgets "
     "cli"

@@ -13,6 +13,7 @@ from workbench.cli import (
     data,
     explore,
     export,
+    init,
     lab,
     release,
     reproduce,
@@ -56,6 +57,7 @@ app.add_typer(data.app, name="data")
 app.command()(explore.explore)
 app.command()(export.export)
 app.command()(lab.lab)
+app.command()(init.init)
 app.command()(bench.bench)
 
 

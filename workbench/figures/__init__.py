@@ -18,7 +18,6 @@ from workbench.figures.notebook import parameters_cell as parameters_cell
 from workbench.figures.project import figure_id as figure_id
 from workbench.figures.project import find_figure as find_figure
 from workbench.figures.project import find_notebooks as find_notebooks
-from workbench.figures.project import project_folder as project_folder
 from workbench.figures.project import results_folder as results_folder
 from workbench.figures.saved import FOLDERS as FOLDERS
 from workbench.figures.saved import Description as Description
@@ -29,3 +28,4 @@ from workbench.figures.saved import save as save
 from workbench.figures.saved import versions as versions
 from workbench.figures.saved import write_atomically as write_atomically
 from workbench.figures.saved import write_json as write_json
+from workbench.project import project_folder as project_folder

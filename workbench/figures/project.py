@@ -1,4 +1,4 @@
-"""The project: the folder that holds notebooks, specs and results, and its figures by id."""
+"""The figures of a project, by id: their notebooks, their specs and their results."""
 
 from __future__ import annotations
 
@@ -10,23 +10,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.project import project_folder
+
 if TYPE_CHECKING:
     from workbench.figures.figure import Figure
 
 INDEX = "index"  # the notebook that opens a paper's folder
-
-
-def project_folder() -> Path:
-    """The project: the current folder or the nearest above it that holds notebooks and specs.
-
-    Where there is none, the folder of this package's checkout.
-    """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "notebooks").is_dir() and (folder / "experiments").is_dir():
-            return folder
-    checkout = Path(__file__).resolve().parents[2]
-    return checkout if (checkout / "notebooks").is_dir() else here
 
 
 def results_folder() -> Path:

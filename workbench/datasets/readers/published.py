@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
 
+from workbench.project import project_folder
 from workbench.value import value
 
 if TYPE_CHECKING:
@@ -67,9 +68,8 @@ class FileStatus(NamedTuple):
 
 
 def raw() -> Path:
-    """Where `fetch` writes: `data/raw/` of the project, else of the working directory."""
-    project = Path(__file__).parents[3]
-    return (project if (project / "pyproject.toml").is_file() else Path.cwd()) / "data" / "raw"
+    """Where `fetch` writes: `data/raw/` of the project."""
+    return project_folder() / "data" / "raw"
 
 
 def find(folder: str, *names: str, how: str = "") -> Path:

@@ -1,0 +1,61 @@
+"""A project of one's own, from a wheel: everything works outside the checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from workbench.cli import app
+
+ROOT = Path(__file__).parents[2]
+RUN = "from workbench.cli import main; main()"
+
+
+def test_a_project_is_laid_out_and_nothing_is_overwritten(tmp_path):
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "mine")])
+    assert result.exit_code == 0 and "workbench reproduce" in result.stdout
+    mine = tmp_path / "mine"
+    assert (mine / "notebooks" / "cormode2012" / "fig5.ipynb").is_file()
+    assert (mine / "experiments" / "cormode2012" / "fig5.py").is_file()
+    assert (mine / "data" / "raw").is_dir() and not (mine / "experiments" / "results").exists()
+    again = CliRunner().invoke(app, ["init", str(mine)])
+    assert again.exit_code == 2 and "is not an empty folder" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_wheel_reproduces_lists_and_measures_outside_the_checkout(tmp_path):
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT]
+    built = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    if built.returncode and "No matching distribution" in built.stderr:
+        pytest.skip("no package index is reached, and the wheel's builder is not installed")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    assert {path.name for path in site.iterdir() if "dist-info" not in path.name} == {
+        "workbench"
+    }
+    environment = os.environ | {"PYTHONPATH": str(site)}
+
+    def workbench(*arguments, cwd):
+        command = [sys.executable, "-c", RUN, *arguments]
+        return subprocess.run(
+            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=500
+        )
+
+    assert workbench("init", "mine", cwd=tmp_path).returncode == 0
+    mine = tmp_path / "mine"
+    done = workbench("reproduce", "fan2015_fig1", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    assert (mine / "experiments" / "results" / "quick" / "report.html").is_file()
+    assert "no benchmark 'nois'" in workbench("bench", "nois", cwd=mine).stderr
+    where = "import workbench; print(workbench.__file__)"
+    shown = subprocess.run(
+        [sys.executable, "-c", where], cwd=mine, env=environment, capture_output=True, text=True
+    )
+    assert shown.stdout.startswith(str(site))
