@@ -170,7 +170,10 @@ def parse_parameter(f: Field, x: Any) -> Any:
     """
     if f.metadata["many"]:
         if isinstance(x, str):
-            x = [part.strip(" '\"") for part in x.strip("[]() ").split(",") if part.strip()]
+            bare = x.strip()
+            if bare[:1] + bare[-1:] in ("[]", "()"):
+                bare = bare[1:-1]
+            x = [part.strip(" '\"") for part in bare.split(",") if part.strip()]
         members = x if isinstance(x, list | tuple) else [x]
         return tuple(_parse_member(f, member) for member in members)
     return _parse_member(f, x)

@@ -1,18 +1,17 @@
 """Fan & Jin 2015: which data its figures are run on, and what is stated of them as public.
 
 The paper's own files are used where they are at hand, else twins stand in, built to the numbers of its
-Table 4; beside them stand two real datasets of the kind. Of each, M (the most records of a user, for
-LPA, DFT and GS) and d (the least, for the popularity of HPA) are stated as its publication prints
-them, Table 4 for the paper's four; l = 10 records a user, 30 for MovieLens, as in section 6.
+Table 4; beside them stand real datasets of the kind. Of each, M (the most records of a user, for LPA,
+DFT and GS) and d (the least, for the popularity of HPA) are stated as its publication prints them,
+Table 4 for the paper's four; l = 10 records a user, 30 for MovieLens, as in section 6.
 
-At the quick profile Netflix' twin is cut to 20,000 of its users, which settles no claim; everything
-else is whole at both profiles.
+Netflix' twin may be cut to some of its users, which settles no claim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pandas as pd
@@ -28,13 +27,15 @@ from workbench.datasets import (
     OnlineRetail,
 )
 from workbench.experiment import first_available
+from workbench.figures import EFFORT
+from workbench.figures.parameters import selection, whole
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 
 BUDGET = DP(1.0)
 SEEDS = {"quick": 3, "paper": 20}
 NETFLIX = 20_000  # users, at the quick profile
-SLICED = f", {NETFLIX:,} users"
 TWIN = " twin"
+CUT = " users"  # how the name of a cut twin ends
 
 
 @dataclass(frozen=True)
@@ -57,37 +58,74 @@ class Case:
         return isinstance(self.dataset, InteractionsTwin)
 
 
-def cases(profile: str) -> dict[str, Case]:
-    """What is run, by the names of panels: real data first."""
-    netflix = InteractionsTwin.netflix()
-    if profile == "quick":
-        netflix = netflix.slice(NETFLIX)
-    real = [
-        Case("Gowalla (LGLMF)", Gowalla(), "", 1624, d=15),
-        Case("Online Retail", OnlineRetail(), "", 7983),
-        Case("Foursquare New York", Foursquare("nyc"), "", 1303),
-        Case("Foursquare Tokyo", Foursquare("tky"), "", 1303),
-    ]
-    foursquare = InteractionsTwin.foursquare()  # nobody publishes the paper's
-    paper = [
-        _paper_case("Gowalla", Gowalla("austin"), InteractionsTwin.gowalla(), 14_380),
-        Case("Foursquare" + TWIN, foursquare, "Foursquare", 1303),
-        _paper_case("Netflix", NetflixPrize(), netflix, 17_000),
-        _paper_case("MovieLens", MovieLens(), InteractionsTwin.movielens(), 2314, 30, 20),
-    ]
-    available = [case for case in real if first_available(case.dataset, None)]
-    return {case.name: case for case in available + paper}
+_BESIDE = {  # real data, which the paper does not have
+    "Gowalla (LGLMF)": Case("Gowalla (LGLMF)", Gowalla(), "", 1624, d=15),
+    "Online Retail": Case("Online Retail", OnlineRetail(), "", 7983),
+    "Foursquare New York": Case("Foursquare New York", Foursquare("nyc"), "", 1303),
+    "Foursquare Tokyo": Case("Foursquare Tokyo", Foursquare("tky"), "", 1303),
+}
+_TWINS = {
+    "Gowalla": InteractionsTwin.gowalla(),
+    "Foursquare": InteractionsTwin.foursquare(),  # nobody publishes the paper's
+    "Netflix": InteractionsTwin.netflix(),
+    "MovieLens": InteractionsTwin.movielens(),
+}
+_FILES = {"Gowalla": Gowalla("austin"), "Netflix": NetflixPrize(), "MovieLens": MovieLens()}
+DATASETS = (*_BESIDE, *_TWINS)
 
 
-def _paper_case(of: str, real, twin: InteractionsTwin, *parameters: int) -> Case:
-    """The paper's own data, or its twin."""
-    dataset = first_available(real, twin)
-    name = of
+def datasets() -> Any:
+    """The parameter `data` of a figure."""
+    twins = [of + TWIN for of in _TWINS]
+    doc = "datasets; those that are not at hand are left out, the paper's four have twins"
+    return selection(DATASETS, (*DATASETS, *twins), doc)
+
+
+def users_of_netflix() -> Any:
+    """The parameter `netflix_users` of a figure."""
+    return whole(_TWINS["Netflix"].users, "users of Netflix' twin", 1000, kind=EFFORT)
+
+
+def cases(
+    names: str | Sequence[str],
+    netflix_users: int = 480_189,
+    *,
+    l: int = 10,  # noqa: E741
+    movielens_l: int = 30,
+    d: int | None = None,
+    most: int | None = None,
+) -> dict[str, Case]:
+    """What is run, by the names of panels; d and M as published where they are not given.
+
+    Raises
+    ------
+    ValueError
+        If none of the datasets is at hand.
+    """
+    if names in SEEDS:  # a profile
+        return cases(DATASETS, NETFLIX if names == "quick" else 480_189)
+    chosen = {}
+    for name in names:
+        case = _BESIDE.get(name) or _paper_case(name, netflix_users)
+        if first_available(case.dataset, None):
+            own_l = movielens_l if case.of == "MovieLens" else l
+            chosen[case.name] = replace(case, l=own_l, d=d or case.d, most=most or case.most)
+    if not chosen:
+        raise ValueError(f"data = {', '.join(names)}: no file of these is at hand")
+    return chosen
+
+
+def _paper_case(name: str, netflix_users: int) -> Case:
+    """One of the paper's four: its own data where they are at hand and not the twin is named."""
+    of = name.removesuffix(TWIN)
+    whole_twin = _TWINS[of]
+    twin = whole_twin.slice(netflix_users) if of == "Netflix" else whole_twin
+    dataset = first_available(_FILES.get(name, twin), twin)
     if dataset is twin:
-        name += TWIN
-        if twin.users == NETFLIX:
-            name += SLICED
-    return Case(name, dataset, of, *parameters)
+        name = of + TWIN
+        if twin != whole_twin:
+            name += f", {twin.users:,}{CUT}"
+    return Case(name, dataset, of, whole_twin.max_per_user, d=whole_twin.min_per_user)
 
 
 def sampling_mechanisms(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
@@ -103,8 +141,8 @@ def five_methods(case: Case, budget: DP = BUDGET) -> list:
 
 
 def undecided_on_slice(name: str, finding: Finding) -> Finding:
-    """The finding; of a slice it is only which way it leans."""
-    if not name.endswith(SLICED):
+    """The finding; of a twin that is cut it is only which way it leans."""
+    if not name.endswith(CUT):
         return finding
     return Finding(None, finding.measured, finding.why, bool(finding.holds))
 

@@ -15,7 +15,13 @@ import pytest
 
 from workbench import DP, Dyadic, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
 from workbench.experiment import store
-from workbench.mechanisms import GeometricHistogram, HighPassFilter, Laborious, PrioritySampling
+from workbench.mechanisms import (
+    FPA,
+    GeometricHistogram,
+    HighPassFilter,
+    Laborious,
+    PrioritySampling,
+)
 
 DATA = datasets.GaussianSparse(m=2000, density=0.05)
 A, B = GeometricHistogram(DP(0.5)), PrioritySampling(DP(0.5), 50, theta=10)
@@ -80,6 +86,18 @@ def test_rows_say_everything(tmp_path):
     tree = PrioritySampling(DP(0.5), 50, theta=10, transform=Dyadic())
     basis = run(sweep(B, tree), tmp_path)["transform"]
     assert basis.tolist()[2:] == ["Dyadic()"] * 2 and basis.isna().sum() == 2
+
+
+def test_rows_say_what_a_metric_counts(tmp_path):
+    twin = datasets.InteractionsTwin(40, 12, 400, 30, contexts="check-in week")
+    of = [metrics.MeanSquaredCountError("items"), metrics.KLDivergence("edges")]
+    mechanisms = [FPA(DP(1.0), 30, k=5), FPA(DP(1.0), 30, k=7)]
+    rows = run(Sweep([twin], mechanisms, [*of, metrics.TopPrecision(3)], 2), tmp_path)
+    assert rows.of.tolist() == ["items", "edges", "items"] * 4
+    directed = rows[rows.direction == "released_given_original"]
+    assert set(directed.metric) == {"KLDivergence"} and len(directed) == 4
+    assert rows.top.dropna().tolist() == [3] * 4 and rows.top.isna().sum() == 8
+    assert rows.k.tolist() == [5] * 6 + [7] * 6
 
 
 def test_workers_change_nothing_but_the_time(tmp_path):

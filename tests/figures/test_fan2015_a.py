@@ -15,21 +15,18 @@ from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015.data import (
-    SLICED,
+    CUT,
     cases,
     panel_of,
     undecided_on_slice,
-    with_metric_columns,
 )
 from tests.figures.worlds import differs, holds, spread
 from tests.reference import sampling
-from workbench import DP, Bound, Domain, Sweep, run
+from workbench import Bound, Domain
 from workbench.claims import DIFFERS, UNDECIDED, UNTESTABLE, Finding
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
-from workbench.mechanisms import SRA
 from workbench.metrics import (
-    MeanSquaredCountError,
     TopPrecision,
     sampling_error,
     weighted_counts,
@@ -191,12 +188,12 @@ def test_a_spec_tells_its_numbers_beside_the_papers(spec):
 
 
 def test_a_slice_settles_nothing():
-    world = fig10().replace(OWN[1], OWN[1] + SLICED)
+    world = fig10().replace(OWN[1], OWN[1] + CUT)
     verdict = CLAIMS["f-10"][1].judge(world, "quick")
     assert verdict.outcome == UNDECIDED
-    assert panel_of(world, "Netflix") == OWN[1] + SLICED
+    assert panel_of(world, "Netflix") == OWN[1] + CUT
     for known in (True, False):
-        found = undecided_on_slice("x" + SLICED, Finding(known, "m"))
+        found = undecided_on_slice("x" + CUT, Finding(known, "m"))
         assert found.holds is None and found.if_unsettled is known
         assert undecided_on_slice("x", Finding(known, "m")).holds is known
 
@@ -231,16 +228,6 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
     found = cases("paper")
     assert list(found)[0] == "Gowalla (LGLMF)" and "MovieLens" in found
     assert not found["MovieLens"].twin and found["MovieLens"].d == 20
-
-
-@pytest.mark.slow
-def test_rows_of_a_sweep_tell_the_parameters_of_metrics(tmp_path):
-    metrics = [MeanSquaredCountError("items"), MeanSquaredCountError("edges"), TopPrecision(3)]
-    rows = run(Sweep([SMALL], [SRA(DP(1.0), 2), SRA(DP(1.0), 5)], metrics, 2), tmp_path)
-    found = with_metric_columns(rows, metrics)
-    assert list(found.of) == ["items", "edges", "items"] * 4
-    assert found.top.isna().tolist() == [True, True, False] * 4
-    assert set(found[found.metric == "TopPrecision"].top) == {3}
 
 
 def test_weighted_counts_weigh_each_record_by_its_user(monkeypatch):

@@ -36,9 +36,15 @@ def _class_names(mechanism: Any) -> str:
     return name if inner is None else f"{name}({_class_names(inner)})"
 
 
+_METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a column k too
+
+
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """A metric as columns: its name, its weights, its workload."""
+    """A metric as columns: its name, its weights, what it counts, its workload."""
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
+    for field, column in _METRIC_FIELDS.items():
+        if hasattr(metric, field):
+            columns[column] = getattr(metric, field)
     workload = getattr(metric, "workload", None)
     if workload is not None:
         columns["workload"] = repr(workload)
