@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import exp, pi
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
+from experiments.cormode2012.shared import ABSOLUTE, RELATIVE, expected_geometric_error
 from workbench import DP, Dyadic, Haar, RandomRanges, RandomSubsets, Sweep, Trial, claims, run
 from workbench.claims import (
     Claim,
@@ -97,22 +97,14 @@ PAPER = {
 }
 
 
-ABSOLUTE = "MeanAbsoluteError"
-RELATIVE = "MedianRelativeError"
 SIGNED = "MeanSignedError"
-
-
-def expected_geometric_error(cells, epsilon: float = BUDGET.epsilon):
-    """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
-    alpha = exp(-epsilon)
-    return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
 def _panel(title: str, panel: str, metric: str, x: str, **how) -> Panel:
     return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
-THEORY = ("geometric, theory", expected_geometric_error)
+THEORY = ("geometric, theory", partial(expected_geometric_error, epsilon=BUDGET.epsilon))
 NEGATIVES = "§2.1: are negatives kept?"
 PANELS = (
     _panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),

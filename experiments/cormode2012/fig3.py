@@ -20,7 +20,7 @@ from functools import partial
 import pandas as pd
 
 from experiments.benchmarks._timing import power_of_ten
-from experiments.cormode2012.fig2 import ABSOLUTE, RELATIVE, expected_geometric_error
+from experiments.cormode2012.shared import ABSOLUTE, RELATIVE, expected_geometric_error
 from workbench import DP, RandomSubsets, Sweep, claims
 from workbench.claims import (
     Claim,

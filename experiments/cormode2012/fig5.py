@@ -34,8 +34,22 @@ import numpy as np
 import pandas as pd
 
 from experiments.benchmarks.noise import numpy_geometric
-from experiments.cormode2012.fig2 import ABSOLUTE, BUDGET
+from experiments.cormode2012.fig2 import BUDGET
 from experiments.cormode2012.fig4 import throughput_rows
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    BOTH,
+    CELLS,
+    CUT,
+    DYADIC,
+    FILTER,
+    FULL,
+    PRIORITY,
+    consistency_summaries,
+    error_cut,
+    mostly_as_printed,
+    summaries,
+)
 from workbench import Dyadic, Haar, RandomRanges, Sweep, claims, run
 from workbench.claims import (
     ALIKE,
@@ -50,8 +64,7 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.datasets import GaussianSparse
-from workbench.domain import Domain
-from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
+from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel, name_series
 
@@ -68,7 +81,6 @@ UNIFORM = GaussianSparse()
 SKEWED = GaussianSparse(placement="skewed")
 SIZE = 100_000  # nodes released
 NODES_PER_COUNT = 21
-DYADIC = Dyadic()
 
 PAPER = {
     "a": Printed.approximately("R ≥ 10⁴, 1 % of the data space", FROM, axis="x"),
@@ -77,39 +89,10 @@ PAPER = {
     "throughput": Printed("about 2 to 4 times", 2 / ALIKE, 4 * ALIKE),
 }
 
-CUT = "ErrorCut"
 CONSISTENCY = {"c": "skewed", "uniform": "uniform"}  # panels: kinds of data
-FULL = "geometric, dyadic"
-CELLS = "geometric"
-FILTER = "filter, dyadic"
-PRIORITY = "priority, dyadic"
-BOTH = "filter-priority, dyadic"
 SUMMARIES = [FILTER, PRIORITY, BOTH]
 OUR_SUMS = "our sums"
 DENSE_SUMS = "dense sums"
-
-
-def filters(domain: Domain, size: int, consistent: bool = False) -> list:
-    """The filter and filter-priority sampling of dyadic ranges, θ from public numbers."""
-    how = dict(transform=DYADIC, consistent=consistent)
-    filtered = HighPassFilter(BUDGET, size=size, **how)
-    theta = round(0.8 * filtered.threshold(domain, l1=1))
-    return [filtered, PrioritySampling(BUDGET, size=size, theta=theta, **how)]
-
-
-def summaries(domain: Domain, size: int) -> list:
-    """What the paper draws in (a) and (b)."""
-    return [
-        GeometricHistogram(BUDGET, transform=DYADIC),
-        GeometricHistogram(BUDGET),
-        *filters(domain, size),
-        PrioritySampling(BUDGET, size=size, transform=DYADIC),
-    ]
-
-
-def consistency_summaries(domain: Domain, size: int) -> list:
-    """What the paper draws in (c)."""
-    return [*filters(domain, size), *filters(domain, size, consistent=True)]
 
 
 def _other_bases() -> list:
@@ -122,10 +105,10 @@ def _other_bases() -> list:
 
 
 SWEEPS = {
-    "a": (UNIFORM, summaries(UNIFORM.domain, SIZE)),
-    "b": (SKEWED, summaries(SKEWED.domain, SIZE)),
-    "c": (SKEWED, consistency_summaries(SKEWED.domain, SIZE)),
-    "uniform": (UNIFORM, consistency_summaries(UNIFORM.domain, SIZE)),
+    "a": (UNIFORM, summaries(UNIFORM.domain, SIZE, BUDGET.epsilon)),
+    "b": (SKEWED, summaries(SKEWED.domain, SIZE, BUDGET.epsilon)),
+    "c": (SKEWED, consistency_summaries(SKEWED.domain, SIZE, BUDGET.epsilon)),
+    "uniform": (UNIFORM, consistency_summaries(UNIFORM.domain, SIZE, BUDGET.epsilon)),
     "bases": (UNIFORM, _other_bases()),
 }
 
@@ -168,27 +151,9 @@ def rows(profile: str, store) -> pd.DataFrame:
     return pd.concat([*frames.values(), *cuts, *times], ignore_index=True)
 
 
-def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency.
-
-    Their mean over seeds is 1 − a/b for the mean errors a with consistency and b without; each seed
-    differs from it by what it moves it to first order, so that intervals are those of a ratio.
-    """
-    by = ["panel", "series", x]
-    rows = rows.assign(series=rows.series.str.replace(", consistent", ""))
-    consistent = rows.consistent.eq(True)
-    cuts = rows[consistent].set_index([*by, "seed"])
-    a = cuts.value
-    b = rows[~consistent].set_index([*by, "seed"]).value[cuts.index]
-    mean_a = a.groupby(by).transform("mean")
-    mean_b = b.groupby(by).transform("mean")
-    cuts["value"] = 1 - mean_a / mean_b * (1 + a / mean_a - b / mean_b)
-    return cuts.assign(metric=CUT).reset_index()
-
-
 def _throughput(dataset, repeat: int) -> pd.DataFrame:
     table = dataset.load()
-    full, _, filtered, both, sampled = summaries(table.domain, len(table))
+    full, _, filtered, both, sampled = summaries(table.domain, len(table), BUDGET.epsilon)
     calls = {m: partial(m, table) for m in (full, filtered, sampled, both)}
     noise_epsilon = BUDGET.epsilon / NODES_PER_COUNT
     calls["numpy"] = lambda: numpy_geometric(_dense_sums(table), noise_epsilon)
@@ -240,15 +205,6 @@ def _error(rows, panel: str, series: str) -> pd.DataFrame:
 def _cut(rows, panel: str, series: str) -> Finding:
     cuts = mean_curve(rows, "query_size", panel=panel, series=series, metric=CUT)
     return mostly_as_printed(PAPER[panel], cuts)
-
-
-def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
-    """Whether cuts are as printed at three quarters of the points; None if intervals reach so far."""
-    inside = cuts["mean"].map(point.covers).mean()
-    reach = ((cuts.low <= point.high) & (cuts.high >= point.low)).mean()
-    low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
-    measured = f"{low} … {high} %, median {middle} %; as printed at {inside:.0%} of {len(cuts)}"
-    return Finding(decide(inside >= 0.75, reach < 0.75), measured)
 
 
 def _uniform(rows) -> Finding:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.cormode2012.fig2 import ABSOLUTE, BUDGET, RELATIVE
-from workbench import RandomSubsets, Sweep, claims, run
+from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
+from workbench import DP, RandomSubsets, Sweep, claims, run
 from workbench.claims import (
     Claim,
     Finding,
@@ -40,6 +40,7 @@ SEEDS = {"quick": 5, "paper": 50}
 QUERIES = {"quick": 200, "paper": 1000}
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 SIZE = 3_000_000
+BUDGET = DP(0.1)
 THETA = 5
 JUDGED = "OnTheMap twin"
 DATASETS = {

@@ -20,8 +20,15 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from experiments.cormode2012.fig2 import ABSOLUTE
-from experiments.cormode2012.fig5 import BOTH, CELLS, FILTER, FULL, PRIORITY, summaries
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    BOTH,
+    CELLS,
+    FILTER,
+    FULL,
+    PRIORITY,
+    summaries,
+)
 from workbench import RandomRanges, Sweep, claims, run
 from workbench.claims import Claim, Finding, Printed, all_of, check_lower, crossing, mean_curve
 from workbench.datasets import CommutingFlows, OnTheMap, OnTheMapTwin
@@ -36,6 +43,7 @@ QUERIES = {"quick": 200, "paper": 1000}
 SHARES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FROM = 0.01
 SIZE = 500_000
+EPSILON = 0.1
 JUDGED = "OnTheMap twin"
 DATASETS = {
     JUDGED: OnTheMapTwin(),
@@ -52,7 +60,7 @@ def rows(profile: str, store) -> pd.DataFrame:
 
 
 def sweep_rows(profile: str, store, mechanisms: Callable) -> pd.DataFrame:
-    """The mechanisms for a domain and a size, on every dataset at hand."""
+    """The mechanisms for a domain, a size and ε, on every dataset at hand."""
     frames = []
     for name, dataset in DATASETS.items():
         try:
@@ -60,7 +68,7 @@ def sweep_rows(profile: str, store, mechanisms: Callable) -> pd.DataFrame:
             size = round(SIZE / DATASETS[JUDGED].domain.size * m)
             shares = {round(share * m): share for share in SHARES}
             metrics = [MeanAbsoluteError(RandomRanges(n, QUERIES[profile])) for n in shares]
-            made = mechanisms(dataset.domain, size)
+            made = mechanisms(dataset.domain, size, EPSILON)
             frame = run(Sweep([dataset], made, metrics, SEEDS[profile]), store)
         except FileNotFoundError:
             continue

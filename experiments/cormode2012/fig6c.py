@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.cormode2012.fig2 import ABSOLUTE
-from experiments.cormode2012.fig5 import (
+from experiments.cormode2012.fig6b import DATASETS as DATASETS
+from experiments.cormode2012.fig6b import JUDGED, sweep_rows
+from experiments.cormode2012.fig6b import SIZE as SIZE
+from experiments.cormode2012.fig6b import missing_datasets as missing_datasets
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
     BOTH,
     CUT,
     FILTER,
@@ -20,10 +24,6 @@ from experiments.cormode2012.fig5 import (
     error_cut,
     mostly_as_printed,
 )
-from experiments.cormode2012.fig6b import DATASETS as DATASETS
-from experiments.cormode2012.fig6b import JUDGED, sweep_rows
-from experiments.cormode2012.fig6b import SIZE as SIZE
-from experiments.cormode2012.fig6b import missing_datasets as missing_datasets
 from workbench import claims
 from workbench.claims import Claim, Finding, Printed, all_of, mean_curve
 from workbench.plots import Panel

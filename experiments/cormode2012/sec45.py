@@ -29,9 +29,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from experiments.cormode2012.fig2 import ABSOLUTE
 from experiments.cormode2012.fig6a import SIZE
 from experiments.cormode2012.fig6b import DATASETS, JUDGED, SHARES, missing_datasets
+from experiments.cormode2012.shared import ABSOLUTE
 from workbench import DP, RandomRanges, Sweep, claims, run
 from workbench.claims import Claim, Finding, Printed, check_lower, check_printed, mean_curve
 from workbench.domain import Domain

@@ -23,6 +23,7 @@ from experiments.cormode2012 import fig6b as cormode2012_fig6b
 from experiments.cormode2012 import fig6c as cormode2012_fig6c
 from experiments.cormode2012 import modern as cormode2012_modern
 from experiments.cormode2012 import sec45 as cormode2012_sec45
+from experiments.cormode2012 import shared
 from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
 from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
@@ -32,11 +33,11 @@ from workbench.metrics import MeanAbsoluteError
 from workbench.table import Bound
 
 HERE = Path(__file__).parents[2] / "experiments"
-SPECS = [
+FILES = [
     import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
     for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/*.py"))]
-    if path.stem != "data"
 ]
+SPECS = [file for file in FILES if figure_of(file) or hasattr(file, "CLAIMS")]
 FIGURES = [x for spec in SPECS if (x := figure_of(spec))]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
@@ -405,7 +406,7 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
         for x in range(2000)
         for seed in rng.permutation(40)
     ]
-    found = cormode2012_fig5.error_cut(pd.DataFrame(made), "query_size")
+    found = shared.error_cut(pd.DataFrame(made), "query_size")
     assert set(found.metric) == {CUT} and set(found.series) == {"filter, dyadic"}
     told = claims.confidence_intervals(found, "query_size")
     np.testing.assert_allclose(told["mean"], 1 - a.mean(axis=1) / b.mean(axis=1))
@@ -420,7 +421,7 @@ def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
 
 def test_the_plain_way_sums_the_same_tree():
     table = cormode2012_fig5.GaussianSparse(m=1000).load()
-    nodes, sums = cormode2012_fig5.DYADIC.on(table.domain).forward(table.keys, table.counts)
+    nodes, sums = shared.DYADIC.on(table.domain).forward(table.keys, table.counts)
     dense = cormode2012_fig5._dense_sums(table)
     assert len(dense) == 2 * 1024 - 1
     assert sorted(dense[dense > 0]) == sorted(sums)
@@ -428,14 +429,14 @@ def test_the_plain_way_sums_the_same_tree():
 
 def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
     domain = cormode2012_fig5.UNIFORM.domain
-    filtered, both = cormode2012_fig5.filters(domain, cormode2012_fig5.SIZE)
+    filtered, both = shared.filters(domain, cormode2012_fig5.SIZE, 0.1)
     assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
     assert (
-        cormode2012_fig5.DYADIC.on(domain).noise_blocks[0].nodes_per_count
+        shared.DYADIC.on(domain).noise_blocks[0].nodes_per_count
         == cormode2012_fig5.NODES_PER_COUNT
     )
     twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
-    filtered, both = cormode2012_fig5.filters(twin, cormode2012_fig6b.SIZE)
+    filtered, both = shared.filters(twin, cormode2012_fig6b.SIZE, 0.1)
     assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
 
 
@@ -686,7 +687,7 @@ def test_verdicts_are_collected_from_finished_figures(tmp_path):
     "path", sorted((HERE / "verdicts").glob("*.csv")), ids=lambda p: p.stem
 )
 def test_committed_verdicts_are_of_a_paper_run(path):
-    ids = {claim.id for spec in SPECS for claim in spec.CLAIMS}
+    ids = {claim.id for spec in SPECS for claim in claims_of(spec)}
     with open(path, newline="", encoding="utf-8") as file:
         told = list(csv.DictReader(file))
     assert {row["id"] for row in told} <= ids

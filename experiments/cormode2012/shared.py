@@ -1,0 +1,89 @@
+"""What figures of Cormode et al. 2012 share: names of metrics and series, theory, dyadic summaries."""
+
+from __future__ import annotations
+
+from math import exp, pi
+
+import numpy as np
+import pandas as pd
+
+from workbench import DP, Dyadic
+from workbench.claims import Finding, Printed, decide, format_number
+from workbench.domain import Domain
+from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
+
+ABSOLUTE = "MeanAbsoluteError"
+RELATIVE = "MedianRelativeError"
+CUT = "ErrorCut"
+
+CELLS = "geometric"
+FULL = "geometric, dyadic"
+FILTER = "filter, dyadic"
+PRIORITY = "priority, dyadic"
+BOTH = "filter-priority, dyadic"
+
+DYADIC = Dyadic()
+
+
+def expected_geometric_error(cells, epsilon: float):
+    """E|error| of the full noisy table on a query of so many cells: √(2/π)·√(cells·2α/(1 − α)²)."""
+    alpha = exp(-epsilon)
+    return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
+
+
+def filters(domain: Domain, size: int, epsilon: float, consistent: bool = False) -> list:
+    """The filter and filter-priority sampling of dyadic ranges, θ from public numbers.
+
+    The filter has the θ at which an empty tree releases `size` nodes, filter-priority 4/5 of it, as 40
+    is to 50 in Figure 3.
+    """
+    how = dict(size=size, transform=DYADIC, consistent=consistent)
+    filtered = HighPassFilter(DP(epsilon), **how)
+    theta = round(0.8 * filtered.threshold(domain, l1=1))
+    return [filtered, PrioritySampling(DP(epsilon), theta=theta, **how)]
+
+
+def summaries(domain: Domain, size: int, epsilon: float) -> list:
+    """Full tables of nodes and of cells, and every summary of nodes."""
+    budget = DP(epsilon)
+    return [
+        GeometricHistogram(budget, transform=DYADIC),
+        GeometricHistogram(budget),
+        *filters(domain, size, epsilon),
+        PrioritySampling(budget, size=size, transform=DYADIC),
+    ]
+
+
+def consistency_summaries(domain: Domain, size: int, epsilon: float) -> list:
+    """The filters with and without consistency."""
+    return [
+        *filters(domain, size, epsilon),
+        *filters(domain, size, epsilon, consistent=True),
+    ]
+
+
+def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency.
+
+    Their mean over seeds is 1 − a/b for the mean errors a with consistency and b without; each seed
+    differs from it by what it moves it to first order, so that intervals are those of a ratio.
+    """
+    by = ["panel", "series", x]
+    rows = rows.assign(series=rows.series.str.replace(", consistent", ""))
+    consistent = rows.consistent.eq(True)
+    cuts = rows[consistent].set_index([*by, "seed"])
+    a = cuts.value
+    b = rows[~consistent].set_index([*by, "seed"]).value[cuts.index]
+    mean_a = a.groupby(by).transform("mean")
+    mean_b = b.groupby(by).transform("mean")
+    cuts["value"] = 1 - mean_a / mean_b * (1 + a / mean_a - b / mean_b)
+    return cuts.assign(metric=CUT).reset_index()
+
+
+def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
+    """Whether cuts are as printed at three quarters of the points; None if intervals reach so far."""
+    inside = cuts["mean"].map(point.covers).mean()
+    reach = ((cuts.low <= point.high) & (cuts.high >= point.low)).mean()
+    low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
+    measured = f"{low} … {high} %, median {middle} %; as printed at {inside:.0%} of {len(cuts)}"
+    return Finding(decide(inside >= 0.75, reach < 0.75), measured)
