@@ -14,3 +14,4 @@ from workbench.experiment.sweep import Sweep as Sweep
 from workbench.experiment.sweep import Trial as Trial
 from workbench.experiment.sweep import first_available as first_available
 from workbench.experiment.sweep import run as run
+from workbench.experiment.sweep import watched as watched

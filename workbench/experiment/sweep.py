@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -115,6 +117,19 @@ class Sweep:
             yield Trial(*combination)
 
 
+_tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", default=None)
+
+
+@contextmanager
+def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Have `tell(done, of)` called after each trial that is measured inside the block."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
 def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
     """Run the trials that `store` does not hold, and return the rows of all.
 
@@ -169,7 +184,12 @@ def _measure_all(
     else:
         measured = (_measure(*each) for each in arguments)
     name = type(dataset).__name__
-    yield from tqdm(measured, total=len(tasks), desc=name, disable=None, leave=False)
+    tell = _tell.get()
+    bar = tqdm(measured, total=len(tasks), desc=name, disable=None, leave=False)
+    for done, rows in enumerate(bar, start=1):
+        if tell is not None:
+            tell(done, len(tasks))
+        yield rows
 
 
 def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list[dict]:

@@ -69,7 +69,7 @@ class Figure:
     title: ClassVar[str] = ""
     page: ClassVar[str] = ""
     quick: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2})
+    rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2, "queries": 50})
     claims: ClassVar[tuple[Claim, ...]] = ()
     series_by: ClassVar[tuple[str, ...]] = ()
     shown: ClassVar[tuple[str, ...]] = ()

@@ -12,13 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.figures import Figure
     from workbench.table import Bound
+    from workbench.widgets.figure_panel import FigurePanel as FigurePanel
+    from workbench.widgets.figure_panel import FigurePanels as FigurePanels
     from workbench.widgets.panels import Panel as Panel
     from workbench.widgets.scenes import Scene
     from workbench.widgets.shared import save_panels as save_panels
     from workbench.widgets.shared import share as share
 
-_FILES = {"Panel": "panels", "save_panels": "shared", "share": "shared"}
+_FILES = {
+    "FigurePanel": "figure_panel",
+    "FigurePanels": "figure_panel",
+    "Panel": "panels",
+    "save_panels": "shared",
+    "share": "shared",
+}
 _SCENES = {
     "summaries": "Summaries",
     "consistency": "Consistency",
@@ -34,6 +43,42 @@ def __getattr__(name: str) -> Any:
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+
+
+def figure(figure: str | Figure, /, **values: Any) -> FigurePanel:
+    """A figure of a paper under its own parameters; nothing runs before one is moved.
+
+    Parameters
+    ----------
+    figure
+        Its id, as "cormode2012_fig5", or the figure itself.
+    **values
+        Where its parameters start; the paper's values and the effort of a quick run unless given.
+
+    Returns
+    -------
+    FigurePanel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure or parameter, or a value is out of its range.
+    """
+    from workbench.figures import find_figure
+    from workbench.widgets.figure_panel import FigurePanel
+
+    if isinstance(figure, str):
+        return FigurePanel(find_figure(figure).at("quick", **values))
+    start = {name: getattr(figure, name) for name in figure.parameters()}
+    return FigurePanel(type(figure).at("paper", **(start | values)))
+
+
+def figures() -> FigurePanels:
+    """Every figure of the project under its sliders, one at a time."""
+    from workbench.widgets.figure_panel import FigurePanels
+
+    return FigurePanels()
 
 
 def summaries(data: Any = None, /, **values: Any) -> Panel:
