@@ -8,6 +8,7 @@ begin with its title, *Reading the figure*, *Where we differ*) is taken over in 
 from workbench.report.comparison import write_comparison as write_comparison
 from workbench.report.entries import Entry as Entry
 from workbench.report.entries import collect as collect
+from workbench.report.index import Index as Index
 from workbench.report.markup import markdown as markdown
 from workbench.report.page import render as render
 from workbench.report.page import write as write

@@ -56,7 +56,10 @@ def collect(top: Path) -> list[Entry]:
         for name in ("manifest.json", "status.json")
         for path in top.glob(f"*/{name}")
     }
-    return [_entry(folder) for folder in sorted(folders, key=_natural)]
+    return [
+        _entry(folder)
+        for folder in sorted(folders, key=lambda folder: natural_order(folder.name))
+    ]
 
 
 def _entry(folder: Path) -> Entry:
@@ -83,7 +86,7 @@ def _entry(folder: Path) -> Entry:
     return entry
 
 
-def _natural(folder: Path) -> list:
+def natural_order(name: str) -> list:
     """fig10 after fig9."""
-    parts = re.split(r"(\d+)", folder.name)
+    parts = re.split(r"(\d+)", name)
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
