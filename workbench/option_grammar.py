@@ -203,13 +203,15 @@ def release_options(mechanism: Any) -> str:
     if (
         mechanism.takes is not SparseTable
         or getattr(cls, "idealised", False)
-        or not cls.__module__.startswith("workbench.")
+        or cls.__module__ == "__main__"
     ):
         return ""
     budget = mechanism.budget
     words = [f"--epsilon {budget.epsilon!r}"]
     if budget.delta:
         words.append(f"--delta {budget.delta!r}")
+    if not cls.__module__.startswith("workbench."):
+        words.append(f"--with {cls.__module__}")
     words.append(f"--mechanism {cls.__name__}")
     for f in mechanism_fields(cls):
         x = getattr(mechanism, f.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import typer
@@ -15,6 +17,7 @@ from workbench.cli import (
     export,
     init,
     lab,
+    new,
     release,
     reproduce,
     screen,
@@ -23,7 +26,26 @@ from workbench.cli import (
 
 
 class _Commands(TyperGroup):
-    """Whatever goes wrong is one line on stderr and an exit code, never a traceback."""
+    """Whatever goes wrong is one line on stderr and an exit code, never a traceback.
+
+    `--with MODULE` may stand anywhere: what the module defines is known to the command.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Set aside the modules that `--with` names, for this process and those that it starts."""
+        modules = []
+        rest = []
+        words = iter(args)
+        for word in words:
+            if word == "--with":
+                modules.append(next(words, ""))
+            elif word.startswith("--with="):
+                modules.append(word.removeprefix("--with="))
+            else:
+                rest.append(word)
+        if modules:
+            use_modules(modules)
+        return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; 2 is bad input, 130 is Ctrl-C; a command says 1 for what failed in it."""
@@ -42,11 +64,25 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
 
 
+def use_modules(names: list[str]) -> None:
+    """Let names be looked for in these modules too, which may stand in the current folder."""
+    from workbench.plugins import WITH
+
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [here, os.environ.get("PYTHONPATH")])
+    )
+    os.environ[WITH] = ",".join(names)
+
+
 app = typer.Typer(
     cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
-    help="A workbench for publishing data under differential privacy.",
+    help="A workbench for publishing data under differential privacy. With --with MODULE, "
+    "mechanisms, datasets and figures of that module are known by their names too.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(reproduce.reproduce)
@@ -58,6 +94,7 @@ app.command()(explore.explore)
 app.command()(export.export)
 app.command()(lab.lab)
 app.command()(init.init)
+app.add_typer(new.app, name="new")
 app.command()(bench.bench)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,11 +82,12 @@ class Command(TyperCommand):
             self.refuse_unknown_options(ctx)
             raise
 
-    def refuse_unknown_options(self, ctx: Any) -> None:
+    def refuse_unknown_options(self, ctx: Any, chosen: type | None = None) -> None:
         """The parser's own error for the first option that no mechanism has either."""
         from workbench.option_grammar import mechanism_fields, option_name
 
-        known = {option_name(f) for cls in _all_mechanisms() for f in mechanism_fields(cls)}
+        classes = _all_mechanisms() if chosen is None else [*_all_mechanisms(), chosen]
+        known = {option_name(f) for cls in classes for f in mechanism_fields(cls)}
         for name, _ in ctx.meta[__name__]:
             if name not in known:
                 super().parse_args(ctx, [name])
@@ -167,8 +168,9 @@ def release(
     stated = stated_bound(bound)
     budget = DP(epsilon, delta)
     space = None if domain is None else Domain.read(domain)
-    ctx.command.refuse_unknown_options(ctx)
-    chosen = _mechanism(mechanism, budget, ctx.meta[__name__])
+    cls = _class_of(mechanism)
+    ctx.command.refuse_unknown_options(ctx, cls)
+    chosen = _mechanism(cls, budget, ctx.meta[__name__])
     if space is None:
         space = observed_domain(table, count)
     private = _read(table, space, count, stated)
@@ -197,16 +199,41 @@ def release(
 def _all_mechanisms() -> list[type]:
     """The mechanisms that take a table and plain parameters, those that are never saved included."""
     from workbench.mechanisms import ALL
-    from workbench.table import SparseTable
+    from workbench.plugins import stated_modules
 
-    return [
-        cls
-        for cls in ALL
-        if cls.takes is SparseTable and all("doc" in f.metadata for f in fields(cls))
+    stated = [x for module in stated_modules() for x in vars(module).values()]
+    return [cls for cls in ALL if _takes_a_table(cls)] + [
+        x for x in stated if _takes_a_table(x) and x not in ALL
     ]
 
 
-def _mechanism(name: str, budget: Any, options: list[tuple[str, str]]) -> Any:
+def _takes_a_table(x: Any) -> bool:
+    """Whether it is a class of mechanisms that take a table, with plain parameters."""
+    from workbench.table import SparseTable
+
+    if not isinstance(x, type) or getattr(x, "takes", None) is not SparseTable:
+        return False
+    return is_dataclass(x) and all("doc" in f.metadata for f in fields(x))
+
+
+def _class_of(name: str) -> type:
+    """The mechanism of a name: ours, or one of another package."""
+    from workbench import plugins
+
+    classes = {cls.__name__.lower(): cls for cls in _all_mechanisms()}
+    cls = classes.get(name.lower()) or plugins.find("mechanisms", name)
+    if cls is None:
+        saved = [c.__name__ for c in classes.values() if not getattr(c, "idealised", False)]
+        raise ValueError(f"no mechanism {name!r}; there are: {', '.join(saved)}")
+    if not _takes_a_table(cls):
+        raise ValueError(
+            f"{name} cannot be asked for here: need a mechanism that takes a table of counts, whose "
+            "fields are each a parameter(…)"
+        )
+    return cls
+
+
+def _mechanism(cls: type, budget: Any, options: list[tuple[str, str]]) -> Any:
     """The mechanism with its own options."""
     from workbench.option_grammar import (
         mechanism_fields,
@@ -215,11 +242,6 @@ def _mechanism(name: str, budget: Any, options: list[tuple[str, str]]) -> Any:
         parse_option,
     )
 
-    classes = {cls.__name__.lower(): cls for cls in _all_mechanisms()}
-    cls = classes.get(name.lower())
-    if cls is None:
-        saved = [c.__name__ for c in classes.values() if not getattr(c, "idealised", False)]
-        raise ValueError(f"no mechanism {name!r}; there are: {', '.join(saved)}")
     name = cls.__name__
     if getattr(cls, "idealised", False):
         raise ValueError(f"{name} is drawn with floating point: idealised, and never saved")

@@ -121,3 +121,35 @@ def _assigned(sources: Sequence[str]) -> list[str]:
         assignments = [x for x in ast.parse(source).body if isinstance(x, ast.Assign)]
         names += [target.id for x in assignments for target in x.targets]
     return names
+
+
+def default_notebook(cls: type[Figure]) -> dict[str, Any]:
+    """A notebook of a figure that has none of its own: the cells that every figure has.
+
+    Returns
+    -------
+    dict
+        As nbformat 4 has it.
+    """
+    text = [f"# {cls.title}\n\n{cls.page}\n\n{cls.__doc__ or ''}".strip()]
+    sources = [
+        (parameters_cell(cls), ["parameters"]),
+        (
+            "from workbench import claims, figures\n\n"
+            f"run = figures.open_notebook({cls.id!r}, globals())\nfigure = run.figure\nfigure",
+            [],
+        ),
+        ("rows = figure.rows(run.store)", []),
+        ("fig = figure.draw(rows)", []),
+        ("verdicts = figure.judge(rows)\nclaims.verdict_table(verdicts)", []),
+        ("run.save(fig, rows, verdicts)", []),
+    ]
+    cells: list[dict[str, Any]] = [dict(cell_type="markdown", metadata={}, source=text[0])]
+    for source, tags in sources:
+        metadata = {"tags": tags} if tags else {}
+        cell = dict(cell_type="code", metadata=metadata, source=source)
+        cells.append(cell | dict(outputs=[], execution_count=None))
+    kernel = dict(name="python3", display_name="Python 3", language="python")
+    named = [cell | {"id": f"cell-{k}"} for k, cell in enumerate(cells)]
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return dict(nbformat=4, nbformat_minor=5, metadata=metadata, cells=named)

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench import plugins
 from workbench.project import project_folder
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def find_figure(id: str) -> type[Figure]:
     ----------
     id : str
         The figure's: its paper and its name, as in cormode2012_fig5; a number that orders notebooks,
-        as in 00_tour, is no part of the file's name.
+        as in 00_tour, is no part of the file's name. Where it is none of the project's it may be that
+        of a figure of another package.
 
     Raises
     ------
@@ -56,6 +58,9 @@ def find_figure(id: str) -> type[Figure]:
     files = {figure_id(path, folder): path for path in _spec_files(folder)}
     name = re.sub(r"^\d+_", "", id)
     if name not in files:
+        other = plugins.find("figures", id)
+        if other is not None:
+            return other
         raise ValueError(f"no figure {id!r}{did_you_mean(id, files)}")
     return load_figure(files[name], folder.parent)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -17,7 +18,13 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
-from workbench.figures import figure_folder, find_notebooks, versions
+from workbench.figures import (
+    default_notebook,
+    figure_folder,
+    find_figure,
+    find_notebooks,
+    versions,
+)
 from workbench.reproduction.notebooks import (
     check_parameters,
     runs_alone,
@@ -112,7 +119,7 @@ def reproduce(
     for task in chosen:
         status = read_status(figure_folder(results, profile, task.name))
         on_change(NotebookRun(task.name, expected=status.get("seconds")))
-    alone = [task for task in chosen if runs_alone(task.path)]
+    alone = [task for task in chosen if task.path and runs_alone(task.path)]
     together = [task for task in chosen if task not in alone]
     done: dict[str, NotebookRun] = {}
     for group, at_once in ((together, workers), (alone, 1)):
@@ -175,16 +182,14 @@ class _Batch:
 
     def _run_locked(self, task: Task, folder: Path, threads: int) -> NotebookRun:
         """The same, while no other process works in the figure's folder."""
-        import nbformat
-
         stem = task.name
         parameters = self.parameters | task.parameters
         partial = folder / f"{stem}.partial.ipynb"
         key = ""
         start = perf_counter()
         try:
-            notebook = nbformat.read(task.path, as_version=4)
-            new_key = self.key(notebook, parameters)
+            notebook = _read(task)
+            new_key = self.key(notebook, [parameters, _own_source(task)])
             status = read_status(folder)
             same = not self.force and status.get("key") == new_key
             if same and all((folder / name).exists() for name in status["files"]):
@@ -205,10 +210,10 @@ class _Batch:
             write_status(folder, key, run)
         return run
 
-    def key(self, notebook: NotebookNode, parameters: Mapping[str, Any]) -> str:
+    def key(self, notebook: NotebookNode, setting: Any) -> str:
         """Names a run by all that decides what it shows."""
         cells = [[cell.cell_type, cell.source, cell.metadata] for cell in notebook.cells]
-        parts = [cells, parameters, self.sources, versions("numpy", "scipy", "matplotlib")]
+        parts = [cells, setting, self.sources, versions("numpy", "scipy", "matplotlib")]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _execute(
@@ -255,3 +260,20 @@ class _Batch:
             if self.stopped.is_set():
                 break
         raise RuntimeError(f"no kernel: {why}")
+
+
+def _read(task: Task) -> NotebookNode:
+    """The notebook of a figure: its own, or what every figure has."""
+    import nbformat
+
+    if task.path is None:
+        return nbformat.from_dict(default_notebook(find_figure(task.id)))
+    return nbformat.read(task.path, as_version=4)
+
+
+def _own_source(task: Task) -> str:
+    """The source of a figure that is not the project's, whose sources are hashed anyway."""
+    if task.path is not None:
+        return ""
+    file = inspect.getsourcefile(find_figure(task.id))
+    return Path(file).read_text(encoding="utf-8") if file else ""

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workbench import option_grammar
+from workbench import option_grammar, plugins
 from workbench.figures import Figure, find_figure
 from workbench.figures.project import did_you_mean
 
@@ -20,11 +20,11 @@ class Task:
     """One run of a figure's notebook.
 
     `name` is its folder among the profile's results, `parameters` what papermill sets beside `profile`
-    and `results`.
+    and `results`; a figure of another package has no `path`, and the cells that every figure has.
     """
 
     id: str
-    path: Path
+    path: Path | None
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
@@ -51,17 +51,17 @@ def tasks(
         If a figure lacks a parameter, or a value is not allowed for it.
     """
     for id in ids:
-        if id not in paths:
+        if id not in paths and plugins.find("figures", id) is None:
             raise ValueError(f"no figure {id!r}{did_you_mean(id, paths)}")
     if not settings:
-        return [Task(id, paths[id], id) for id in ids]
+        return [Task(id, paths.get(id), id) for id in ids]
     runs = []
     for id in ids:
         cls = find_figure(id)
         figures = [cls.at(profile, **given) for given in grid(cls, settings)]
         for figure in dict.fromkeys(figures):
             given = {n: _plain(x) for n, x in figure.differences(profile).items()}
-            runs.append(Task(id, paths[id], figure.name(profile), given))
+            runs.append(Task(id, paths.get(id), figure.name(profile), given))
     return runs
 
 

@@ -308,12 +308,15 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     ValueError
         No such panel or control, or a setting that is refused.
     """
-    from workbench import mechanisms
+    from workbench import mechanisms, plugins
     from workbench.option_grammar import refuse_renamed
 
-    if name not in ALL and name not in mechanisms.__all__:
-        names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
-        raise ValueError(f"no panel {name!r}; there are: {names}")
+    cls = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
+    if name not in ALL and cls is None:
+        cls = plugins.find("mechanisms", name)
+        if cls is None:
+            names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
+            raise ValueError(f"no panel {name!r}; there are: {names}")
     for word in words:
         refuse_renamed(word.partition("=")[0])
 
@@ -321,5 +324,5 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     from workbench.widgets.scenes.fields import Fields
     from workbench.widgets.setting import parse_settings
 
-    scene = _scene(name) if name in ALL else Fields.of(getattr(mechanisms, name))
+    scene = _scene(name) if name in ALL else Fields.of(cls)
     return Panel(scene, **parse_settings(scene, words))

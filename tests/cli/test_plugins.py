@@ -1,0 +1,156 @@
+"""Somebody's own package: its mechanism and its figure work wherever ours do."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = "from workbench.cli import main; main()"
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "outsiders"
+version = "1.0"
+
+[project.entry-points."workbench.mechanisms"]
+OutsiderHistogram = "outsiders.histogram:OutsiderHistogram"
+
+[project.entry-points."workbench.figures"]
+outsiders2026_fig1 = "outsiders.figure:Fig1"
+
+[tool.setuptools]
+packages = ["outsiders"]
+"""
+FIGURE = '''
+from workbench import DP, RandomRanges, Sweep
+from workbench.claims import Claim, Finding
+from workbench.datasets import GaussianSparse
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, seeds
+from workbench.metrics import MeanAbsoluteError
+from workbench.plots import Panel
+from workbench.value import value
+
+from outsiders.histogram import OutsiderHistogram
+
+
+@value
+class Fig1(Figure):
+    """An outsider's histogram."""
+
+    id = "outsiders2026_fig1"
+    title = "Error of an outsider's histogram"
+    page = "nowhere"
+    quick = {"seeds": 3}
+    claims = (Claim("o-1", "It errs.", lambda rows: Finding(bool(rows.value.mean() > 0), "yes")),)
+
+    epsilon: float = epsilon(1.0)
+    seeds: int = seeds(20)
+
+    def sweeps(self):
+        """One table, one mechanism, three sizes of ranges."""
+        metrics = [MeanAbsoluteError(RandomRanges(size, 10)) for size in (1, 10, 100)]
+        table = GaussianSparse(m=1000)
+        return {"a": Sweep([table], [OutsiderHistogram(DP(self.epsilon))], metrics, self.seeds)}
+
+    def panels(self, rows):
+        """One panel."""
+        return [Panel("error", {"panel": "a"}, "query_size")]
+'''
+
+
+def workbench(*arguments, cwd, path=""):
+    environment = os.environ | {"PYTHONPATH": str(path)}
+    command = [sys.executable, "-c", RUN, *arguments]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "rows.csv").write_text("hour\n3\n4\n4\n")
+    (tmp_path / "domain.json").write_text('{"hour": 24}')
+    return tmp_path
+
+
+def release(*more, cwd, path=""):
+    asked = (
+        "release",
+        "rows.csv",
+        "--domain",
+        "domain.json",
+        "--bound",
+        "1,1",
+        "--epsilon",
+        "1",
+    )
+    return workbench(*asked, "--out", "out.parquet", *more, cwd=cwd, path=path)
+
+
+def test_a_module_that_is_named_is_known_and_no_other(table):
+    made = workbench("new", "mechanism", "OutsiderHistogram", cwd=table)
+    assert made.returncode == 0 and "workbench laws outsider_histogram:Outsider" in made.stdout
+    assert len((table / "outsider_histogram.py").read_text().splitlines()) <= 50
+    unknown = release("--mechanism", "OutsiderHistogram", cwd=table)
+    assert unknown.returncode == 2 and "no mechanism 'OutsiderHistogram'" in unknown.stderr
+    done = release(
+        "--mechanism", "OutsiderHistogram", "--with", "outsider_histogram", cwd=table
+    )
+    assert done.returncode == 0, done.stderr
+    shown = workbench("show", "out.parquet", cwd=table)  # which knows nothing of the module
+    assert "OutsiderHistogram(" in shown.stdout and shown.returncode == 0
+
+
+@pytest.mark.slow
+def test_bad_names_are_said_in_a_line(table):
+    again = workbench("new", "mechanism", "mine", cwd=table)
+    assert again.returncode == 2 and "need a class's name" in again.stderr
+    missing = release("--mechanism", "X", "--with", "no_such_module", cwd=table)
+    assert missing.returncode == 2 and "there is no such module" in missing.stderr
+    (table / "broken.py").write_text("import no_such_thing")
+    broken = release("--mechanism", "X", "--with", "broken", cwd=table)
+    assert "--with broken: No module named 'no_such_thing'" in broken.stderr
+    (table / "other.py").write_text("x = 1")
+    lacking = release("--mechanism", "other:Y", cwd=table, path=table)
+    assert "module other has no Y" in lacking.stderr
+
+
+@pytest.mark.slow
+def test_an_installed_package_is_known_by_its_entry_points(table, tmp_path):
+    assert workbench("new", "mechanism", "OutsiderHistogram", cwd=table).returncode == 0
+    package = table / "source" / "outsiders"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (table / "outsider_histogram.py").rename(package / "histogram.py")
+    (package / "figure.py").write_text(FIGURE)
+    (package.parent / "pyproject.toml").write_text(PROJECT)
+    site = table / "site"
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site]
+    built = subprocess.run(
+        [*install, package.parent], capture_output=True, text=True, timeout=300
+    )
+    if built.returncode and "No matching distribution" in built.stderr:
+        pytest.skip("no package index is reached, and the package's builder is not installed")
+    assert built.returncode == 0, built.stderr
+
+    done = release(
+        "--mechanism", "OutsiderHistogram", "--noise", "laplace", cwd=table, path=site
+    )
+    assert done.returncode == 0, done.stderr
+    results = table / "results"
+    run = ("reproduce", "outsiders2026_fig1", "-p", "epsilon=0.5,1", "--results", str(results))
+    done = workbench(*run, cwd=table, path=site)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folders = {path.name for path in (results / "quick").iterdir() if path.is_dir()}
+    assert folders == {"outsiders2026_fig1", "outsiders2026_fig1,epsilon=0.5"}
+    assert "holds" in (results / "quick" / "outsiders2026_fig1" / "verdicts.csv").read_text()
+    assert len(list((results / "store").iterdir())) == 6  # kept by its sources
+    drawn = workbench(
+        "export", "OutsiderHistogram", "--results", str(results), cwd=table, path=site
+    )
+    assert drawn.returncode == 0, drawn.stderr
