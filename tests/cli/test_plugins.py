@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 RUN = "from workbench.cli import main; main()"
 PROJECT = """
 [build-system]
@@ -64,7 +66,8 @@ class Fig1(Figure):
 
 
 def workbench(*arguments, cwd, path=""):
-    environment = os.environ | {"PYTHONPATH": str(path)}
+    paths = [str(path), str(ROOT)] if path else [str(ROOT)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-c", RUN, *arguments]
     return subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
