@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -10,6 +10,9 @@ import pandas as pd
 
 from workbench import plots
 from workbench.claims import confidence_intervals
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 _TICKS = 64  # places where a dashed law is computed
 _DIGITS = 6  # of a number on the screen
@@ -27,9 +30,12 @@ def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]
 
 
 def _curves(rows: pd.DataFrame, panel: plots.Panel) -> dict[str, Any]:
+    series = rows[panel.series].to_numpy()
+    points = rows[[panel.at or panel.x, panel.x, "value"]].to_numpy(float)
     lines = []
-    for name, group in rows.groupby(panel.series, sort=False):
-        lines.append(_line(group, panel, str(name), [line["name"] for line in lines]))
+    for name in dict.fromkeys(series):
+        drawn = [line["name"] for line in lines]
+        lines.append(_line(points[series == name], str(name), drawn))
     curves = plots.theory_curves(panel)
     space = np.geomspace if "x" in panel.log else np.linspace
     x = space(rows[panel.x].min(), rows[panel.x].max(), _TICKS)
@@ -59,25 +65,35 @@ def _label(column: str) -> str:
     return plots.AXIS_LABELS.get(column, column).replace("\n", " ")
 
 
-def _line(
-    group: pd.DataFrame, panel: plots.Panel, name: str, drawn: list[str]
-) -> dict[str, Any]:
-    """A series: its means, and their intervals where there are any."""
+def _line(points: Float[np.ndarray, "n 3"], name: str, drawn: list[str]) -> dict[str, Any]:
+    """A series of places, x and values: their means, and intervals where releases are several."""
     color, marker, dashes = plots.series_style(name, drawn)
-    column = panel.at or panel.x
-    points = confidence_intervals(group.assign(value=group.value.astype(float)), column)
-    points = points.assign(x=group.groupby(column)[panel.x].mean()).sort_values("x")
-    line = dict(
+    points = points[np.argsort(points[:, 0], kind="stable")]
+    band = {}
+    if np.any(np.diff(points[:, 0]) == 0):
+        points, band = _means(points)
+    order = np.argsort(points[:, 1], kind="stable")
+    return dict(
         name=name,
-        x=_short(points.x),
-        y=_short(points["mean"]),
+        x=_short(points[order, 1]),
+        y=_short(points[order, 2]),
         color=mpl.colors.to_hex(color),
         marker=marker if len(points) < plots.MAX_MARKERS else "",
         dashed="" if dashes == "-" else "4 2",
-    )
-    if np.isfinite(points.low).all():
-        line |= dict(low=_short(points.low), high=_short(points.high))
-    return line
+    ) | {side: _short(limit[order]) for side, limit in band.items()}
+
+
+def _means(
+    points: Float[np.ndarray, "n 3"],
+) -> tuple[Float[np.ndarray, "places 3"], dict[str, Float[np.ndarray, " places"]]]:
+    """One point a place, and the interval of its mean where each has one."""
+    rows = pd.DataFrame(points, columns=["at", "x", "value"])
+    means = confidence_intervals(rows, "at")
+    x = rows.groupby("at").x.mean()
+    joined = np.column_stack([means.index, x, means["mean"]])
+    if not np.isfinite(means.low).all():
+        return joined, {}
+    return joined, dict(low=means.low.to_numpy(), high=means.high.to_numpy())
 
 
 def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) -> dict[str, Any]:

@@ -53,7 +53,10 @@ class Setting(NamedTuple):
         if self.setup is None:
             return self.scene.picture(self, None, None, seed, exact), None
         data = loaded(self.dataset)
-        release = self.mechanism(data, Aligned(seed))
+        if hasattr(self.scene, "release"):
+            release = self.scene.release(self, seed)
+        else:
+            release = self.mechanism(data, Aligned(seed))
         picture = self.scene.picture(self, data, release, seed, exact)
         rows = picture.rows.assign(
             seed=seed,

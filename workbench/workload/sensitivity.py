@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,12 +19,16 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.workload.conversion import linear_queries
+from workbench.workload.linear import Linear
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload
 from workbench.workload.tables import TableQueries, Together
 
 _MAX_CELLS = 2**21  # laid out in full
 _MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
+_UNCHANGEABLE = Products, TableQueries  # nobody can write to their arrays
+# By the object, and forgotten with it.
+_KNOWN: WeakKeyDictionary[Linear, dict] = WeakKeyDictionary()
 
 
 def workload_sensitivity(
@@ -38,6 +43,15 @@ def workload_sensitivity(
             f"relation = {relation!r} is not allowed: need {ADD_REMOVE!r} or {REPLACE!r}"
         )
     queries = linear_queries(workload, domain)
+    if type(queries) not in _UNCHANGEABLE:
+        return _sensitivity(queries, domain, relation)
+    known = _KNOWN.setdefault(queries, {})
+    if (domain, relation) not in known:
+        known[domain, relation] = _sensitivity(queries, domain, relation)
+    return known[domain, relation]
+
+
+def _sensitivity(queries: Linear, domain: Domain, relation: str) -> float:
     loads = _Loads(domain)
     for part in queries.parts if isinstance(queries, Together) else [queries]:
         if isinstance(part, TableQueries):

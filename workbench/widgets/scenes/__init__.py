@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pandas as pd
 
 from workbench.mechanism import Release
@@ -48,7 +49,8 @@ class Scene(Protocol):
     `grid` says which settings a file that has no kernel can show; all others stay as they are. A
     scene without `noise_note` draws nothing at random; one that says `by_name = False` is not
     exported by its name. One that has `after(setting, seed)` says with it which lines of code follow
-    the release.
+    the release; one that has `release(setting, seed)` makes the mechanism's release in less time, from
+    what it worked out for other settings.
     """
 
     name: str
@@ -90,3 +92,21 @@ def public(data: Any) -> bool:
     """Whether a dataset or a table says that its truth is public; nothing else counts as saying so."""
     declared = getattr(data, "truth_public", False) is True
     return declared or getattr(data, "bound", None) is PUBLIC
+
+
+def joined_lines(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Lines of charts as rows: each maps columns to one number or word, or to an array like its `value`.
+
+    >>> joined_lines([dict(series="a", value=[1.0, 2.0]), dict(series="b", value=[3.0])]).series.tolist()
+    ['a', 'a', 'b']
+    """
+    names = dict.fromkeys(name for line in lines for name in line)
+    columns: dict[str, list] = {name: [] for name in names}
+    for line in lines:
+        count = len(line["value"])
+        for name, column in columns.items():
+            x = line.get(name, np.nan)
+            column += (
+                [x] * count if isinstance(x, str) or np.ndim(x) == 0 else np.asarray(x).tolist()
+            )
+    return pd.DataFrame(columns)

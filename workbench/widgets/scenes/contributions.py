@@ -26,7 +26,7 @@ from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values
+from workbench.widgets.scenes import Picture, Setup, Values, joined_lines
 from workbench.widgets.scenes.sampling_errors import (
     error_of_zeros,
     expected_error,
@@ -141,18 +141,17 @@ class Contributions:
         series = setting.values["mechanism"]
         counted = setting.mechanism.bounded_data(data, Aligned(seed))
         estimates = {series: release.estimate, f"{series}{BEFORE}": counted}
-        frames = [
-            _error_rows(setting, data, release, seed, STEPS[exact]),
-            _precision_rows(data, estimates, of, setting.dataset.items),
-            *_count_rows(data, estimates, of, setting.dataset.items),
+        lines = [
+            _error_line(setting, data, release, seed, STEPS[exact]),
+            *_precision_lines(data, estimates, of, setting.dataset.items),
+            *_count_lines(data, estimates, of, setting.dataset.items),
         ]
         for name, interactions in (("truth", data), (series, counted)):
             records = -np.sort(-interactions.records_per_user())
             rank = _ranks(len(records))
             row = dict(panel="users", series=name, metric="Records", rank=rank)
-            frames.append(pd.DataFrame(row | dict(value=records[rank - 1])))
-        rows = pd.concat(frames, ignore_index=True)
-        return Picture(rows, _facts(setting, data, counted, release.estimate))
+            lines.append(row | dict(value=records[rank - 1]))
+        return Picture(joined_lines(lines), _facts(setting, data, counted, release.estimate))
 
     def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:
         """Error over l, with what is expected of SRA; counts, the most popular; users."""
@@ -171,55 +170,53 @@ class Contributions:
         ]
 
 
-def _error_rows(
+def _error_line(
     setting: Setting, data: Any, release: Release, seed: int, steps: tuple[int, ...]
-) -> pd.DataFrame:
+) -> dict[str, Any]:
     """Squared errors of the mechanism at other l or M, by the same noise."""
     cut = _cut(setting)
     present = setting.values[cut]
     metric = MeanSquaredCountError(setting.values["of"])
     most = setting.dataset.max_per_user
-    rows = []
-    for l in sorted({*spaced(most, steps), most, present}):  # noqa: E741
+    kept = sorted({*spaced(most, steps), most, present})
+    errors = []
+    for l in kept:  # noqa: E741
         estimate = release.estimate
         if l != present:
             other = replace(setting.mechanism, **{cut: l})
             estimate = other(data, Aligned(seed)).estimate
-        rows.append(
-            dict(
-                panel="error",
-                series=setting.values["mechanism"],
-                metric="MeanSquaredCountError",
-                kept=l,
-                value=metric(data, estimate),
-            )
-        )
-    return pd.DataFrame(rows)
+        errors.append(metric(data, estimate))
+    series = setting.values["mechanism"]
+    row = dict(panel="error", series=series, metric="MeanSquaredCountError")
+    return row | dict(kept=kept, value=errors)
 
 
-def _precision_rows(data: Any, estimates: dict[str, Any], of: str, items: int) -> pd.DataFrame:
-    """How many of the k most popular are found."""
-    rows = []
-    for series, estimate in estimates.items():
-        for k in spaced(max(1, items // 2)):
-            row = dict(panel="top", series=series, metric="TopPrecision", top=k)
-            rows.append(row | dict(value=TopPrecision(k, of)(data, estimate)))
-    return pd.DataFrame(rows)
-
-
-def _count_rows(
+def _precision_lines(
     data: Any, estimates: dict[str, Any], of: str, items: int
-) -> list[pd.DataFrame]:
+) -> list[dict[str, Any]]:
+    """How many of the k most popular are found."""
+    tops = spaced(max(1, items // 2))
+    lines = []
+    for series, estimate in estimates.items():
+        precisions = [TopPrecision(k, of)(data, estimate) for k in tops]
+        row = dict(panel="top", series=series, metric="TopPrecision")
+        lines.append(row | dict(top=tops, value=precisions))
+    return lines
+
+
+def _count_lines(
+    data: Any, estimates: dict[str, Any], of: str, items: int
+) -> list[dict[str, Any]]:
     """Counts of some, from the most popular down."""
     cells = np.arange(data.domain.size if of == "edges" else items)
     order = np.argsort(-data.answer(Ranges(cells, cells + 1), of=of), kind="stable")
     place = _ranks(len(cells))
     queries = Ranges(order[place - 1], order[place - 1] + 1)
-    frames = []
+    lines = []
     for series, source in (dict(truth=data) | estimates).items():
-        row = dict(panel="counts", series=series, metric="Count", place=place)
-        frames.append(pd.DataFrame(row | dict(value=source.answer(queries, of=of))))
-    return frames
+        row = dict(panel="counts", series=series, metric="Count")
+        lines.append(row | dict(place=place, value=source.answer(queries, of=of)))
+    return lines
 
 
 def _facts(

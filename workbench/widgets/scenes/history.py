@@ -21,12 +21,13 @@ from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values
+from workbench.widgets.scenes import Picture, Setup, Values, joined_lines
 from workbench.widgets.scenes.inferred import (
     COUNTS,
     NEW,
     evenly_by_truth,
     exact_answers,
+    history_release,
     prior_seed,
     prior_weights,
     projected_queries,
@@ -143,6 +144,10 @@ class History:
         lines.append(f"answers, errors = posterior.answer({NEW!r}, error=True)")
         return "\n".join(lines)
 
+    def release(self, setting: Setting, seed: int) -> Release:
+        """The mechanism's, drawn once for every α and prior."""
+        return history_release(*setting.setup, seed)
+
     def picture(
         self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
     ) -> Picture:
@@ -172,27 +177,27 @@ class History:
         past_truth = exact_answers(setting.dataset, past_queries)
         answers = new.values(alpha)
 
-        frames = []
+        lines = []
         alphas = np.union1d(ALPHAS, alpha)
         for name, queries, truth in (
             (FRESH, new, new_truth),
             (_past(setting), past, past_truth),
         ):
             errors = [rmse(queries.values(a), truth) for a in alphas]
-            frames.append(_rows(OVER, f"{series}, {name}", "RMSE", "alpha", alphas, errors))
+            lines.append(_line(OVER, f"{series}, {name}", "RMSE", "alpha", alphas, errors))
         noise_alone = [rmse(new.sampling(a), np.zeros_like(new_truth)) for a in alphas]
-        frames.append(_rows(ALONE, series, "RMSE", "alpha", alphas, noise_alone))
+        lines.append(_line(ALONE, series, "RMSE", "alpha", alphas, noise_alone))
         used = [n for n in (USED if exact else USED[:1]) if n < m]
         used.append(m)
         errors = [rmse(inferred(n, NEW).values(alpha), new_truth) for n in used]
-        frames.append(_rows(GROWN, f"{series}, {FRESH}", "RMSE", "queries", used, errors))
+        lines.append(_line(GROWN, f"{series}, {FRESH}", "RMSE", "queries", used, errors))
         fresh = {TRUTH: new_truth, series: answers}
         bought = {TRUTH: past_truth, BOUGHT: history.values, series: past.values(alpha)}
-        for panel, lines in ((ASKED, fresh), (KEPT, bought)):
-            rank, query = evenly_by_truth(lines[TRUTH])
-            for name, line in lines.items():
-                frames.append(_rows(panel, name, "Count", "query", rank, line[query]))
-        rows = pd.concat(frames, ignore_index=True).assign(deviation=noise)
+        for panel, answers_by_series in ((ASKED, fresh), (KEPT, bought)):
+            rank, query = evenly_by_truth(answers_by_series[TRUTH])
+            for name, counts_of in answers_by_series.items():
+                lines.append(_line(panel, name, "Count", "query", rank, counts_of[query]))
+        rows = joined_lines(lines).assign(deviation=noise)
 
         facts = [("noise bought", f"± {format_number(noise)} tuples on each answer")]
         if counts:
@@ -234,11 +239,10 @@ class History:
         ]
 
 
-def _rows(
+def _line(
     panel: str, series: str, metric: str, x: str, at: Sequence, values: Sequence
-) -> pd.DataFrame:
-    row = {"panel": panel, "series": series, "metric": metric}
-    return pd.DataFrame(row | {x: at, "value": values})
+) -> dict[str, Any]:
+    return {"panel": panel, "series": series, "metric": metric, x: at, "value": values}
 
 
 def _series(setting: Setting) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from workbench.privacy import DP
 from workbench.widgets.scenes import loaded
 from workbench.workload import (
     First,
+    Linear,
     Marginals,
     RandomMarginalRanges,
     Workload,
@@ -30,6 +32,21 @@ if TYPE_CHECKING:
 NEW = RandomMarginalRanges(200, seed=1)
 COUNTS = LaplaceQueries(DP(0.02), Marginals(1))  # behind the prior
 SHOWN = 48  # queries whose answers are drawn
+
+
+@lru_cache(8)
+def _queries(workload: Workload, domain: Domain) -> Linear:
+    """A recipe's queries: the same ones, so that their sensitivity is worked out once."""
+    return linear_queries(workload, domain)
+
+
+@lru_cache(8)
+def history_release(dataset: Any, mechanism: LaplaceQueries, seed: int) -> Release:
+    """Past queries with their noise, which the seed replays."""
+    data = loaded(dataset)
+    queries = _queries(mechanism.workload, data.domain)
+    release = replace(mechanism, workload=queries)(data, Aligned(seed))
+    return replace(release, mechanism=mechanism)
 
 
 @lru_cache(16)

@@ -57,19 +57,21 @@ def expected_error(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callab
     contexts = dataset.domain.shape[1]
 
     def law(x: np.ndarray) -> np.ndarray:
-        noise = [_noise_variance(sra, float(min(l, most)), contexts, of) for l in x]  # noqa: E741
+        noise = [_noise_variance(sra, float(l), contexts, of) for l in np.minimum(x, most)]  # noqa: E741
         return np.interp(np.log(x), np.log(known.ls), known.roots, np.nan) ** 2 + noise
 
     return law
 
 
+@lru_cache(2048)
 def _noise_variance(sra: SRA, l: float, contexts: int, of: str) -> float:  # noqa: E741
     """Of the noise on the count of an item in so many contexts, or on each of its edges."""
+    epsilons = dict(zip(("items", "edges"), sra.budgets(), strict=True))
+    if not sra.consistent:
+        return variance(l, epsilons[of], "geometric")
     domain = Domain(("item", "context"), (1, contexts))
-    item_epsilon, edge_epsilon = sra.budgets()
     items = Histogram(
-        domain.project(("item",)), np.zeros(1), variance(l, item_epsilon, "geometric")
+        domain.project(("item",)), np.zeros(1), variance(l, epsilons["items"], "geometric")
     )
-    edges = Histogram(domain, np.zeros(contexts), variance(l, edge_epsilon, "geometric"))
-    counts = ItemEdgeCounts(items, edges)
-    return getattr(counts.consistent() if sra.consistent else counts, of).variance
+    edges = Histogram(domain, np.zeros(contexts), variance(l, epsilons["edges"], "geometric"))
+    return getattr(ItemEdgeCounts(items, edges).consistent(), of).variance
