@@ -15,6 +15,7 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
 _START = 60  # seconds a kernel may take to answer
+BATCH = "WORKBENCH_BATCH"  # a variable of kernels in which nobody moves sliders
 _THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -48,6 +49,7 @@ class Kernel(AsyncKernelManager):
         paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
         specs.env = {name: str(threads) for name in _THREAD_LIMITS if name not in os.environ}
         specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        specs.env[BATCH] = "1"
         specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         ipc = {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}
         kernel = cls(

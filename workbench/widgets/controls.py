@@ -49,6 +49,11 @@ class Control:
             when=conditions,
         )
 
+    def used(self, values: Mapping[str, Any]) -> bool:
+        """Whether it says anything at these settings of all controls."""
+        met = (all(values[name] in some for name, some in each.items()) for each in self.when)
+        return not self.when or any(met)
+
     def read(self, x: Any) -> Any:
         """A setting as a page sends it; a ValueError names the control and what it takes."""
         if self.kind == "slider":

@@ -353,7 +353,10 @@ function render({ model, el }) {
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
   const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.seeds} seeds`)] : [];
   const tools = fixed ? [pin] : [...chance, pin, stop, save];
-  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...controls, make("div", { class: "wb-tools" }, ...tools));
+  // On a page without a kernel controls come in groups, under what each group can do.
+  const inGroups = spec.controls.flatMap(({ group }, i) =>
+    group && group !== spec.controls[i - 1]?.group ? [make("p", { class: "wb-group" }, group), controls[i]] : [controls[i]]);
+  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...inGroups, make("div", { class: "wb-tools" }, ...tools));
   const status = make("div", { class: "wb-status" }, bar, said);
   const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name, "data-lm-suppress-shortcuts": "true" },
     make("header", {}, make("h3", {}, spec.title), make("p", {}, spec.words)),
@@ -406,9 +409,10 @@ function render({ model, el }) {
     clearTimeout(slow);
     root.classList.remove("wb-busy");
     if (queued) { const told = queued; queued = null; send(told); return; }
-    if (!view.error && view.seq === seq && !fixed) {
+    if ((fixed || !view.error) && view.seq === seq) {
       state.values = { ...view.values };
       controls.forEach((c) => c.show(view.values[c.dataset.name]));
+      follow();
     }
   }
 

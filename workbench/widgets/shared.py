@@ -1,7 +1,9 @@
-"""Panels in one file: sliders that still move when the kernel is gone, over a grid drawn beforehand.
+"""Panels in one file: sliders that still move when the kernel is gone, over pictures drawn beforehand.
 
-The page holds every picture of the grid as numbers, packed, and the same `panel.js` that draws a live
-panel; it fetches nothing, and runs from a disk, a mail or a web server.
+A scene's main controls, those of its `grid`, move together; every other one moves alone, from the
+settings that the panel has. The page holds every picture as numbers, packed, each list of numbers once,
+and the same `panel.js` that draws a live panel; it fetches nothing, and runs from a disk, a mail or a web
+server.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import base64
 import gzip
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from itertools import islice, product
 from pathlib import Path
@@ -19,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.figures import write_atomically
-from workbench.widgets.controls import page_value
+from workbench.widgets.controls import Control, page_value
 from workbench.widgets.panels import HERE, Panel
 from workbench.widgets.scenes import Scene
 from workbench.widgets.setting import Setting
@@ -40,16 +44,37 @@ async function unpacked(text) {{
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }}
-for (const place of document.querySelectorAll("[data-grid]")) {{
-  const {{ spec, keys, views }} = await unpacked(place.querySelector("script").textContent.trim());
+for (const place of document.querySelectorAll("[data-pictures]")) {{
+  const packed = await unpacked(place.querySelector("script").textContent.trim());
+  const {{ spec, lists, main, others, pictures, present }} = packed;
+  const whole = (x) => {{
+    if (typeof x === "string" && x[0] === "\\0") return whole(lists[+x.slice(1)]);
+    if (Array.isArray(x)) return x.map(whole);
+    if (x === null || typeof x !== "object") return x;
+    return Object.fromEntries(Object.entries(x).map(([name, part]) => [name, whole(part)]));
+  }};
+  const picture = (values) => {{
+    const other = others.find((control) => values[control.name] !== present[control.name]);
+    if (other) return other.pictures[other.stops.indexOf(values[other.name])];
+    const places = main.controls.map((control) => control.stops.indexOf(values[control.name]));
+    return main.pictures[places.reduce((at, place, i) => at * main.controls[i].stops.length + place, 0)];
+  }};
+  // A control that moves alone takes all others back, and any other takes it back.
+  const allowed = (values, before) => {{
+    const moved = spec.controls.find((control) => values[control.name] !== before[control.name]);
+    if (!moved) return values;
+    const alone = others.some((control) => control.name === moved.name);
+    if (alone) return {{ ...present, [moved.name]: values[moved.name] }};
+    return {{ ...values, ...Object.fromEntries(others.map(({{ name }}) => [name, present[name]])) }};
+  }};
+  const shown = (values) => ({{ ...whole(pictures[picture(values)]), values }});
   const listeners = {{}};
   const model = {{
-    view: views[spec.first],
+    view: shown(present),
     get(name) {{ return name === "spec" ? spec : name === "view" ? this.view : {{}}; }},
     on(name, f) {{ listeners[name] = f; }}, off() {{}},
     send(message) {{
-      const key = keys.map((k) => k.stops.indexOf(message.values[k.name])).join();
-      this.view = {{ ...views[key], seq: message.seq }};
+      this.view = {{ ...shown(allowed(message.values, this.view.values)), seq: message.seq }};
       listeners["change:view"]();
     }},
   }};
@@ -59,9 +84,16 @@ for (const place of document.querySelectorAll("[data-grid]")) {{
 """
 _CHUNK = 12  # pictures that a process draws before it says so
 _WORDS = (
-    "Sliders move over settings that were computed beforehand; all noise is simulated, and nothing "
-    "here is a release to publish. Made by <code>workbench explore --html</code>."
+    "Sliders move over settings that were computed beforehand: in every panel the main ones all "
+    "together, each of the others alone. All noise is simulated, and nothing here is a release to "
+    "publish. Made by <code>workbench explore --html</code>."
 )
+_MAIN, _ALONE, _FIXED = (
+    "Move together",
+    "Move one at a time: all else goes back to where this page began",
+    "Stay as they are on this page",
+)
+_OTHER_STOPS = 5  # of a slider that moves alone, besides its present one
 
 
 def share(
@@ -75,8 +107,9 @@ def share(
 ) -> Path:
     """Write panels as one page whose sliders need no kernel.
 
-    Each moves over its scene's `grid`, from the settings that it has now, drawn once with its seed.
-    The page appears whole or not at all.
+    The main controls of each, those of its scene's `grid`, move together, and every other one that is
+    used moves alone, from the settings that the panel has now; drawn once with its seed. The page
+    appears whole or not at all.
 
     Parameters
     ----------
@@ -137,7 +170,9 @@ def save_panels(
 ) -> None:
     """Write the first panel as the figure `stem`, and all of them beside it as one page.
 
-    Not where a notebook is served as a dashboard: nobody waits for files there.
+    Not where a notebook is served as a dashboard: nobody waits for files there. In a notebook that
+    somebody has open the page is drawn in the background, so that sliders go on moving, and appears
+    when it is whole.
 
     Parameters
     ----------
@@ -152,33 +187,72 @@ def save_panels(
     results
         The folder of all figures.
     """
-    if "VOILA_KERNEL_ID" not in os.environ:
-        folder = shown[0].save(results, stem=stem, title=title, profile=profile)
-        most = 1 if profile == "quick" else None  # beside the present one
-        share(shown, folder / "explorer.html", title=title, most=most)
+    from workbench.reproduction.kernel import BATCH
+
+    if "VOILA_KERNEL_ID" in os.environ:
+        return
+    folder = shown[0].save(results, stem=stem, title=title, profile=profile)
+    most = 1 if profile == "quick" else None  # beside the present one
+    draw = partial(share, shown, folder / "explorer.html", title=title, most=most)
+    if BATCH in os.environ:
+        draw()
+    else:  # one process leaves a core to whoever moves a slider meanwhile
+        threading.Thread(target=draw, kwargs=dict(workers=1), daemon=True).start()
 
 
 class _Grid(NamedTuple):
-    """The stops of the controls that a page can move, the present ones among them; all its settings."""
+    """What a page can show: stops of the main controls and of the others, and pictures of them.
 
-    stops: dict[str, list]
+    `main` has the number of a picture for each place of the grid, and `others` for each stop of a
+    control that moves alone; settings that differ in what is not used have one picture.
+    """
+
+    present: dict[str, Any]
+    main_stops: dict[str, list]
+    other_stops: dict[str, list]
+    main: list[int]
+    others: dict[str, list[int]]
     settings: list[dict[str, Any]]
 
 
 def _grid(panel: Panel, most: int | None) -> _Grid:
-    kinds = {control.name: control.kind for control in panel.scene.controls}
-    stops = {}
-    for name, choices in panel.scene.grid.items():
-        present = panel.values[name]
-        if kinds[name] == "slider":
-            count = min(most or len(choices), len(choices))
-            chosen = [choices[round(i)] for i in np.linspace(0, len(choices) - 1, count)]
-            stops[name] = sorted({present, *chosen})
-        else:
-            stops[name] = list(dict.fromkeys([*choices, present]))
-    places = product(*stops.values())
-    settings = [panel.values | dict(zip(stops, place, strict=True)) for place in places]
-    return _Grid(stops, settings)
+    present = panel.values
+    controls = {control.name: control for control in panel.scene.controls}
+    main_stops = {}
+    for name, stops in panel.scene.grid.items():
+        main_stops[name] = _stops(controls[name], stops, present[name], most)
+    other_stops = {}
+    for name, control in controls.items():
+        if name not in main_stops and control.used(present):
+            count = min(most or _OTHER_STOPS, _OTHER_STOPS)
+            other_stops[name] = _stops(control, control.stops, present[name], count)
+    numbers: dict[str, int] = {}  # of pictures
+    settings = []
+
+    def number(values: dict[str, Any]) -> int:
+        """Of the picture of a setting; what is not used is as it is now."""
+        used = {name: values[name] for name, c in controls.items() if c.used(values)}
+        key = repr(used)
+        if key not in numbers:
+            numbers[key] = len(settings)
+            settings.append(present | used)
+        return numbers[key]
+
+    places = product(*main_stops.values())
+    main = [number(present | dict(zip(main_stops, place, strict=True))) for place in places]
+    others = {}
+    for name, stops in other_stops.items():
+        others[name] = [number(present | {name: stop}) for stop in stops]
+    return _Grid(present, main_stops, other_stops, main, others, settings)
+
+
+def _stops(control: Control, choices: Sequence, present: Any, most: int | None) -> list:
+    """Some of the choices of a slider, evenly, with its present one; all of any other control."""
+    if control.kind != "slider":
+        return list(dict.fromkeys([*choices, present]))
+    count = min(most or len(choices), len(choices))
+    chosen = [choices[round(i)] for i in np.linspace(0, len(choices) - 1, count)]
+    return sorted({present, *chosen})
 
 
 def _views(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
@@ -195,23 +269,53 @@ def _views(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict
 
 
 def _place(panel: Panel, grid: _Grid, views: list) -> str:
-    """A panel's place on the page: its grid, packed, and what to say where no script runs."""
+    """A panel's place on the page: its pictures, packed, and what to say where no script runs."""
     spec = scene_spec(panel.scene)
+    groups: dict[str, list] = {_MAIN: [], _ALONE: [], _FIXED: []}
     for control in spec["controls"]:
         name = control["name"]
-        stops = grid.stops.get(name, [panel.values[name]])
-        control["stops"] = [page_value(stop) for stop in stops]
-    keys = [
-        dict(name=name, stops=list(map(page_value, stops)))
-        for name, stops in grid.stops.items()
-    ]
-    places = product(*(range(len(stops)) for stops in grid.stops.values()))
-    names = [",".join(map(str, place)) for place in places]
-    present = [stops.index(panel.values[name]) for name, stops in grid.stops.items()]
-    spec |= dict(fixed=True, first=",".join(map(str, present)))
-    packed = _packed(dict(spec=spec, keys=keys, views=dict(zip(names, views, strict=True))))
+        group = _FIXED
+        for heading, stops in ((_MAIN, grid.main_stops), (_ALONE, grid.other_stops)):
+            if name in stops:
+                group = heading
+                control["stops"] = [page_value(stop) for stop in stops[name]]
+        if group == _FIXED:
+            control["stops"] = [page_value(grid.present[name])]
+        groups[group].append(control | dict(group=group))
+    spec |= dict(fixed=True, controls=[control for part in groups.values() for control in part])
+    stops = {control["name"]: control["stops"] for control in spec["controls"]}
+    lists: dict[str, int] = {}
+    pictures = [_with_lists_once(view, lists) for view in views]
+    packed = _packed(
+        dict(
+            spec=spec,
+            main=dict(
+                controls=[dict(name=name, stops=stops[name]) for name in grid.main_stops],
+                pictures=grid.main,
+            ),
+            others=[
+                dict(name=name, stops=stops[name], pictures=grid.others[name])
+                for name in grid.other_stops
+            ],
+            present={name: page_value(x) for name, x in grid.present.items()},
+            pictures=pictures,
+            lists=[json.loads(text) for text in lists],
+        )
+    )
     fallback = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
-    return f'<div data-grid><script type="application/json">{packed}</script>{fallback}</div>'
+    return (
+        f'<div data-pictures><script type="application/json">{packed}</script>{fallback}</div>'
+    )
+
+
+def _with_lists_once(x: Any, lists: dict[str, int]) -> Any:
+    """The same, with the number of each list in place of it; `lists` has their texts in this order."""
+    if isinstance(x, dict):
+        return {name: _with_lists_once(part, lists) for name, part in x.items()}
+    if not isinstance(x, list | tuple) or len(x) < 2:
+        return x
+    text = json.dumps([_with_lists_once(part, lists) for part in x], separators=(",", ":"))
+    return f"\0{lists.setdefault(text, len(lists))}"
 
 
 def _packed(data: dict[str, Any]) -> str:

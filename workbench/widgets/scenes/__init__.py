@@ -46,11 +46,12 @@ class Picture(NamedTuple):
 class Scene(Protocol):
     """One panel of the explorer. A frozen value: workers and files are sent its text.
 
-    `grid` says which settings a file that has no kernel can show; all others stay as they are. A
-    scene without `noise_note` draws nothing at random; one that says `by_name = False` is not
-    exported by its name. One that has `after(setting, seed)` says with it which lines of code follow
-    the release; one that has `release(setting, seed)` makes the mechanism's release in less time, from
-    what it worked out for other settings.
+    `grid` names the main controls, four at most, with their stops on a page that has no kernel, where
+    they move together and every other control alone. A scene without `noise_note` draws nothing at
+    random; one that says `by_name = False` is not exported by its name. One that has
+    `after(setting, seed)` says with it which lines of code follow the release; one that has
+    `release(setting, seed)` makes the mechanism's release in less time, from what it worked out for
+    other settings.
     """
 
     name: str

@@ -111,8 +111,9 @@ class Adaptive:
     )
     grid: ClassVar[dict[str, tuple]] = {
         "mechanism": (IMPROVED, BASIC, DIRECT, TREE),
-        "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
-        "threshold": (30, 100, 300, 1000),
+        "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0),
+        "threshold": (30, 100, 200, 500, 1000),
+        "spread": (0.5, 1.0, 2.0, 4.0, 8.0),
     }
 
     def setup(self, values: Values) -> Setup:

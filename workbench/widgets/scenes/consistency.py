@@ -111,11 +111,10 @@ class Consistency:
         field_control(HierarchicalHistogram, "noise", "laplace"),
     )
     grid: ClassVar[dict[str, tuple]] = {
-        "task": (RANGES, SORTED),
-        "epsilon": (0.01, 0.1, 1.0),
-        "branching": (2, 4, 16),
-        "consistent": (False, True),
-        "size": (1, 64, 1024, 32768),
+        "data": tuple(DATA),
+        "epsilon": (0.01, 0.05, 0.1, 0.5, 1.0),
+        "branching": (2, 3, 4, 8, 16),
+        "size": (1, 16, 64, 1024, 16384),
     }
 
     def setup(self, values: Values) -> Setup:

@@ -110,9 +110,9 @@ class Contributions:
     )
     grid: ClassVar[dict[str, tuple]] = {
         "mechanism": SAMPLING + BOUNDED,
-        "epsilon": (0.1, 0.5, 1.0, 5.0),
+        "epsilon": (0.1, 0.5, 1.0, 2.0, 5.0),
         "l": (1, 3, 10, 30, 100),
-        "of": ("items", "edges"),
+        "exponent": (0.4, 0.8, 1.25, 2.0, 3.0),
     }
 
     def setup(self, values: Values) -> Setup:

@@ -111,11 +111,10 @@ class History:
         ),
     )
     grid: ClassVar[dict[str, tuple]] = {
-        "epsilon": (0.01, 0.05, 0.2, 1.0),
-        "alpha": (1e3, 1e4, 1e5, 1e7),
-        "count": (50, 200, 600),
-        "prior": (False, True),
-        "past": (RANGES, TABLES),
+        "epsilon": (0.01, 0.05, 0.2, 1.0, 5.0),
+        "alpha": (1e2, 1e3, 1e4, 1e5, 1e6),
+        "count": (50, 100, 200, 400, 1000),
+        "records": (10_000, 20_000, 50_000, 100_000, 200_000),
     }
 
     def setup(self, values: Values) -> Setup:
