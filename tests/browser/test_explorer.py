@@ -114,7 +114,7 @@ def drag(page, root, name, share, *, back=False):
 
 def used(page, root, tmp_path):
     """What a person does with the first panel, and what must come of it."""
-    picture, status = root.locator(".wb-charts svg").first, root.locator(".wb-said")
+    picture, status = root.locator(".wb-charts svg").first, root.locator(".wb-message")
     assert command(root) == "workbench export summaries"
     before = picture.inner_html()
 
@@ -192,9 +192,7 @@ def stopped(page, root):
     stop = root.locator(".wb-stop")
     page.wait_for_function("b => !b.disabled", arg=stop.element_handle())
     stop.click()
-    said = (
-        "root => /stopped after [0-9]+ of 20/.test(root.querySelector('.wb-said').textContent)"
-    )
+    said = "root => /stopped after [0-9]+ of 20/.test(root.querySelector('.wb-message').textContent)"
     page.wait_for_function(said, arg=root.element_handle())
     assert stop.is_disabled()
     root.locator(".wb-bands input").uncheck()
@@ -261,11 +259,28 @@ def test_a_page_moves_with_the_kernel_gone(opened, tmp_path):
     assert picture.inner_html() != before and "2-DP" in root.text_content()
     root.locator("[data-name=summary] select").select_option("priority")
     settled(opened, root, "summary=priority")
-    density = root.locator("[data-name=density]")
-    assert density.locator("input[type=range]").is_hidden()
-    assert density.locator(".wb-box").is_disabled() and density.locator(".wb-box").is_visible()
+    theta = root.locator("[data-name=theta]")  # which a filter of a size does not use
+    assert theta.locator("input[type=range]").is_hidden()
+    assert theta.locator(".wb-box").is_disabled() and theta.locator(".wb-box").is_visible()
     assert root.locator("button", has_text="Draw again").count() == 0
     assert asked == [path.as_uri()] and opened.wrong == []
+
+    headings = root.locator(".wb-group").all_inner_texts()
+    assert [text.split(":")[0] for text in headings] == [
+        "Move together",
+        "Move one at a time",
+        "Stay as they are on this page",
+    ]
+    drag(opened, root, "mean", 1.0)  # which moves alone: all else goes back
+    settled(opened, root, "mean=5000.0")
+    assert command(root) == "workbench export summaries mean=5000.0"
+    assert root.locator("[data-name=summary] select").input_value() == "filter"
+    assert root.locator("[data-name=epsilon] .wb-box").input_value() == "0.1"
+    drag(opened, root, "epsilon", 0.0)  # and takes it back
+    settled(opened, root, "epsilon=0.05")
+    assert command(root) == "workbench export summaries epsilon=0.05"
+    assert root.locator("[data-name=mean] .wb-box").input_value() == "100"
+
     root.locator("summary").first.focus()  # stays there when all is drawn anew
     drawn = picture.element_handle()
     opened.set_viewport_size(dict(width=800, height=900))

@@ -1,4 +1,4 @@
-// One panel on a page: controls, charts, and what reproduces them. It draws what it is told and
+// One panel on a page: controls, charts, and what reproduces them. It draws what it is sent and
 // computes nothing. `model` is a widget's, or the stand-in of a file without a kernel (shared.py).
 
 const EDGE = { right: 12, top: 8, bottom: 36 };
@@ -6,18 +6,18 @@ const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between c
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
 const SLOW = 400; // ms after which a panel says that it works
 
-function make(tag, told = {}, ...children) {
+function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
-  return dress(node, told, children);
+  return setAttributes(node, attributes, children);
 }
 
-function svg(tag, told = {}, ...children) {
+function svg(tag, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  return dress(node, told, children);
+  return setAttributes(node, attributes, children);
 }
 
-function dress(node, told, children) {
-  for (const [name, x] of Object.entries(told)) {
+function setAttributes(node, attributes, children) {
+  for (const [name, x] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), x);
     else if (x !== false && x !== null && x !== undefined) node.setAttribute(name, x === true ? "" : x);
   }
@@ -54,34 +54,34 @@ function scale(axis, [low, high], from, to) {
 function ticks(axis, [low, high], most) {
   if (axis.log) {
     const all = (steps, every = 1) => {
-      const found = [];
+      const places = [];
       for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high) + 1e-9; p++)
         if (p % every === 0)
-          for (const s of steps) if (s * 10 ** p >= low * 0.999 && s * 10 ** p <= high * 1.001) found.push(s * 10 ** p);
-      return found;
+          for (const s of steps) if (s * 10 ** p >= low * 0.999 && s * 10 ** p <= high * 1.001) places.push(s * 10 ** p);
+      return places;
     };
     for (const [steps, every] of [[[1, 2, 5], 1], [[1, 3], 1], [[1], 1], [[1], 2], [[1], 3]]) {
-      const found = all(steps, every);
-      if (found.length <= most) return found;
+      const places = all(steps, every);
+      if (places.length <= most) return places;
     }
     return all([1], 4);
   }
   const rough = (high - low) / most || 1;
   const base = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((s) => s * base).find((s) => s >= rough);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) found.push(+(k * step).toPrecision(12));
-  return found;
+  const places = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) places.push(+(k * step).toPrecision(12));
+  return places;
 }
 
 // Limits that stay while what is drawn fits and fills them, so that moving a slider moves the curves.
-function limits(axis, values, kept, tight) {
+function limits(axis, values, previous, tight) {
   const fit = values.filter((v) => v !== null && (!axis.log || v > 0));
-  if (!fit.length) return kept ?? (axis.log ? [1, 10] : [0, 1]);
+  if (!fit.length) return previous ?? (axis.log ? [1, 10] : [0, 1]);
   let low = Math.min(...fit), high = Math.max(...fit);
   const f = axis.log ? Math.log : (x) => x;
-  if (kept && low >= kept[0] && high <= kept[1] && (tight || f(high) - f(low) > 0.45 * (f(kept[1]) - f(kept[0])))) {
-    if (!tight || (low === kept[0] && high === kept[1])) return kept;
+  if (previous && low >= previous[0] && high <= previous[1] && (tight || f(high) - f(low) > 0.45 * (f(previous[1]) - f(previous[0])))) {
+    if (!tight || (low === previous[0] && high === previous[1])) return previous;
   }
   if (tight) return low < high ? [low, high] : [low, axis.log ? low * 10 : low + 1];
   if (axis.log) {
@@ -105,12 +105,12 @@ const corners = (n, r, turn = 0, inner = 0) =>
     return [q * Math.cos(a), q * Math.sin(a)];
   });
 const cross = (r) => [[-1, -3], [1, -3], [1, -1], [3, -1], [3, 1], [1, 1], [1, 3], [-1, 3], [-1, 1], [-3, 1], [-3, -1], [-1, -1]].map(([x, y]) => [(x * r) / 3, (y * r) / 3]);
-const turned = (points, a) => points.map(([x, y]) => [x * Math.cos(a) - y * Math.sin(a), x * Math.sin(a) + y * Math.cos(a)]);
+const rotated = (points, a) => points.map(([x, y]) => [x * Math.cos(a) - y * Math.sin(a), x * Math.sin(a) + y * Math.cos(a)]);
 const SHAPES = {
   ".": () => corners(8, 1.6), o: () => corners(16, 3.1), s: () => corners(4, 3.9, Math.PI / 4),
   D: () => corners(4, 3.9), d: () => corners(4, 3.9).map(([x, y]) => [x * 0.6, y]),
   "^": () => corners(3, 3.9), v: () => corners(3, 3.9, Math.PI), "<": () => corners(3, 3.9, -Math.PI / 2),
-  ">": () => corners(3, 3.9, Math.PI / 2), P: () => cross(3.7), X: () => turned(cross(3.7), Math.PI / 4),
+  ">": () => corners(3, 3.9, Math.PI / 2), P: () => cross(3.7), X: () => rotated(cross(3.7), Math.PI / 4),
   "*": () => corners(5, 4.4, 0, 0.42), p: () => corners(5, 3.7), h: () => corners(6, 3.6), H: () => corners(6, 3.6, Math.PI / 6),
 };
 const shape = (marker, x, y) =>
@@ -122,7 +122,7 @@ function mark(line, x, y) {
   return svg("path", { d: shape(line.marker, x, y), ...ink });
 }
 
-const thick = (line) => (line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6);
+const strokeWidth = (line) => (line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6);
 
 function trace(line, sx, sy) {
   let path = "", pen = "M";
@@ -136,21 +136,21 @@ function trace(line, sx, sy) {
   return path;
 }
 
-const said = (axis) => (axis.percent ? percent : number);
+const tickText = (axis) => (axis.percent ? percent : number);
 
 // Room for the widest label beside the y axis.
-const edge = (axis, span) => 26 + 6 * Math.max(...ticks(axis, span, 6).map((t) => said(axis)(t).length), 2);
+const leftMargin = (axis, span) => 26 + 6 * Math.max(...ticks(axis, span, 6).map((t) => tickText(axis)(t).length), 2);
 
 function frame(chart, xs, ys, sx, sy, left, clip, [W, H]) {
   const inner = [left, EDGE.top, W - EDGE.right, H - EDGE.bottom];
   const parts = [svg("clipPath", { id: clip }, svg("rect", { x: inner[0], y: inner[1] - 4, width: inner[2] - inner[0] + 6, height: inner[3] - inner[1] + 8 }))];
   for (const t of ticks(chart.x, xs, 6)) {
     parts.push(svg("line", { class: "wb-grid", x1: sx(t), x2: sx(t), y1: inner[1], y2: inner[3] }));
-    parts.push(svg("text", { x: sx(t), y: inner[3] + 13, "text-anchor": "middle" }, said(chart.x)(t)));
+    parts.push(svg("text", { x: sx(t), y: inner[3] + 13, "text-anchor": "middle" }, tickText(chart.x)(t)));
   }
   for (const t of ticks(chart.y, ys, 6)) {
     parts.push(svg("line", { class: "wb-grid", x1: inner[0], x2: inner[2], y1: sy(t), y2: sy(t) }));
-    parts.push(svg("text", { x: inner[0] - 5, y: sy(t) + 3.5, "text-anchor": "end" }, said(chart.y)(t)));
+    parts.push(svg("text", { x: inner[0] - 5, y: sy(t) + 3.5, "text-anchor": "end" }, tickText(chart.y)(t)));
   }
   parts.push(svg("path", { class: "wb-axis", d: `M${inner[0]},${inner[1]}V${inner[3]}H${inner[2]}` }));
   parts.push(svg("text", { x: (inner[0] + inner[2]) / 2, y: H - 6, "text-anchor": "middle" }, chart.x.label));
@@ -161,18 +161,18 @@ function frame(chart, xs, ys, sx, sy, left, clip, [W, H]) {
 
 let clips = 0;
 
-function curves(chart, pinned, kept, size) {
+function curves(chart, pinned, shownLimits, size) {
   const [W, H] = size;
   const ghosts = pinned ? pinned.lines.filter((l) => !l.dashed || l.marker !== undefined) : [];
   const lines = [...chart.lines, ...ghosts];
-  const xs = limits(chart.x, chart.lines.flatMap((l) => l.x), kept.x, true);
-  const ys = limits(chart.y, lines.flatMap((l) => [...l.y, ...(l.high ?? []), ...(chart.y.log ? [] : l.low ?? [])]), kept.y, false);
-  kept.x = xs; kept.y = ys;
+  const xs = limits(chart.x, chart.lines.flatMap((l) => l.x), shownLimits.x, true);
+  const ys = limits(chart.y, lines.flatMap((l) => [...l.y, ...(l.high ?? []), ...(chart.y.log ? [] : l.low ?? [])]), shownLimits.y, false);
+  shownLimits.x = xs; shownLimits.y = ys;
   const pad = chart.x.log || chart.lines.every((l) => l.marker) ? 6 : 0;
-  const left = edge(chart.y, ys), sx = scale(chart.x, xs, left + pad, W - EDGE.right - pad), sy = scale(chart.y, ys, H - EDGE.bottom, EDGE.top);
+  const left = leftMargin(chart.y, ys), sx = scale(chart.x, xs, left + pad, W - EDGE.right - pad), sy = scale(chart.y, ys, H - EDGE.bottom, EDGE.top);
   const clip = `wb-clip-${clips++}`;
-  const words = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`).join("; ");
-  const node = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${chart.title}. ${chart.y.label} over ${chart.x.label}. ${words}` });
+  const ends = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`).join("; ");
+  const node = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${chart.title}. ${chart.y.label} over ${chart.x.label}. ${ends}` });
   node.append(...frame(chart, xs, ys, sx, sy, left, clip, size));
   const ink = svg("g", { "clip-path": `url(#${clip})` });
   if (chart.mark !== null && chart.mark !== undefined)
@@ -184,7 +184,7 @@ function curves(chart, pinned, kept, size) {
       const up = line.x.map((x, i) => `${sx(x)},${sy(line.high[i])}`), down = line.x.map((x, i) => `${sx(x)},${sy(floor(line.low[i]))}`);
       ink.append(svg("polygon", { points: [...up, ...down.reverse()].join(" "), fill: line.color, opacity: 0.2 }));
     }
-    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": thick(line), "stroke-dasharray": line.dashed || false }));
+    ink.append(svg("path", { d: trace(line, sx, sy), fill: "none", stroke: line.color, "stroke-width": strokeWidth(line), "stroke-dasharray": line.dashed || false }));
     if (line.marker) line.x.forEach((x, i) => {
       if (line.y[i] !== null && Number.isFinite(sy(line.y[i]))) ink.append(mark(line, sx(x), sy(line.y[i])));
     });
@@ -218,10 +218,10 @@ function cells(chart, [W]) {
 }
 
 function key(line) {
-  const stroke = (y, told) => svg("line", { x1: 1, x2: 25, y1: y, y2: y, ...told });
+  const stroke = (y, attributes) => svg("line", { x1: 1, x2: 25, y1: y, y2: y, ...attributes });
   const drawn = line.pale
     ? line.pale.map((color, i) => stroke(6 + 3 * (i - (line.pale.length - 1) / 2), { class: "wb-pinned", stroke: color }))
-    : [stroke(6, { stroke: line.color, "stroke-width": thick(line), "stroke-dasharray": line.dashed || false }), line.marker ? mark(line, 13, 6) : null];
+    : [stroke(6, { stroke: line.color, "stroke-width": strokeWidth(line), "stroke-dasharray": line.dashed || false }), line.marker ? mark(line, 13, 6) : null];
   return make("span", { class: "wb-key" }, svg("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" }, ...drawn), line.name);
 }
 
@@ -257,20 +257,20 @@ function tip(figure, chart, sx, W) {
 
 // ---- controls
 
-function control(told, state, ask, fixed) {
-  const name = told.unit ? `${told.label} (${told.unit})` : told.label, frozen = fixed && told.stops.length < 2;
+function control(declared, state, ask, fixed) {
+  const name = declared.unit ? `${declared.label} (${declared.unit})` : declared.label, frozen = fixed && declared.stops.length < 2;
   const head = make("span", { class: "wb-name" }, name);
-  const row = make("label", { class: `wb-control wb-${told.kind}${frozen ? " wb-frozen" : ""}`, title: told.doc, "data-name": told.name }, head);
-  const set = (x, rest) => { state.values[told.name] = x; ask(rest); };
-  if (told.kind === "slider") {
-    const slide = make("input", { type: "range", min: 0, max: told.stops.length - 1, step: 1, "aria-label": name, disabled: frozen, hidden: frozen });
+  const row = make("label", { class: `wb-control wb-${declared.kind}${frozen ? " wb-frozen" : ""}`, title: declared.doc, "data-name": declared.name }, head);
+  const set = (x, rest) => { state.values[declared.name] = x; ask(rest); };
+  if (declared.kind === "slider") {
+    const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1, "aria-label": name, disabled: frozen, hidden: frozen });
     const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box", readonly: fixed });
-    const nearest = (x) => told.stops.reduce((best, s, i) => (Math.abs(s - x) < Math.abs(told.stops[best] - x) ? i : best), 0);
-    slide.addEventListener("input", () => { const x = told.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, false); });
+    const nearest = (x) => declared.stops.reduce((best, s, i) => (Math.abs(s - x) < Math.abs(declared.stops[best] - x) ? i : best), 0);
+    slide.addEventListener("input", () => { const x = declared.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, false); });
     // Dragged away and back, a slider tells of no change.
     for (const name of ["change", "pointerup", "pointercancel", "keyup", "blur"]) slide.addEventListener(name, () => { if (state.rough) ask(true); });
     box.addEventListener("change", () => {
-      if (box.value === "") { box.value = state.values[told.name]; return; }
+      if (box.value === "") { box.value = state.values[declared.name]; return; }
       slide.value = nearest(+box.value);
       set(+box.value, true);
     });
@@ -280,17 +280,17 @@ function control(told, state, ask, fixed) {
       if (document.activeElement !== box) box.value = x;
       slide.setAttribute("aria-valuetext", grouped(x));
     };
-  } else if (told.kind === "switch") {
+  } else if (declared.kind === "switch") {
     const box = make("input", { type: "checkbox", disabled: frozen, onchange: () => set(box.checked, true) });
     row.prepend(box);
     row.show = (x) => (box.checked = x);
   } else {
-    const list = make("select", { disabled: frozen, onchange: () => set(told.stops[list.selectedIndex], true) }, ...told.stops.map((s) => make("option", {}, s === null ? "none" : String(s))));
+    const list = make("select", { disabled: frozen, onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s) => make("option", {}, s === null ? "none" : String(s))));
     row.append(list);
-    row.show = (x) => (list.selectedIndex = told.stops.indexOf(x));
+    row.show = (x) => (list.selectedIndex = declared.stops.indexOf(x));
   }
   row.follow = () => {
-    const used = !told.when.length || told.when.some((each) => Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
+    const used = !declared.when.length || declared.when.some((each) => Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
     row.classList.toggle("wb-unused", !used);
     for (const input of row.querySelectorAll("input, select")) input.disabled = frozen || !used;
   };
@@ -318,21 +318,21 @@ function render({ model, el }) {
   const spec = model.get("spec"), first = model.get("view"), fixed = !!spec.fixed;
   const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false };
   let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null;
-  const kept = new Map();
+  const shownLimits = new Map();
 
   function ask(rest) {
     follow();
     state.rough = !rest;
-    const told = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands, rest };
-    if (waiting && performance.now() - waiting < PATIENCE) { queued = told; return; }
-    send(told);
+    const message = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands, rest };
+    if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
+    send(message);
   }
 
-  function send(told) {
+  function send(message) {
     waiting = performance.now();
     clearTimeout(slow);
-    slow = setTimeout(() => { root.classList.add("wb-busy"); said.textContent = "working …"; }, SLOW);
-    model.send(told);
+    slow = setTimeout(() => { root.classList.add("wb-busy"); statusText.textContent = "working …"; }, SLOW);
+    model.send(message);
   }
 
   const controls = spec.controls.map((c) => control(c, state, ask, fixed));
@@ -346,18 +346,18 @@ function render({ model, el }) {
     draw();
   });
   const stop = make("button", { type: "button", class: "wb-stop", disabled: true, onclick: () => model.send({ kind: "stop" }) }, "Stop");
-  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!model.get("view").error) said.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
+  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!model.get("view").error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
   const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "seeds done" });
-  const said = make("span", { class: "wb-said", role: "status" });
+  const statusText = make("span", { class: "wb-message", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
   const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.seeds} seeds`)] : [];
   const tools = fixed ? [pin] : [...chance, pin, stop, save];
   // On a page without a kernel controls come in groups, under what each group can do.
-  const inGroups = spec.controls.flatMap(({ group }, i) =>
+  const groupedControls = spec.controls.flatMap(({ group }, i) =>
     group && group !== spec.controls[i - 1]?.group ? [make("p", { class: "wb-group" }, group), controls[i]] : [controls[i]]);
-  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...inGroups, make("div", { class: "wb-tools" }, ...tools));
-  const status = make("div", { class: "wb-status" }, bar, said);
+  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...groupedControls, make("div", { class: "wb-tools" }, ...tools));
+  const status = make("div", { class: "wb-status" }, bar, statusText);
   const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name, "data-lm-suppress-shortcuts": "true" },
     make("header", {}, make("h3", {}, spec.title), make("p", {}, spec.words)),
     make("div", { class: "wb-body" }, form, make("div", { class: "wb-stage" }, wrong, pictures, status, facts)));
@@ -372,7 +372,7 @@ function render({ model, el }) {
     root.dataset.exact = view.exact;
     if (view.error) return;
     const active = root.getRootNode().activeElement;
-    const held = ["summary", ".wb-copy"].map((kind) => [kind, [...root.querySelectorAll(kind)].indexOf(active)]);
+    const focused = ["summary", ".wb-copy"].map((kind) => [kind, [...root.querySelectorAll(kind)].indexOf(active)]);
     const wide = pictures.clientWidth || 2 * 360 + GAP;
     const many = view.charts.length, fit = Math.max(1, Math.min(many, Math.floor((wide + GAP) / (LEAST + GAP))));
     const columns = many === 4 && fit === 3 ? 2 : fit;
@@ -380,8 +380,8 @@ function render({ model, el }) {
     pictures.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const open = [...pictures.children].map((f) => f.querySelector("details")?.open);
     pictures.replaceChildren(...view.charts.map((chart, i) => {
-      const known = kept.get(chart.title) ?? kept.set(chart.title, {}).get(chart.title);
-      const drawn = chart.kind === "cells" ? cells(chart, size) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, known, size);
+      const limitsOfChart = shownLimits.get(chart.title) ?? shownLimits.set(chart.title, {}).get(chart.title);
+      const drawn = chart.kind === "cells" ? cells(chart, size) : curves(chart, pinned?.[i]?.kind === "curves" ? pinned[i] : null, limitsOfChart, size);
       const figure = make("figure", {}, make("figcaption", {}, chart.title), drawn.node, make("div", { class: "wb-keys" }, ...drawn.legend.map(key)), numbers(chart));
       if (drawn.sx) figure.append(tip(figure, chart, drawn.sx, size[0]));
       if (open[i] && figure.querySelector("details")) figure.querySelector("details").open = true;
@@ -395,20 +395,20 @@ function render({ model, el }) {
       ...(view.ledger.length ? [ledger] : []),
       make("p", { class: "wb-noise" }, spec.noise_note),
       copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)));
-    for (const [kind, i] of held) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
-    if (view.note) said.textContent = view.note;
-    else if (!said.querySelector("a")) said.textContent = fixed ? "" : view.exact ? "exact" : "rough while you drag";
+    for (const [kind, i] of focused) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
+    if (view.note) statusText.textContent = view.note;
+    else if (!statusText.querySelector("a")) statusText.textContent = fixed ? "" : view.exact ? "exact" : "rough while you drag";
   }
 
   function answered() {
     const view = model.get("view");
-    if (view.seq >= seq || view.error) said.replaceChildren();
+    if (view.seq >= seq || view.error) statusText.replaceChildren();
     draw();
     if (view.seq < seq && !queued) return;
     waiting = 0;
     clearTimeout(slow);
     root.classList.remove("wb-busy");
-    if (queued) { const told = queued; queued = null; send(told); return; }
+    if (queued) { const message = queued; queued = null; send(message); return; }
     if ((fixed || !view.error) && view.seq === seq) {
       state.values = { ...view.values };
       controls.forEach((c) => c.show(view.values[c.dataset.name]));
@@ -417,17 +417,17 @@ function render({ model, el }) {
   }
 
   function progressed() {
-    const told = model.get("progress") ?? {}, on = told.of !== undefined;
+    const progress = model.get("progress") ?? {}, on = progress.of !== undefined;
     stop.disabled = !on;
     bar.hidden = !on;
-    if (on) { bar.value = told.done / told.of; said.textContent = `exact: ${told.done} of ${told.of} seeds`; }
+    if (on) { bar.value = progress.done / progress.of; statusText.textContent = `exact: ${progress.done} of ${progress.of} seeds`; }
   }
 
-  function saved(told, buffers) {
-    if (told.kind !== "saved") return;
+  function saved(message, buffers) {
+    if (message.kind !== "saved") return;
     const data = buffers?.[0], link = make("a", {}, "download");
-    if (data) { link.href = URL.createObjectURL(new Blob([data], { type: "application/zip" })); link.download = `${told.name}.zip`; }
-    said.replaceChildren(`saved in ${told.path} · `, link);
+    if (data) { link.href = URL.createObjectURL(new Blob([data], { type: "application/zip" })); link.download = `${message.name}.zip`; }
+    statusText.replaceChildren(`saved in ${message.path} · `, link);
   }
 
   controls.forEach((c) => c.show(first.values[c.dataset.name]));

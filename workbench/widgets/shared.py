@@ -270,6 +270,7 @@ def _views(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict
 
 def _place(panel: Panel, grid: _Grid, views: list) -> str:
     """A panel's place on the page: its pictures, packed, and what to say where no script runs."""
+    grid = _without_refused(grid, views)
     spec = scene_spec(panel.scene)
     groups: dict[str, list] = {_MAIN: [], _ALONE: [], _FIXED: []}
     for control in spec["controls"]:
@@ -306,6 +307,17 @@ def _place(panel: Panel, grid: _Grid, views: list) -> str:
     return (
         f'<div data-pictures><script type="application/json">{packed}</script>{fallback}</div>'
     )
+
+
+def _without_refused(grid: _Grid, views: list) -> _Grid:
+    """Without stops of controls that move alone at which there is nothing to see."""
+    stops = {}
+    pictures = {}
+    for name, numbers in grid.others.items():
+        seen = [i for i, number in enumerate(numbers) if not views[number].get("error")]
+        stops[name] = [grid.other_stops[name][i] for i in seen]
+        pictures[name] = [numbers[i] for i in seen]
+    return grid._replace(other_stops=stops, others=pictures)
 
 
 def _with_lists_once(x: Any, lists: dict[str, int]) -> Any:

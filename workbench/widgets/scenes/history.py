@@ -12,7 +12,7 @@ import pandas as pd
 
 from workbench.claims import format_number, interpolate_log_log
 from workbench.datasets import IPUMSTwin, Projected
-from workbench.inference import KernelPCA, select_alpha
+from workbench.inference import KernelPCA
 from workbench.inference.eigenqueries import ProjectedQueries
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
@@ -32,6 +32,7 @@ from workbench.widgets.scenes.inferred import (
     prior_weights,
     projected_queries,
     unit_price,
+    validated_alpha,
 )
 from workbench.widgets.scenes.summaries import refuse_many
 from workbench.widgets.setting import Setting, qualified_text
@@ -112,9 +113,9 @@ class History:
     )
     grid: ClassVar[dict[str, tuple]] = {
         "epsilon": (0.01, 0.05, 0.2, 1.0, 5.0),
-        "alpha": (1e2, 1e3, 1e4, 1e5, 1e6),
         "count": (50, 100, 200, 400, 1000),
         "records": (10_000, 20_000, 50_000, 100_000, 200_000),
+        "alpha": (1e2, 1e3, 1e4, 1e5, 1e6),  # last: one release for all
     }
 
     def setup(self, values: Values) -> Setup:
@@ -210,7 +211,8 @@ class History:
         price = format_number(unit_price(data.domain) / rmse(answers, new_truth))
         facts.append(("to ask instead", f"ε = {price} more for the error that new ranges have"))
         if exact and m in VALIDATED:
-            best = select_alpha(history, total=method.total, prior=weights)
+            prior = setting.values["prior"]
+            best = validated_alpha(*setting.setup, method.total, prior, seed)
             best_alpha = f"α = {format_number(best.alpha)}"
             error = f"an error of about {format_number(best.rmse)}"
             facts.append(("cross-validation", f"{best_alpha}, for {error}"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
-from workbench.inference import KernelPCA, product_prior
+from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
@@ -28,6 +28,8 @@ from workbench.workload import (
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
+    from workbench.inference.cross_validation import SelectedAlpha
 
 NEW = RandomMarginalRanges(200, seed=1)
 COUNTS = LaplaceQueries(DP(0.02), Marginals(1))  # behind the prior
@@ -75,6 +77,16 @@ def prior_weights(dataset: Any, seed: int) -> tuple[Release, tuple]:
 def prior_seed(seed: int) -> list[int]:
     """The seed of the prior's noise, apart from the history's."""
     return [seed, 1]
+
+
+@lru_cache(8)
+def validated_alpha(
+    dataset: Any, mechanism: LaplaceQueries, total: float, prior: bool, seed: int
+) -> SelectedAlpha:
+    """The α of cross-validation."""
+    history = history_release(dataset, mechanism, seed).estimate
+    weights = prior_weights(dataset, seed)[1] if prior else None
+    return select_alpha(history, total=total, prior=weights)
 
 
 @lru_cache(16)
