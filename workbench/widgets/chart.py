@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
 from workbench import plots
+from workbench.arrays import Float
 from workbench.claims import confidence_intervals
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 _TICKS = 64  # places where a dashed law is computed
 _DIGITS = 6  # of a number on the screen
