@@ -19,12 +19,12 @@ from workbench.privacy import DP
 from workbench.widgets.scenes import loaded
 from workbench.workload import (
     First,
-    Linear,
     Marginals,
     RandomMarginalRanges,
     Workload,
     linear_queries,
 )
+from workbench.workload.linear import Linear
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
