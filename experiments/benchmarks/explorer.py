@@ -16,7 +16,7 @@ from statistics import median
 
 from experiments.benchmarks import _timing as timing
 from workbench import plots, widgets
-from workbench.reproduction import project_folder
+from workbench.project import project_folder
 
 PAINT = 1.0  # seconds
 DRAG = 0.15

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from experiments.benchmarks import _timing as timing
-from workbench.reproduction import find_notebooks, project_folder, read_status
+from workbench.project import project_folder
+from workbench.reproduction import find_notebooks, read_status
 
 LIMIT = 240
 CORES = 2
