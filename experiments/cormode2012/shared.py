@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Dyadic
-from workbench.claims import Finding, Printed, decide, format_number
+from workbench.claims import Finding, MissingPoints, Printed, decide, format_number
 from workbench.domain import Domain
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 
@@ -82,6 +82,8 @@ def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
 
 def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
     """Whether cuts are as printed at three quarters of the points; None if intervals reach so far."""
+    if cuts.empty:
+        raise MissingPoints(f"none is where the paper prints {point.says}")
     inside = cuts["mean"].map(point.covers).mean()
     reach = ((cuts.low <= point.high) & (cuts.high >= point.low)).mean()
     low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))

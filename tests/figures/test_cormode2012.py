@@ -613,6 +613,21 @@ def test_alike_is_within_a_quarter_or_too_noisy_to_tell():
     assert noisy.holds is None and noisy.if_unsettled
 
 
+def test_a_claim_about_points_that_are_not_drawn_is_not_testable():
+    few = pd.DataFrame({"x": [1, 1], "seed": [0, 1], "value": [1.0, 1.1]})
+    curve = claims.mean_curve(few, "x")
+    point = claims.Printed("1", 0, 2)
+    for check in (
+        lambda rows: claims.check_lower(curve.loc[:0], curve),
+        lambda rows: claims.check_printed(point, curve.loc[5:]),
+        lambda rows: claims.check_decreasing(curve),
+        lambda rows: claims.Finding(None, str(claims.crossing(curve.loc[5:], curve))),
+        lambda rows: claims.Finding(None, str(claims.mean_curve(rows, "x", seed=9))),
+    ):
+        found = claims.Claim("x", "It is.", check).judge(few, "paper")
+        assert found.outcome == UNTESTABLE and "no points" in found.why
+
+
 def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
     for leans, outcome in ((False, DIFFERS), (True, HOLDS)):
         found = claims.Finding(None, "", if_unsettled=leans)

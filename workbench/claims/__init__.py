@@ -26,6 +26,7 @@ from workbench.claims.claim import UNDECIDED as UNDECIDED
 from workbench.claims.claim import UNTESTABLE as UNTESTABLE
 from workbench.claims.claim import Claim as Claim
 from workbench.claims.claim import Finding as Finding
+from workbench.claims.claim import MissingPoints as MissingPoints
 from workbench.claims.claim import Printed as Printed
 from workbench.claims.claim import Verdict as Verdict
 from workbench.claims.claim import compare_with_paper as compare_with_paper

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.claims.claim import ALIKE, Finding, Printed
+from workbench.claims.claim import ALIKE, Finding, MissingPoints, Printed
 from workbench.claims.decisions import decide, decide_all
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.
     for column, x in where.items():
         rows = rows[rows[column] == x]
     if rows.empty:
-        raise ValueError(f"no rows have {where}")
+        raise MissingPoints(f"no rows have {where}")
     return confidence_intervals(rows, by, level)
 
 
@@ -136,6 +136,8 @@ def check_decreasing(curve: pd.DataFrame) -> Finding:
 
     Clearly up is more than 1.25× the point before, intervals apart.
     """
+    if len(curve) < 2:
+        raise MissingPoints("a curve of less than two points neither rises nor falls")
     before = curve.iloc[:-1].reset_index(drop=True)
     after = curve.iloc[1:].reset_index(drop=True)
     rises = ((after["mean"] > ALIKE * before["mean"]) & (after.low > before.high)).sum()
@@ -155,6 +157,8 @@ def check_printed(point: Printed, curve: pd.DataFrame, percent: bool = False) ->
 
     None where a mean does not, but its interval still reaches in.
     """
+    if curve.empty:
+        raise MissingPoints(f"none is where the paper prints {point.says}")
     inside = curve["mean"].map(point.covers).all()
     reached = ((curve.low <= point.high) & (curve.high >= point.low)).all()
     unit = " %" if percent else ""
@@ -170,6 +174,7 @@ def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
 
     Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
     """
+    one, other = _paired(one, other)
     gap = (one["mean"] / other["mean"]).map(log)
     above = [x for x in gap.index if gap[x] >= 0]
     if not above:
@@ -218,7 +223,7 @@ def format_number(x: float) -> str:
 def _paired(ours: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     points = ours.index.intersection(other.index)
     if points.empty:
-        raise ValueError("the two curves have no point in common")
+        raise MissingPoints("the two curves have no point in common")
     return ours.loc[points], other.loc[points]
 
 

@@ -21,6 +21,10 @@ NOT_JUDGED = "not judged"
 OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
 
 
+class MissingPoints(ValueError):
+    """Rows lack points that a check is about: a figure need not draw what its paper does not print."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What checking a claim has shown.
@@ -136,7 +140,10 @@ class Claim:
         """
         if self.check is None:
             return Verdict(self.id, self.says, UNTESTABLE, why=self.why)
-        finding = self.check(rows)
+        try:
+            finding = self.check(rows)
+        except MissingPoints as e:
+            finding = Finding(None, "", f"this run has no points for it: {e}", testable=False)
         holds = finding.if_unsettled if finding.holds is None else finding.holds
         if not finding.testable:
             outcome = UNTESTABLE

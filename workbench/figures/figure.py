@@ -214,7 +214,10 @@ class Figure:
         off = self.off_paper()
         if off:
             return pd.DataFrame({"not the paper's setting": off.keys(), "value": off.values()})
-        return self.comparison(rows)
+        try:
+            return self.comparison(rows)
+        except claims.MissingPoints as e:
+            return pd.DataFrame({"this run has no points for it": [str(e)]})
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
         """A verdict on each claim; off the paper's path none is judged."""
