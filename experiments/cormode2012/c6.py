@@ -2,16 +2,12 @@
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: appendix C.6 and its Lemma 5.
 Read    from the text; the study itself was left out of the paper.
-Open    Data, queries and sizes are not printed: the data of section 4.1 (m = 10⁶, ρ = 0.1, μ = 100,
-        σ = 20), ε = 0.1, w·d = 10⁵ buckets, as many as other summaries hold cells, and 10⁶, a "large
-        w". Single cells are ranges of one; ranges of up to 10⁴ beside them, since a sketch visits
-        each cell of a query. Rows are joined by their mean, which is unbiased and judged, or by
-        their median.
-        The filter has θ = 50, filter-priority θ = 40, as in Figure 3. A bucket counts as much as a
-        cell, though a cell is released with its place.
+Open    Sizes are not printed: w·d = 10⁵ buckets, as many as other summaries hold cells, and 10⁶, a
+        "large w". Single cells are ranges of one; ranges of up to 10⁴ beside them, since a sketch
+        visits each cell of a query. Rows are joined by their mean, which is unbiased and judged, or
+        by their median. A bucket counts as much as a cell, though a cell is released with its place.
         Theory: `CountSketch.variance`, with ‖M‖₂² and the noise of all rows; Lemma 5 has ‖M‖₂, and a
         sensitivity of 2d for replacing a unit. It is the mean of squared errors, drawn in (a), (b).
-        The number of queries is not printed: 500 a size (quick), 2000 (paper).
 Words   considerably worse = 3× the error of each of the filter, priority and filter-priority, with
         d = 1 and 10⁵ buckets, intervals apart, at three quarters of the sizes of ranges; d = 1 best =
         on single cells, less absolute error than every other d, at both sizes, intervals apart at
@@ -21,18 +17,19 @@ Words   considerably worse = 3× the error of each of the filter, priority and f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from math import inf
 
 import numpy as np
 import pandas as pd
 
-from experiments.cormode2012.fig2 import BUDGET
-from workbench import RandomRanges, Sweep, Trial, claims, run
+from experiments.cormode2012.shared import ABSOLUTE, format_size
+from workbench import DP, RandomRanges, Sweep, claims
 from workbench.claims import (
     MUCH,
     Claim,
     Finding,
+    MissingPoints,
     Printed,
     all_of,
     check_lower,
@@ -40,166 +37,50 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.datasets import GaussianSparse
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel, name_series
-
-TITLE = "The count sketch, and how many rows it should have"
-PAGE = "Cormode et al., ICDT 2012, appendix C.6, Lemma 5"
-SEEDS = {"quick": 5, "paper": 40}
-QUERIES = {"quick": 500, "paper": 2000}
-DEPTHS = (1, 2, 4, 8, 16)
-RANGES = (1, 10, 100, 1000, 10_000)
-SIZE = 100_000
-LARGE = 1_000_000
-SKETCHES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
-SAMPLES = (10_000, 20_000, 50_000, 100_000)
-THETAS = (20, 30, 40, 50, 60, 80, 100)
-
-DATA = GaussianSparse()
-FILTER = HighPassFilter(BUDGET, theta=50)
-PRIORITY = PrioritySampling(BUDGET, size=SIZE)
-BOTH = PrioritySampling(BUDGET, size=SIZE, theta=40)
-OTHERS = ("filter", "priority", "filter-priority")
+from workbench.metrics import MeanAbsoluteError, MeanSquaredError
+from workbench.plots import Panel
+from workbench.value import value
 
 PAPER = {
     "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
     "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
 }
-
-
-def sketch(size: int, depth: int, estimate: str = "mean") -> CountSketch:
-    """So many buckets in all."""
-    return CountSketch(BUDGET, width=size // depth, depth=depth, estimate=estimate)
-
-
-def theory(size: int) -> tuple[str, Callable]:
-    """The variance of the mean of d rows, on DATA: ‖M‖₂²/(w·d) + 2α/(1 − α)²/d, α = exp(−ε/d).
-
-    The noise of d rows is that of one row where a unit moves d counts.
-    """
-    squares = float(np.square(DATA.load().counts).sum())
-    row = sketch(size, 1)
-    return "mean, theory", np.vectorize(lambda d: row.variance(squares * d, d) / d)
+SQUARED = "MeanSquaredError"
+MEAN = "count sketch, mean"
+OTHERS = ("filter", "priority", "filter-priority")
+BY_DEPTH = ("depth", "depth, large")  # panels
 
 
 def _panel(title: str, panel: str, metric: str, x: str, **how) -> Panel:
     return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
-ABSOLUTE = "MeanAbsoluteError"
-SQUARED = "MeanSquaredError"
-SMALLER = f"depth, {SIZE:,}"
-LARGER = f"depth, {LARGE:,}"
-BY_DEPTH = {SMALLER: SIZE, LARGER: LARGE}
-PANELS = (
-    _panel("(a) one cell, w·d = 10⁵", SMALLER, SQUARED, "depth", log="x", theory=theory(SIZE)),
-    _panel("(b) one cell, w·d = 10⁶", LARGER, SQUARED, "depth", log="x", theory=theory(LARGE)),
-    _panel("(c) one cell, w·d = 10⁵", SMALLER, ABSOLUTE, "depth", log="x"),
-    _panel("(d) one cell, w·d = 10⁶", LARGER, ABSOLUTE, "depth", log="x"),
-    _panel("(e) one cell, d = 1", "size", ABSOLUTE, "released", at="target"),
-    _panel("(f) ranges, d = 1, w = 10⁵", "range", ABSOLUTE, "query_size"),
-)
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """All panels, in a column `panel`; `target` is the parameter that chose a summary's size."""
-    seeds = SEEDS[profile]
-    count = QUERIES[profile]
-    single = [MeanAbsoluteError(RandomRanges(1, 10 * count))]
-    ranges = [MeanAbsoluteError(RandomRanges(n, count)) for n in RANGES[1:]]
-    sketches = {
-        panel: [sketch(size, depth, how) for depth in DEPTHS for how in ("mean", "median")]
-        for panel, size in BY_DEPTH.items()
-    }
-    by_size = [
-        *(sketch(size, 1) for size in SKETCHES),
-        GeometricHistogram(BUDGET),
-        *(HighPassFilter(BUDGET, theta=theta) for theta in THETAS),
-        *(replace(PRIORITY, size=size) for size in SAMPLES),
-        *(replace(BOTH, size=size) for size in SAMPLES),
-    ]
-    by_range = [sketch(SIZE, 1), GeometricHistogram(BUDGET), FILTER, PRIORITY, BOTH]
-    sweeps = {panel: Sweep([DATA], some, single, seeds) for panel, some in sketches.items()}
-    sweeps["size"] = Sweep([DATA], by_size, single, seeds)
-    sweeps["range"] = Sweep([DATA], by_range, single + ranges, seeds)
-    frames = [run(sweep, store).assign(panel=panel) for panel, sweep in sweeps.items()]
-    for panel, some in sketches.items():
-        frames.append(squared_errors(some, seeds, 10 * count, panel))
-    shown = ["depth", "width", "estimate", "size", "theta"]
-    frame = name_series(pd.concat(frames, ignore_index=True), shown=shown)
-    frame["series"] += (", " + frame.estimate).fillna("")
-    filters = (frame.panel == "size") & (frame.mechanism == "HighPassFilter")
-    target = (frame["width"] * frame.depth).fillna(frame["size"]).fillna(DATA.m)
-    return frame.assign(target=target.mask(filters, frame.theta))
-
-
-def squared_errors(sketches: list, seeds: int, count: int, panel: str) -> pd.DataFrame:
-    """Mean squared errors on single cells, which the theory is about; not kept in the store."""
-    table = DATA.load()
-    cells = RandomRanges(1, count)
-    workload = cells.on(table.domain)
-    exact = table.answer(workload)
-    errors = []
-    for mechanism in sketches:
-        for seed in range(seeds):
-            trial = Trial(DATA, mechanism, seed)
-            squares = np.square(trial.release(table).answer(workload) - exact)
-            row = dict(depth=mechanism.depth, estimate=mechanism.estimate, seed=seed)
-            errors.append(row | dict(trial=repr(trial), value=squares.mean()))
-    return pd.DataFrame(errors).assign(
-        panel=panel,
-        metric=SQUARED,
-        mechanism="CountSketch",
-        mechanism_name=CountSketch.series,
-        dataset=repr(DATA),
-        truth_public=DATA.truth_public,
-        workload=repr(cells),
-        query_size=1,
-        epsilon=BUDGET.epsilon,
-    )
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """The best number of rows, beside the paper's; and the theory, beside what is measured."""
-    lines = []
-    for panel, size in BY_DEPTH.items():
-        for estimate in ("mean", "median"):
-            error = _error(rows, panel, f"count sketch, {estimate}", "depth")["mean"]
-            best = error.idxmin()
-            measured = f"d = {best:g}, at {format_number(error[best])} counts"
-            measured += f" (d = {DEPTHS[-1]}: {format_number(error.iloc[-1])})"
-            finding = Finding(PAPER["depth"].covers(best), measured)
-            lines.append((f"{size:,} buckets, {estimate}: best d", PAPER["depth"], finding))
-        square = mean_curve(
-            rows, "depth", panel=panel, metric=SQUARED, series="count sketch, mean"
-        )
-        ratio = square["mean"] / theory(size)[1](square.index.to_numpy(float))
-        finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
-        lines.append((f"{size:,} buckets: squared error / theory", PAPER["theory"], finding))
-    return claims.compare_with_paper(*lines)
-
-
-def _error(rows, panel: str, series: str, x: str) -> pd.DataFrame:
-    return mean_curve(rows, x, panel=panel, metric=ABSOLUTE, series=series)
+def _error(rows, panel: str, series: str, x: str, metric: str = ABSOLUTE) -> pd.DataFrame:
+    return mean_curve(rows, x, panel=panel, metric=metric, series=series)
 
 
 def _one_row(rows) -> Finding:
     parts = {}
-    ours = _error(rows, "range", "count sketch, mean", "query_size")
+    ours = _error(rows, "range", MEAN, "query_size")
     for name in OTHERS:
         other = _error(rows, "range", name, "query_size")
         parts[f"{name} considerably better"] = check_lower(other, ours, times=MUCH)
-    for panel, size in BY_DEPTH.items():
-        error = _error(rows, panel, "count sketch, mean", "depth")
-        more = error.iloc[1:]
+    for panel in BY_DEPTH:
+        error = _error(rows, panel, MEAN, "depth")
+        more = error.loc[2:]
+        if 1 not in error.index:
+            raise MissingPoints("no sketch has one row")
         one = error.loc[[1] * len(more)].set_axis(more.index)
-        parts[f"d = 1 best with {size:,} buckets"] = check_lower(one, more)
+        size = rows[rows.panel == panel].target.iloc[0]
+        parts[f"d = 1 best with {size:,.0f} buckets"] = check_lower(one, more)
     return all_of(parts)
 
 
@@ -213,3 +94,142 @@ CLAIMS = (
         "2× on ranges. Filters, with sampling or without, are better by 8× and more; one row is best.",
     ),
 )
+
+
+@value
+class C6(Figure):
+    """Sketches of two sizes with more and more rows; of one row, beside other summaries."""
+
+    title = "The count sketch, and how many rows it should have"
+    page = "Cormode et al., ICDT 2012, appendix C.6, Lemma 5"
+    quick = {"seeds": 5, "queries": 500}
+    claims = CLAIMS
+    shown = ("depth", "width", "estimate", "size", "theta")
+
+    epsilon: float = epsilon(0.1)
+    m: int = whole(10**6, "size of the domain", 1000, 10**12, unit="cells")
+    mean: float = number(100.0, "μ of the counts", unit="counts")
+    std: float = number(20.0, "σ of the counts", unit="counts")
+    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
+    size: int = whole(100_000, "w·d of a sketch, s of samples", unit="cells", kind=UNPRINTED)
+    large: int = whole(1_000_000, "w·d of a large sketch", unit="buckets", kind=UNPRINTED)
+    depths: tuple[int, ...] = wholes((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
+    sketches: tuple[int, ...] = wholes(
+        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
+        "w of the sketches in (e)",
+        unit="buckets",
+        kind=UNPRINTED,
+    )
+    samples: tuple[int, ...] = wholes(
+        (10_000, 20_000, 50_000, 100_000), "s in (e)", unit="cells", kind=UNPRINTED
+    )
+    thetas: tuple[int, ...] = wholes(
+        (20, 30, 40, 50, 60, 80, 100), "θ of the filters in (e)", unit="counts", kind=UNPRINTED
+    )
+    theta: int = whole(50, "θ of the filter in (f)", unit="counts", kind=UNPRINTED)
+    both_theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
+    ranges: tuple[int, ...] = wholes(
+        (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells", kind=UNPRINTED
+    )
+    queries: int = queries(2000, "queries of each size; ten times as many of single cells")
+    seeds: int = seeds(40)
+
+    @property
+    def data(self) -> GaussianSparse:
+        """The counts of section 4.1."""
+        return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
+
+    def sketch(self, size: int, depth: int, estimate: str = "mean") -> CountSketch:
+        """So many buckets in all."""
+        budget = DP(self.epsilon)
+        return CountSketch(budget, width=size // depth, depth=depth, estimate=estimate)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Sketches by their rows, all summaries by their size, and by the length of ranges."""
+        budget = DP(self.epsilon)
+        table = GeometricHistogram(budget)
+        filtered = partial(HighPassFilter, budget)
+        priority = partial(PrioritySampling, budget)
+        both = partial(PrioritySampling, budget, theta=self.both_theta)
+        cells = RandomRanges(1, 10 * self.queries)
+        single = [MeanAbsoluteError(cells)]
+        longer = [RandomRanges(n, self.queries) for n in self.ranges if n > 1]
+        ranges = single + [MeanAbsoluteError(workload) for workload in longer]
+        by_size = [
+            *(self.sketch(size, 1) for size in self.sketches),
+            table,
+            *(filtered(theta=theta) for theta in self.thetas),
+            *(priority(size=size) for size in self.samples),
+            *(both(size=size) for size in self.samples),
+        ]
+        by_range = [
+            self.sketch(self.size, 1),
+            table,
+            filtered(theta=self.theta),
+            priority(size=self.size),
+            both(size=self.size),
+        ]
+        runs = {
+            panel: (
+                [self.sketch(size, d, how) for d in self.depths for how in ("mean", "median")],
+                [*single, MeanSquaredError(cells)],
+            )
+            for panel, size in zip(BY_DEPTH, (self.size, self.large), strict=True)
+        }
+        runs |= {"size": (by_size, single), "range": (by_range, ranges)}
+        return {panel: Sweep([self.data], *run, self.seeds) for panel, run in runs.items()}
+
+    def rows(self, store) -> pd.DataFrame:
+        """With `target`, the parameter that chose a summary's size."""
+        rows = super().rows(store)
+        rows["series"] += (", " + rows.estimate).fillna("")
+        filters = (rows.panel == "size") & (rows.mechanism == "HighPassFilter")
+        size = rows.panel.map(dict(zip(BY_DEPTH, (self.size, self.large), strict=True)))
+        target = size.fillna(rows["width"]).fillna(rows["size"]).fillna(self.m)
+        return rows.assign(target=target.mask(filters, rows.theta))
+
+    def theory(self, size: int) -> tuple[str, Callable]:
+        """The variance of the mean of d rows: ‖M‖₂²/(w·d) + 2α/(1 − α)²/d, α = exp(−ε/d).
+
+        The noise of d rows is that of one row where a unit moves d counts.
+        """
+        squares = float(np.square(self.data.load().counts).sum())
+        row = self.sketch(size, 1)
+        return "mean, theory", np.vectorize(lambda d: row.variance(squares * d, d) / d)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Squared errors with their theory, absolute ones below."""
+        small, large = BY_DEPTH
+        size = f"w·d = {format_size(self.size)}"
+        large_size = f"w·d = {format_size(self.large)}"
+        by_rows = dict(x="depth", log="x")
+        law = self.theory(self.size)
+        large_law = self.theory(self.large)
+        ranges = f"(f) ranges, d = 1, w = {format_size(self.size)}"
+        return [
+            _panel(f"(a) one cell, {size}", small, SQUARED, theory=law, **by_rows),
+            _panel(f"(b) one cell, {large_size}", large, SQUARED, theory=large_law, **by_rows),
+            _panel(f"(c) one cell, {size}", small, ABSOLUTE, **by_rows),
+            _panel(f"(d) one cell, {large_size}", large, ABSOLUTE, **by_rows),
+            _panel("(e) one cell, d = 1", "size", ABSOLUTE, "released", at="target"),
+            _panel(ranges, "range", ABSOLUTE, "query_size"),
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The best number of rows, beside the paper's; and the theory, beside what is measured."""
+        lines = []
+        for panel, size in zip(BY_DEPTH, (self.size, self.large), strict=True):
+            for estimate in ("mean", "median"):
+                error = _error(rows, panel, f"count sketch, {estimate}", "depth")["mean"]
+                best = error.idxmin()
+                measured = f"d = {best:g}, at {format_number(error[best])} counts"
+                measured += f" (d = {error.index[-1]:g}: {format_number(error.iloc[-1])})"
+                finding = Finding(PAPER["depth"].covers(best), measured)
+                lines.append((f"{size:,} buckets, {estimate}: best d", PAPER["depth"], finding))
+            square = _error(rows, panel, MEAN, "depth", SQUARED)["mean"]
+            ratio = square / self.theory(size)[1](square.index.to_numpy(float))
+            finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
+            lines.append(
+                (f"{size:,} buckets: squared error / theory", PAPER["theory"], finding)
+            )
+        return claims.compare_with_paper(*lines)

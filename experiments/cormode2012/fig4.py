@@ -19,17 +19,17 @@ Words   fastest = more throughput than every other method, at every density; abo
 from __future__ import annotations
 
 from functools import partial
-from statistics import median
 
 import pandas as pd
 
-from experiments.benchmarks._timing import power_of_ten, seconds_in_turns
 from experiments.benchmarks.noise import numpy_geometric
-from workbench import DP
-from workbench.claims import ALIKE, ORDERS, Claim, Finding, all_of, format_number
-from workbench.cli.bench import machine
+from experiments.cormode2012.shared import format_size
+from experiments.cormode2012.throughput import span, throughput_over, throughput_rows
+from workbench import DP, Trial, plots
+from workbench.claims import ALIKE, ORDERS, Claim, Finding, all_of
 from workbench.datasets import GaussianSparse
-from workbench.mechanism import series_name
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, numbers, whole, wholes
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -38,141 +38,41 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.plots import Panel
-
-TITLE = "Throughput of the summaries as density varies"
-PAGE = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
-REPEAT = {"quick": {10**6: 15}, "paper": {10**6: 31, 10**7: 15}}  # by m
-DENSITIES = (0.1, 0.01, 0.001)
-BUDGET = DP(0.1)
-THETA = 40
-
-PAPER: dict = {}  # no number is printed
+from workbench.value import value
 
 USUAL = "geometric, numpy"
 LABORIOUS = "priority, laborious"
 SUMMARIES = ("filter", "threshold", "priority", "filter-priority")
 
 
-def mechanisms(n: int) -> list:
-    """What is timed on n non-empty cells, beside numpy's usual recipe."""
-    return [
-        HighPassFilter(BUDGET, size=n),
-        ThresholdSampling(BUDGET, size=n),
-        PrioritySampling(BUDGET, size=n),
-        PrioritySampling(BUDGET, size=n, theta=THETA),
-        GeometricHistogram(BUDGET),
-        Laborious(PrioritySampling(BUDGET, size=n)),
-    ]
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """One row a method, density and m; never taken from the store, since machines differ."""
-    times = []
-    for m, repeat in REPEAT[profile].items():
-        for density in DENSITIES:
-            times += _releases(GaussianSparse(m=m, density=density), repeat)
-    frame = pd.DataFrame(times)
-    series = frame.series.replace({"numpy": USUAL, "laborious priority": LABORIOUS})
-    return frame.assign(series=series)
-
-
-def _releases(dataset, repeat: int) -> list[dict]:
-    table = dataset.load()
-    calls = {mechanism: partial(mechanism, table) for mechanism in mechanisms(len(table))}
-    calls["numpy"] = lambda: numpy_geometric(table.dense(), BUDGET.epsilon)
-    return throughput_rows(dataset, len(table), calls, repeat)
-
-
-def throughput_rows(dataset, n: int, calls: dict, repeat: int) -> list[dict]:
-    """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells."""
-    columns = {
-        "panel": f"m = {power_of_ten(dataset.m)}",
-        "dataset": repr(dataset),
-        "truth_public": dataset.truth_public,
-        "m": dataset.m,
-        "density": dataset.density,
-        "nonempty": n,
-        "epsilon": BUDGET.epsilon,
-        "metric": "throughput",
-        "repeated": repeat,
-        "machine": machine(),
-    }
-    rows = []
-    for way, seconds in zip(
-        calls, seconds_in_turns(*calls.values(), repeat=repeat), strict=True
-    ):
-        times = {
-            "mechanism": _name(way),
-            "series": way if isinstance(way, str) else series_name(way),
-            "theta": getattr(way, "theta", None),
-            "seconds": min(seconds),
-            "median_seconds": median(seconds),
-            "value": n / min(seconds),
-            "trial": f"{way!r} on {dataset!r}",
-        }
-        rows.append(columns | times)
-    return rows
-
-
-def _name(way) -> str:
-    if isinstance(way, str):
-        return way
-    name = type(way).__name__
-    return f"{name}({_name(way.mechanism)})" if isinstance(way, Laborious) else name
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One panel for each m."""
-    return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many times as fast as our geometric table; the paper prints no number."""
-    times = _times(rows, "geometric")
-    times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
-    return times.rename_axis("times our geometric table's throughput").map("{:.3g}".format)
-
-
-def _times(rows: pd.DataFrame, base: str, densities=DENSITIES) -> pd.DataFrame:
-    """Throughput over that of `base`: a row a method, a column for each (m, density)."""
-    columns = ["panel", "density"]
-    rows = rows[rows.density.isin(densities)]
-    throughput = rows.pivot_table(
-        "value", "series", columns, sort=False, observed=True, aggfunc="first"
-    )
-    return throughput / throughput.loc[base]
+def _times(rows: pd.DataFrame, base: str, densities: tuple = ()) -> pd.DataFrame:
+    """Throughput over that of `base` by m and density, at some densities or at all."""
+    chosen = rows[rows.density.isin(densities)] if densities else rows
+    return throughput_over(chosen, base, ["panel", "density"])
 
 
 def _fastest(rows) -> Finding:
     times = _times(rows, "geometric")
     rest = times.drop(["filter", "threshold"])
     ahead = times.loc[["filter", "threshold"]] / rest.max()
-    spans = ", ".join(f"{name} {_span(ahead.loc[name])}" for name in ahead.index)
+    spans = ", ".join(f"{name} {span(ahead.loc[name])}" for name in ahead.index)
     best = ", ".join(rest.idxmax().unique())
     measured = f"{spans} as fast as the best of the others, {best}"
     return Finding(bool((ahead > 1).all(axis=None)), measured)
 
 
 def _as_the_dense(rows) -> Finding:
-    ours = _times(rows, "geometric", [0.1]).loc["priority"]
-    usual = _times(rows, USUAL, [0.1]).loc["priority"]
-    measured = f"{_span(ours)} as fast; as numpy's {_span(usual)}"
+    ours = _times(rows, "geometric", (0.1,)).loc["priority"]
+    usual = _times(rows, USUAL, (0.1,)).loc["priority"]
+    measured = f"{span(ours)} as fast; as numpy's {span(usual)}"
     return Finding(bool(ours.between(1 / ALIKE, ALIKE).all()), measured)
 
 
 def _orders(rows) -> Finding:
-    ours = _times(rows, "geometric", [0.01, 0.001]).loc[[*SUMMARIES]]
-    usual = _times(rows, USUAL, [0.01, 0.001])
-    spans = [
-        f"{s} {_span(ours.loc[s])} (than numpy's {_span(usual.loc[s])})" for s in SUMMARIES
-    ]
+    ours = _times(rows, "geometric", (0.01, 0.001)).loc[[*SUMMARIES]]
+    usual = _times(rows, USUAL, (0.01, 0.001))
+    spans = [f"{s} {span(ours.loc[s])} (than numpy's {span(usual.loc[s])})" for s in SUMMARIES]
     return Finding(bool((ours >= ORDERS).all(axis=None)), ", ".join(spans))
-
-
-def _span(times: pd.Series) -> str:
-    low = format_number(times.min())
-    high = format_number(times.max())
-    return f"{low}×" if low == high else f"{low}–{high}×"
 
 
 def _figure(rows) -> Finding:
@@ -196,3 +96,80 @@ CLAIMS = (
         "cost; filter-priority (θ = 40) draws fewer empty cells than threshold sampling.",
     ),
 )
+
+
+@value
+class Fig4(Figure):
+    """Whole releases, timed: summaries beside full tables, on data of several densities."""
+
+    title = "Throughput of the summaries as density varies"
+    page = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
+    quick = {"domains": (10**6,), "repeat": 15}
+    rough = {"domains": (10**6,), "repeat": 3}
+    claims = CLAIMS
+
+    epsilon: float = epsilon(0.1)
+    domains: tuple[int, ...] = wholes(
+        (10**6, 10**7), "sizes of the domain", 1000, 10**8, unit="cells", kind=EFFORT
+    )
+    densities: tuple[float, ...] = numbers(
+        (0.1, 0.01, 0.001), "ρ, the share of cells that are not empty", 0, 0.5, strict=True
+    )
+    mean: float = number(100.0, "μ of the counts", unit="counts")
+    std: float = number(20.0, "σ of the counts", unit="counts")
+    theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
+    repeat: int = whole(31, "releases timed; half as many beyond 10⁶ cells", 2, kind=EFFORT)
+
+    def mechanisms(self, n: int) -> list:
+        """What is timed on n non-empty cells, beside numpy's usual recipe."""
+        budget = DP(self.epsilon)
+        return [
+            HighPassFilter(budget, size=n),
+            ThresholdSampling(budget, size=n),
+            PrioritySampling(budget, size=n),
+            PrioritySampling(budget, size=n, theta=self.theta),
+            GeometricHistogram(budget),
+            Laborious(PrioritySampling(budget, size=n)),
+        ]
+
+    def data(self, m: int, density: float) -> GaussianSparse:
+        """The counts of section 4.1."""
+        return GaussianSparse(m=m, density=density, mean=self.mean, std=self.std)
+
+    def rows(self, store) -> pd.DataFrame:
+        """One row a method, density and m; never taken from the store, since machines differ."""
+        frames = [
+            self._releases(self.data(m, density), m)
+            for m in self.domains
+            for density in self.densities
+        ]
+        rows = pd.concat(frames, ignore_index=True)
+        names = {"numpy": USUAL, "laborious priority": LABORIOUS}
+        return rows.assign(series=rows.series.replace(names), epsilon=self.epsilon)
+
+    def _releases(self, dataset: GaussianSparse, m: int) -> pd.DataFrame:
+        table = dataset.load()
+        calls = {made: partial(made, table) for made in self.mechanisms(len(table))}
+        calls["numpy"] = lambda: numpy_geometric(table.dense(), self.epsilon)
+        repeat = self.repeat if m <= 10**6 else self.repeat // 2
+        rows = throughput_rows(dataset, len(table), calls, repeat)
+        return rows.assign(panel=f"m = {format_size(m)}")
+
+    def example_trial(self) -> Trial:
+        """One release; those that are timed draw their noise from the system."""
+        dataset = self.data(self.domains[0], self.densities[0])
+        return Trial(dataset, self.mechanisms(len(dataset.load()))[0], seed=0)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One panel for each m."""
+        return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]
+
+    def plot(self, rows: pd.DataFrame):
+        """Side by side, high ones."""
+        return plots.grid(rows, self.panels(rows), columns=len(self.domains), height=3.0)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """How many times as fast as our geometric table; the paper prints no number."""
+        times = _times(rows, "geometric")
+        times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
+        return times.rename_axis("times our geometric table's throughput").map("{:.3g}".format)

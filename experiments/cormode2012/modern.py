@@ -4,20 +4,17 @@ Paper   none. The summaries and bases of Cormode, Procopiuc, Srivastava & Tran, 
         came before and after: stability-based histograms (Korolova et al., WWW 2009), ALP (Aumüller
         et al., CCS 2021), the count sketch, Dirichlet synthesis (Machanavajjhala et al., ICDE 2008).
 Read    nothing; no claim is judged.
-Open    Made-up data, of which most methods are fond or not alike: m = 10⁵ cells, 1000 of them not
-        empty, in ten regions, counts round(N(100, 20²)). Errors of single cells, of ranges of 100
-        cells and of 10⁴, a tenth of the domain; above against ε with s = 1000, below against
-        size with ε = 0.1.
+Open    Made-up data, of which most methods are fond or not alike: ten regions, counts near 100.
         Size: eight bytes a number, before any compression. A released cell or node is two numbers,
         its place and its value; a full table needs no places; a bucket is one number, and so are 64
         bits of ALP.
         Filters and samples choose their thresholds from s alone; filter-priority and the consistent
         ones have 4/5 of the θ of the filter of s, as 40 is to 50 in Figure 3. A sketch has one row of
-        2·s buckets. ALP is told that no cell exceeds 200, and its size factor is 50 in the upper half.
+        2·s buckets. ALP's size factor is 50 in the upper half, and grows with s in the lower one.
         Dirichlet synthesis draws as many records as there are, s of them in the lower half. Totals are
-        stated as public. δ = 10⁻⁶ where there is one, and Dirichlet synthesis promises ε for
-        replacing a record, all else for adding or removing one: at an equal ε, it promises less.
-        Stability histograms and full tables have no size to choose, and one mark in the lower half.
+        stated as public. Dirichlet synthesis promises ε for replacing a record, all else for adding or
+        removing one: at an equal ε, it promises less. Stability histograms and full tables have no
+        size to choose, and one mark in the lower half.
 Words   none.
 """
 
@@ -28,9 +25,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, run
-from workbench.claims import Claim, Printed, format_number
+from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, plots
+from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import number, numbers, seeds, whole, wholes
 from workbench.mechanisms import (
     ALP,
     CountSketch,
@@ -43,153 +42,167 @@ from workbench.mechanisms import (
 )
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "Every release of sparse counts, on one page"
-PAGE = "no figure of the paper: beside Cormode et al., ICDT 2012"
-SEEDS = {"quick": 5, "paper": 40}
-
-DATA = GaussianSparse(m=100_000, density=0.01, placement="skewed")
-LARGEST = 200
-TOTAL = 99_817
-EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0)
-EPSILON = 0.1
-DELTA = 1e-6
-SIZE = 1000
-SIZES = (300, 1000, 3000, 10_000)
-ASKED = {1: 20_000, 100: 2000, 10_000: 100}  # cells a query, queries
 BASES = (None, Dyadic(), Dyadic(split="geometric"), Haar())
-
-PAPER: tuple[Printed, ...] = ()
-CLAIMS: tuple[Claim, ...] = ()
-
-
-def full_tables(epsilon: float) -> list:
-    """Tables of everything."""
-    return [GeometricHistogram(DP(epsilon), transform=basis) for basis in BASES]
-
-
-def filters(epsilon: float, size: int) -> list:
-    """The filter in every basis, and the one that checks consistency."""
-    budget = DP(epsilon)
-    plain = [HighPassFilter(budget, size=size, transform=basis) for basis in BASES]
-    return [*plain, HighPassFilter(budget, size=size, transform=Dyadic(), consistent=True)]
+FAMILIES = {  # of mechanisms, each with the series of others that stand beside it
+    "full tables": (["GeometricHistogram"], []),
+    "filters": (["HighPassFilter"], ["geometric"]),
+    "samples": (["ThresholdSampling", "PrioritySampling"], ["geometric"]),
+    "others": (
+        ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
+        ["geometric", "filter"],
+    ),
+}
+NO_PLACES = ("GeometricHistogram", "CountSketch", "ALP")
 
 
-def samples(epsilon: float, size: int) -> list:
-    """Samples of cells and of nodes."""
-    budget = DP(epsilon)
-    summaries = []
-    for basis in (None, Dyadic()):
-        how = dict(size=size, transform=basis)
-        theta = round(0.8 * HighPassFilter(budget, **how).threshold(DATA.domain, 1))
-        summaries.append(ThresholdSampling(budget, **how))
-        summaries.append(PrioritySampling(budget, **how))
-        summaries.append(PrioritySampling(budget, theta=theta, **how))
-    return [*summaries, PrioritySampling(budget, theta=theta, consistent=True, **how)]
+@value
+class Modern(Figure):
+    """Errors of single cells, short ranges and long ones, against ε and against size."""
 
+    title = "Every release of sparse counts, on one page"
+    page = "no figure of the paper: beside Cormode et al., ICDT 2012"
+    quick = {"seeds": 5}
+    shown = ("epsilon", "theta", "size", "width", "records", "size_factor")
 
-def others(epsilon: float, size: int, records: int) -> list:
-    """What is no summary of a noisy table."""
-    pure = DP(epsilon)
-    approximate = DP(epsilon, DELTA)
-    return [
-        ALP(pure, largest=LARGEST, total=TOTAL, size_factor=50 * size / SIZE),
-        CountSketch(pure, width=2 * size),
-        StabilityHistogram(approximate),
-        DirichletSynthesis(approximate, records=records, total=TOTAL, notion="approximate"),
-    ]
+    epsilons: tuple[float, ...] = numbers(
+        (0.03, 0.1, 0.3, 1.0, 3.0), "ε in the upper half", 1e-6, 1000, kind=UNPRINTED
+    )
+    epsilon: float = number(0.1, "ε in the lower half", 1e-6, 1000, kind=UNPRINTED)
+    delta: float = number(1e-6, "δ where there is one", 0, 0.1, strict=True, kind=UNPRINTED)
+    m: int = whole(100_000, "size of the domain", 1000, 10**8, unit="cells", kind=UNPRINTED)
+    mean: float = number(100.0, "μ of the counts", unit="counts", kind=UNPRINTED)
+    std: float = number(20.0, "σ of the counts", unit="counts", kind=UNPRINTED)
+    density: float = number(
+        0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True, kind=UNPRINTED
+    )
+    size: int = whole(1000, "s in the upper half", unit="cells", kind=UNPRINTED)
+    sizes: tuple[int, ...] = wholes(
+        (300, 1000, 3000, 10_000), "s in the lower half", unit="cells", kind=UNPRINTED
+    )
+    largest: int = whole(200, "the greatest count that ALP allows for", kind=UNPRINTED)
+    short: int = whole(100, "length of short ranges", unit="cells", kind=UNPRINTED)
+    long: int = whole(10_000, "length of long ranges", unit="cells", kind=UNPRINTED)
+    cell_queries: int = whole(20_000, "queries of one cell", kind=EFFORT)
+    short_queries: int = whole(2000, "short ranges asked", kind=EFFORT)
+    long_queries: int = whole(100, "long ranges asked", kind=EFFORT)
+    seeds: int = seeds(40)
 
+    @property
+    def data(self) -> GaussianSparse:
+        """Counts in ten regions."""
+        placed = dict(density=self.density, placement="skewed")
+        return GaussianSparse(m=self.m, mean=self.mean, std=self.std, **placed)
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """Errors, in a column `panel` "ε" or "size", and what a release takes, in `bytes`."""
-    metrics = [MeanAbsoluteError(RandomRanges(n, count)) for n, count in ASKED.items()]
+    def asked(self) -> dict[int, RandomRanges]:
+        """The ranges by their length."""
+        counts = {
+            1: self.cell_queries,
+            self.short: self.short_queries,
+            self.long: self.long_queries,
+        }
+        return {n: RandomRanges(n, count) for n, count in counts.items()}
 
-    def errors(panel: str, mechanisms: list, **columns) -> pd.DataFrame:
-        sweep = Sweep([DATA], mechanisms, metrics, SEEDS[profile])
-        return run(sweep, store).assign(panel=panel, **columns)
+    def of_no_size(self, epsilon: float) -> list:
+        """Tables of everything, and the histogram that releases what is stable."""
+        tables = [GeometricHistogram(DP(epsilon), transform=basis) for basis in BASES]
+        return [*tables, StabilityHistogram(DP(epsilon, self.delta))]
 
-    frames = []
-    for epsilon in EPSILONS:
-        sized = [
-            *filters(epsilon, SIZE),
-            *samples(epsilon, SIZE),
-            *others(epsilon, SIZE, TOTAL),
+    def of_size(self, epsilon: float, size: int, records: int, total: int) -> list:
+        """Filters and samples of cells and of nodes, and what is no summary of a noisy table."""
+        budget = DP(epsilon)
+        domain = self.data.domain
+        made = [HighPassFilter(budget, size=size, transform=basis) for basis in BASES]
+        made.append(HighPassFilter(budget, size=size, transform=Dyadic(), consistent=True))
+        for basis in (None, Dyadic()):
+            how = dict(size=size, transform=basis)
+            theta = round(0.8 * HighPassFilter(budget, **how).threshold(domain, 1))
+            made.append(ThresholdSampling(budget, **how))
+            made.append(PrioritySampling(budget, **how))
+            made.append(PrioritySampling(budget, theta=theta, **how))
+        synthetic = DP(epsilon, self.delta)
+        factor = 50 * size / self.size
+        return [
+            *made,
+            PrioritySampling(budget, theta=theta, consistent=True, **how),
+            ALP(budget, largest=self.largest, total=total, size_factor=factor),
+            CountSketch(budget, width=2 * size),
+            DirichletSynthesis(synthetic, records=records, total=total, notion="approximate"),
         ]
-        frames.append(errors("ε", full_tables(epsilon) + sized))
-    frames.append(errors("size", full_tables(EPSILON), target=SIZE))
-    for size in SIZES:
-        sized = [*filters(EPSILON, size), *samples(EPSILON, size), *others(EPSILON, size, size)]
-        if size != SIZE:  # a stability histogram has no size
-            sized = [m for m in sized if not isinstance(m, StabilityHistogram)]
-        frames.append(errors("size", sized, target=size))
-    frame = with_series(pd.concat(frames, ignore_index=True))
-    placed = ~frame.mechanism.isin(["GeometricHistogram", "CountSketch", "ALP"])
-    return frame.assign(bytes=8 * frame.released * (1 + placed))
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """All ε in one, then each size."""
+        total = int(self.data.load().total)
+        upper = []
+        for epsilon in self.epsilons:
+            upper += self.of_no_size(epsilon)
+            upper += self.of_size(epsilon, self.size, total, total)
+        runs = {"ε": upper, "no size": self.of_no_size(self.epsilon)}
+        for size in self.sizes:
+            runs[f"size = {size}"] = self.of_size(self.epsilon, size, size, total)
+        metrics = [MeanAbsoluteError(workload) for workload in self.asked().values()]
+        return {
+            name: Sweep([self.data], made, metrics, self.seeds) for name, made in runs.items()
+        }
+
+    def rows(self, store) -> pd.DataFrame:
+        """With what a release takes, in `bytes`, and the size that was asked for, as `target`."""
+        rows = super().rows(store)
+        sizes = {"no size": self.size} | {f"size = {size}": size for size in self.sizes}
+        places = 1 + ~rows.mechanism.isin(NO_PLACES)
+        return rows.assign(
+            series=rows.series.str.replace("dyadic, consistent", "consistent"),
+            target=rows.panel.map(sizes),
+            panel=rows.panel.where(rows.panel == "ε", "size"),
+            bytes=8 * rows.released * places,
+        )
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """A line a family, a column a query; a full table has no size."""
+        table = self.data.load()
+        nothing = {
+            n: _mean_answer(table.answer(workload.on(table.domain)))
+            for n, workload in self.asked().items()
+        }
+        grid = []
+        for family in FAMILIES:
+            for n, law in nothing.items():
+                where = {"panel": "ε", "family": family, "query_size": n}
+                title = f"{family}: {_cells(n)}"
+                grid.append(Panel(title, where, "epsilon", theory=law))
+        for panel in grid[len(nothing) :]:
+            where = {**panel.where, "panel": "size"}
+            grid.append(Panel(panel.title, where, "bytes", at="target", theory=panel.theory))
+        return grid
+
+    def plot(self, rows: pd.DataFrame):
+        """In each family the geometric table and the filter are drawn too."""
+        frames = []
+        for family, (mechanisms, references) in FAMILIES.items():
+            members = rows.mechanism.isin(mechanisms)
+            reference = rows.series.isin(references) & ~members
+            frames += [rows[part].assign(family=family) for part in (reference, members)]
+        drawn = pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
+        return plots.grid(drawn, self.panels(drawn), columns=len(self.asked()), height=1.55)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
+        table: dict[tuple, dict] = {}
+        groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])
+        for (epsilon, n), errors in groups:
+            pure = errors.delta == 0
+            for promise, chosen in (("ε", errors[pure]), ("ε, δ", errors[~pure])):
+                means = chosen.groupby("series").value.mean()
+                best = f"{means.idxmin()}: {format_number(means.min())}"
+                table.setdefault((promise, epsilon), {})[_cells(n)] = best
+        return pd.DataFrame(table).T.rename_axis(["promise", "ε"])
 
 
-def with_series(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column `series`; only trees are consistent, which need not be said twice."""
-    names = rows.mechanism_name.str.replace("dyadic, consistent", "consistent")
-    return rows.assign(series=names)
+def _cells(n: int) -> str:
+    return "one cell" if n == 1 else f"{n:,.0f} cells"
 
 
-def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column `family`; those of the geometric table and the filter in each."""
-    families = {
-        "full tables": ["GeometricHistogram"],
-        "filters": ["HighPassFilter"],
-        "samples": ["ThresholdSampling", "PrioritySampling"],
-        "others": ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
-    }
-    references = {
-        "full tables": [],
-        "filters": ["geometric"],
-        "samples": ["geometric"],
-        "others": ["geometric", "filter"],
-    }
-    frames = []
-    for family, mechanisms in families.items():
-        members = rows.mechanism.isin(mechanisms)
-        reference = rows.series.isin(references[family]) & ~members
-        frames += [rows[part].assign(family=family) for part in (reference, members)]
-    return pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
-
-
-def _nothing(n: int) -> tuple[str, Callable]:
-    """The error of a release of nothing, the mean answer: whatever lies above is of no use."""
-    table = DATA.load()
-    mean = table.answer(RandomRanges(n, ASKED[n]).on(table.domain)).mean()
-    return "nothing released", lambda x: np.full(len(x), mean)
-
-
-QUERIES = {1: "one cell", 100: "100 cells", 10_000: "10⁴ cells"}
-FAMILIES = ("full tables", "filters", "samples", "others")
-
-
-def _panels(panel: str, families: tuple[str, ...], x: str, **how) -> list[Panel]:
-    """A line a family, a column a query."""
-    grid = []
-    for family in families:
-        for n, label in QUERIES.items():
-            where = {"panel": panel, "family": family, "query_size": n}
-            grid.append(Panel(f"{family}: {label}", where, x, theory=_nothing(n), **how))
-    return grid
-
-
-PANELS = (
-    *_panels("ε", FAMILIES, "epsilon"),
-    *_panels("size", FAMILIES[1:], "bytes", at="target"),
-)
-
-
-def least_errors(rows: pd.DataFrame) -> pd.DataFrame:
-    """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
-    table: dict[tuple, dict] = {}
-    groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])
-    for (epsilon, n), errors in groups:
-        pure = errors.delta == 0
-        for promise, chosen in (("ε", errors[pure]), ("ε, δ", errors[~pure])):
-            means = chosen.groupby("series").value.mean()
-            best = f"{means.idxmin()}: {format_number(means.min())}"
-            table.setdefault((promise, epsilon), {})[QUERIES[n]] = best
-    return pd.DataFrame(table).T.rename_axis(["promise", "ε"])
+def _mean_answer(answers: np.ndarray) -> tuple[str, Callable]:
+    """The error of a release of nothing: whatever lies above is of no use."""
+    return "nothing released", lambda x: np.full(len(x), answers.mean())

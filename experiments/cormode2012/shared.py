@@ -7,6 +7,7 @@ from math import exp, pi
 import numpy as np
 import pandas as pd
 
+from experiments.benchmarks._timing import power_of_ten
 from workbench import DP, Dyadic
 from workbench.claims import Finding, MissingPoints, Printed, decide, format_number
 from workbench.domain import Domain
@@ -89,3 +90,8 @@ def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
     low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
     measured = f"{low} … {high} %, median {middle} %; as printed at {inside:.0%} of {len(cuts)}"
     return Finding(decide(inside >= 0.75, reach < 0.75), measured)
+
+
+def format_size(x: int) -> str:
+    """A size in words: a power of ten as such."""
+    return power_of_ten(x) if f"{x}".rstrip("0") == "1" else f"{x:,}"

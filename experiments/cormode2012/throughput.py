@@ -1,0 +1,63 @@
+"""How figures of Cormode et al. 2012 measure throughput: whole releases, in turns, on one core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import pandas as pd
+
+from experiments.benchmarks._timing import seconds_in_turns
+from workbench.claims import format_number
+from workbench.cli.bench import machine
+from workbench.datasets import GaussianSparse
+from workbench.experiment.columns import mechanism_columns
+
+
+def throughput_rows(
+    dataset: GaussianSparse, n: int, calls: Mapping[object, Callable], repeat: int
+) -> pd.DataFrame:
+    """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells.
+
+    Times are processor times, the best of `repeat`; they are never kept, since machines differ.
+    """
+    columns = {
+        "dataset": repr(dataset),
+        "truth_public": dataset.truth_public,
+        "m": dataset.m,
+        "density": dataset.density,
+        "nonempty": n,
+        "metric": "throughput",
+        "repeated": repeat,
+        "machine": machine(),
+    }
+    rows = []
+    taken = seconds_in_turns(*calls.values(), repeat=repeat)
+    for way, seconds in zip(calls, taken, strict=True):
+        named = isinstance(way, str)
+        description = (
+            dict(mechanism=way, mechanism_name=way) if named else mechanism_columns(way)
+        )
+        times = {
+            "seconds": min(seconds),
+            "median_seconds": median(seconds),
+            "value": n / min(seconds),
+            "trial": f"{way!r} on {dataset!r}",
+        }
+        rows.append(columns | description | times)
+    return pd.DataFrame(rows).assign(series=[row["mechanism_name"] for row in rows])
+
+
+def throughput_over(rows: pd.DataFrame, base: str, columns: str | list[str]) -> pd.DataFrame:
+    """Throughput in units of that of series `base`: a row a method, a column for each of `columns`."""
+    throughput = rows.pivot_table(
+        "value", "series", columns, sort=False, observed=True, aggfunc="first"
+    )
+    return throughput / throughput.loc[base]
+
+
+def span(times: pd.Series) -> str:
+    """The least and the greatest of several factors."""
+    low = format_number(times.min())
+    high = format_number(times.max())
+    return f"{low}×" if low == high else f"{low}–{high}×"
