@@ -78,12 +78,13 @@ def _statistics(dataset, mechanism, runs: int, table) -> dict[str, np.ndarray]:
 
 def _p_value(name: str, values: np.ndarray, others: np.ndarray) -> float | None:
     """None where there is nothing to compare: a priority sample has the size it is told, a filter no τ."""
-    if not (values.any() and others.any()):  # nothing was released
-        return None
     if name == "positions":
+        if not (values.any() and others.any()):
+            return None
         released = np.array([values, others])
         return stats.chi2_contingency(released[:, released.any(axis=0)]).pvalue
-    if len(np.unique(np.concatenate([values, others]))) <= 1:
+    few = min(len(values), len(others)) < 2
+    if few or len(np.unique(np.concatenate([values, others]))) == 1:
         return None
     return stats.ks_2samp(values, others, method="asymp").pvalue
 

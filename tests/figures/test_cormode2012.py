@@ -4,6 +4,7 @@ import csv
 import inspect
 import pickle
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from experiments import verdicts
 from experiments.cormode2012 import c6 as cormode2012_c6
 from experiments.cormode2012 import fig2 as cormode2012_fig2
 from experiments.cormode2012 import fig3 as cormode2012_fig3
+from experiments.cormode2012 import fig4 as cormode2012_fig4
 from experiments.cormode2012 import fig5 as cormode2012_fig5
 from experiments.cormode2012 import fig6a as cormode2012_fig6a
 from experiments.cormode2012 import fig6b as cormode2012_fig6b
@@ -28,7 +30,7 @@ from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
 from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
 from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
-from workbench.experiment import mechanism_columns
+from workbench.datasets import GaussianSparse
 from workbench.metrics import MeanAbsoluteError
 from workbench.table import Bound
 
@@ -37,7 +39,7 @@ FILES = [
     import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
     for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/*.py"))]
 ]
-SPECS = [file for file in FILES if figure_of(file) or hasattr(file, "CLAIMS")]
+SPECS = [file for file in FILES if figure_of(file) or hasattr(file, "TITLE")]
 FIGURES = [x for spec in SPECS if (x := figure_of(spec))]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
@@ -105,6 +107,7 @@ CUT = "ErrorCut"
 
 
 def fig2():
+    figure = cormode2012_fig2.Fig2()
     two = "filter"
     one = "one-sided filter"
     made = rows(
@@ -127,14 +130,14 @@ def fig2():
             ("sides", one, ABSOLUTE): lambda r: 4 * r,
         },
         lambda panel: {
-            "b": {"target": cormode2012_fig2.SIZES},
-            "sides": {"query_size": cormode2012_fig2.SUBSETS},
-        }.get(panel, {"theta": cormode2012_fig2.THETAS}),
+            "b": {"target": figure.sizes},
+            "sides": {"query_size": figure.subsets},
+        }.get(panel, {"theta": figure.thetas}),
     )
     weights = [
         rows(
             {("weights", "priority", m): law},
-            lambda _: {"query_size": cormode2012_fig2.SUBSETS},
+            lambda _: {"query_size": figure.subsets},
         ).assign(weights=kind)
         for kind, m, law in (
             ("raw", ABSOLUTE, lambda r: 6 * r),
@@ -199,6 +202,7 @@ def fig6a():
 
 
 def fig5():
+    figure = cormode2012_fig5.Fig5()
     full, cells, filtered = "geometric, dyadic", "geometric", "filter, dyadic"
     sampled, both = "priority, dyadic", "filter-priority, dyadic"
     world = {
@@ -212,14 +216,14 @@ def fig5():
     curves |= {("b", full, ABSOLUTE): lambda r: 900, ("b", filtered, ABSOLUTE): lambda r: 500}
     curves |= {("c", s, CUT): lambda r: 0.7 - 0.05 * len(str(r)) for s in (filtered, both)}
     curves |= {("uniform", s, CUT): lambda r: 0.1 for s in (filtered, both)}
-    made = rows(curves, lambda _: {"query_size": cormode2012_fig5.RANGES})
+    made = rows(curves, lambda _: {"query_size": figure.ranges})
     times = {full: 1, filtered: 4, sampled: 2, both: 3, "numpy, dyadic": 0.2}
     times |= {"our sums, dyadic": 10, "dense sums, dyadic": 1}
     timed = [
         {"panel": "sums" if "sums" in s else "throughput", "series": s, "metric": "throughput"}
         | {"density": d, "value": x, "seconds": 1 / x}
         for s, x in times.items()
-        for d in cormode2012_fig5.DENSITIES
+        for d in figure.densities
     ]
     return pd.concat([made, pd.DataFrame(timed)], ignore_index=True)
 
@@ -251,13 +255,16 @@ def sec45():
 
 
 def c6():
-    sketch, depths = "count sketch, mean", {"depth": cormode2012_c6.DEPTHS}
+    figure = cormode2012_c6.C6()
+    sketch, depths = "count sketch, mean", {"depth": figure.depths}
     world = {sketch: 70, "priority": 18, "filter": 1.5, "filter-priority": 3}
     curves = {("range", s, ABSOLUTE): lambda r, x=x: x * r**0.5 for s, x in world.items()}
-    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+    for panel in cormode2012_c6.BY_DEPTH:
         curves[panel, sketch, ABSOLUTE] = lambda d: 70 + 5 * d
-    ranges = {"query_size": cormode2012_c6.RANGES}
-    return rows(curves, lambda panel: ranges if panel == "range" else depths)
+    ranges = {"query_size": figure.ranges}
+    made = rows(curves, lambda panel: ranges if panel == "range" else depths)
+    target = made.panel.map({"depth, large": figure.large}).fillna(figure.size)
+    return made.assign(target=target)
 
 
 def table1():
@@ -415,26 +422,23 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
 
 
 def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
-    told = cormode2012_fig5._same_cost(fig5())
+    told = cormode2012_fig5.same_cost(fig5())
     assert told.measured == f"{5 / 1.4:.3g}–{5 / 1.15:.3g}×" and told.holds
 
 
 def test_the_plain_way_sums_the_same_tree():
-    table = cormode2012_fig5.GaussianSparse(m=1000).load()
+    table = GaussianSparse(m=1000).load()
     nodes, sums = shared.DYADIC.on(table.domain).forward(table.keys, table.counts)
-    dense = cormode2012_fig5._dense_sums(table)
+    dense = cormode2012_fig5.dense_sums(table)
     assert len(dense) == 2 * 1024 - 1
     assert sorted(dense[dense > 0]) == sorted(sums)
 
 
 def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
-    domain = cormode2012_fig5.UNIFORM.domain
-    filtered, both = shared.filters(domain, cormode2012_fig5.SIZE, 0.1)
+    figure = cormode2012_fig5.Fig5()
+    domain = figure.uniform.domain
+    filtered, both = shared.filters(domain, figure.size, figure.epsilon)
     assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
-    assert (
-        shared.DYADIC.on(domain).noise_blocks[0].nodes_per_count
-        == cormode2012_fig5.NODES_PER_COUNT
-    )
     twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
     filtered, both = shared.filters(twin, cormode2012_fig6b.SIZE, 0.1)
     assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
@@ -470,19 +474,21 @@ def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
 
 
 def test_the_best_number_of_rows_is_told_at_either_size():
-    for panel in (cormode2012_c6.SMALLER, cormode2012_c6.LARGER):
+    for panel in cormode2012_c6.BY_DEPTH:
         world = c6()
         world.loc[(world.panel == panel) & (world.depth == 1), "value"] *= 2
         (found,) = claims.judge(cormode2012_c6.CLAIMS, world, "quick")
         assert found.outcome == DIFFERS and found.measured.count(": no") == 1
 
 
-@pytest.mark.parametrize("size", [cormode2012_c6.SIZE, cormode2012_c6.LARGE])
-def test_the_line_of_theory_is_the_variance_of_every_sketch(size):
-    squares = float(np.square(cormode2012_c6.DATA.load().counts).sum())
-    told = cormode2012_c6.theory(size)[1](np.array(cormode2012_c6.DEPTHS))
-    each = [cormode2012_c6.sketch(size, d).variance(squares, 1) for d in cormode2012_c6.DEPTHS]
-    np.testing.assert_allclose(told, each)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+def test_the_line_of_theory_is_the_variance_of_every_sketch(size, epsilon):
+    figure = cormode2012_c6.C6(epsilon=epsilon)
+    squares = float(np.square(figure.data.load().counts).sum())
+    drawn = figure.theory(size)[1](np.array(figure.depths))
+    each = [figure.sketch(size, d).variance(squares, 1) for d in figure.depths]
+    np.testing.assert_allclose(drawn, each)
 
 
 @pytest.mark.slow
@@ -492,8 +498,8 @@ def test_totals_of_published_tables_are_as_stated():
             assert dataset.load().total == cormode2012_sec45.TOTALS[name]
         except FileNotFoundError:
             continue
-    assert cormode2012_modern.DATA.load().total == cormode2012_modern.TOTAL
-    assert cormode2012_modern.DATA.load().counts.max() <= cormode2012_modern.LARGEST
+    modern = cormode2012_modern.Modern()
+    assert modern.data.load().counts.max() <= modern.largest
 
 
 def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
@@ -553,21 +559,13 @@ def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_path):
-    spec = cormode2012_modern
-    told = [*spec.full_tables(1.0), *spec.filters(1.0, 10), *spec.samples(1.0, 10)]
-    told += spec.others(1.0, 10, 10)
-    made = pd.DataFrame(
-        mechanism_columns(m)
-        | {"panel": panel, "query_size": n, "seed": seed, "bytes": 8, "target": 10}
-        | {"metric": ABSOLUTE, "value": 1.0}
-        for m in told
-        for panel in ("ε", "size")
-        for n in spec.QUERIES
-        for seed in range(2)
-    )
-    named = spec.with_series(made)
-    assert named.series.nunique() == len(told)
-    fig = plots.grid(spec.drawn_rows(named), spec.PANELS, columns=3)
+    small = dict(m=2000, density=0.02, size=20, sizes=(20, 40), long=200, seeds=2)
+    few = dict(cell_queries=20, short_queries=5, long_queries=5)
+    figure = cormode2012_modern.Modern.at("quick", epsilons=(0.1, 1.0), **small, **few)
+    made = figure.rows(tmp_path)
+    assert made.series.nunique() == 4 + 1 + 5 + 7 + 3
+    assert set(made[made.series == "filter"].target.dropna()) == {20, 40}
+    fig = figure.draw(made)
     lines = [line for ax in fig.axes for line in ax.lines]
     looks = {
         (line.get_color(), line.get_marker(), str(line._dash_pattern), line.get_label())
@@ -576,8 +574,43 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     assert len({look[:3] for look in looks}) == len({look[3] for look in looks}) == len(looks)
     hollow = {line.get_label() for line in lines if line.get_markerfacecolor() == "white"}
     assert hollow == {"stability histogram", "Dirichlet synthesis"}
-    assert spec.least_errors(named).shape == (2, 3)
+    assert figure.compare_with_paper(made).shape == (4, 3) and figure.judge(made) == []
     plt.close(fig)
+
+
+TINY = {  # figures at another setting and a small size, for tests that run them
+    cormode2012_fig2.Fig2: dict(m=20_000, size=2000, sizes=(2000, 4000), thetas=(10, 20))
+    | dict(length=100, other_lengths=(10,), subsets=(1, 10), queries=5, seeds=2, runs=3),
+    cormode2012_fig4.Fig4: dict(domains=(10_000,), densities=(0.1, 0.01), repeat=2),
+    cormode2012_fig5.Fig5: dict(
+        m=4000, size=500, ranges=(10, 100), queries=5, seeds=2, repeat=1
+    ),
+    cormode2012_c6.C6: dict(m=5000, size=500, large=1000, depths=(1, 2), sketches=(100,))
+    | dict(samples=(100,), thetas=(20,), ranges=(1, 10), queries=5, seeds=2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", TINY, ids=lambda cls: cls.__name__)
+def test_off_the_papers_path_everything_follows_the_setting(cls, tmp_path):
+    figure = cls.at("quick", epsilon=0.5, **TINY[cls])
+    made = figure.rows(tmp_path)
+    assert set(made.epsilon.dropna()) == {0.5}
+    fig = figure.draw(made)
+    assert "not the paper's setting: epsilon = 0.5" in fig.get_suptitle()
+    plt.close(fig)
+    assert {v.outcome for v in figure.judge(made)} == {claims.NOT_JUDGED}
+    assert "epsilon" in figure.compare_with_paper(made).iloc[:, 0].to_list()
+    at = np.array([2.0, 10.0, 100.0])
+    laws = _laws(figure, made, at)
+    usual = _laws(replace(figure, epsilon=0.1), made, at)
+    assert laws or cls is cormode2012_fig4.Fig4
+    assert all((x < y).all() for x, y in zip(laws, usual, strict=True))
+
+
+def _laws(figure, made, at):
+    panels = figure.panels(made)
+    return [law(at) for panel in panels for _, law in plots.theory_curves(panel)]
 
 
 # --- the words of claims, as numbers
