@@ -2,10 +2,12 @@
 
 import ast
 import csv
+import io
 import json
 import os
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,15 @@ def cells(path, kind):
 def nodes(path):
     for cell in cells(path, "code"):
         yield from ast.walk(ast.parse("".join(cell["source"])))
+
+
+def literals_of(source):
+    return {s.targets[0].id: ast.literal_eval(s.value) for s in ast.parse(source).body}
+
+
+def comments_of(source):
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
 def test_there_are_notebooks():
@@ -68,9 +79,11 @@ def test_the_cell_of_parameters_lists_them_as_literals(figure):
     )
     source = "".join(cell["source"])
     if "open_notebook" in NOTEBOOKS[figure].read_text():
-        assert source == parameters_cell(find_figure(figure))
+        wanted = parameters_cell(find_figure(figure))
+        assert literals_of(source) == literals_of(wanted)
+        assert comments_of(source) == comments_of(wanted)
         return
-    literals = {s.targets[0].id: ast.literal_eval(s.value) for s in ast.parse(source).body}
+    literals = literals_of(source)
     up = "../" * len(NOTEBOOKS[figure].relative_to(ROOT).parent.parts)
     assert literals == {"profile": "quick", "results": f"{up}experiments/results"}
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _INJECTED = "# Parameters"  # how papermill begins the cell that it adds
 _FIRST = "profile ="  # how ours begins
-_WIDTH = 108
+_WIDTH = 96  # as code is formatted
 
 
 @dataclass(frozen=True)
