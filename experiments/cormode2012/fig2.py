@@ -61,6 +61,7 @@ class Fig2(Figure):
     title = "What its parameter does to each summary"
     page = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2; Theorems 1–4"
     quick = {"seeds": 5, "queries": 200, "runs": 150}
+    rough = {"seeds": 2, "queries": 20, "runs": 2}
     claims = CLAIMS
     shown = ("theta", "tau", "size")
 

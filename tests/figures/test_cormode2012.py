@@ -578,6 +578,29 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     plt.close(fig)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec, drawn, lost",
+    [
+        (
+            cormode2012_fig2,
+            {"theta": (10, 20), "query_size": (5, 5000)},
+            "c-21 c-2a-3 c-2c-1 c-c2",
+        ),
+        (cormode2012_fig5, {"query_size": (100, 200)}, "c-5a-1"),
+        (cormode2012_c6, {"depth": (2, 4)}, "c-c6-1"),
+    ],
+)
+def test_claims_about_unprinted_points_that_are_not_drawn_are_not_testable(spec, drawn, lost):
+    world = WORLDS[spec]()
+    for column, points in drawn.items():
+        world = world[world[column].isna() | world[column].isin(points)]
+    figure = figure_of(spec)()
+    outcomes = {v.id: v.outcome for v in figure.judge(world)}
+    assert {id for id, x in outcomes.items() if x == UNTESTABLE} == set(lost.split())
+    assert len(figure.compare_with_paper(world))
+
+
 TINY = {  # figures at another setting and a small size, for tests that run them
     cormode2012_fig2.Fig2: dict(m=20_000, size=2000, sizes=(2000, 4000), thetas=(10, 20))
     | dict(length=100, other_lengths=(10,), subsets=(1, 10), queries=5, seeds=2, runs=3),
