@@ -380,7 +380,8 @@ def test_the_screen_shows_a_line_a_notebook():
     console = Console(width=80, record=True, file=open(os.devnull, "w"))
     console.print(progress.lines())
     text = console.export_text().splitlines()
-    lines = [line.strip().split(maxsplit=2)[1:] for line in text]
+    lines = [line.strip().split(maxsplit=2)[1:] for line in text[:-1]]
+    assert text[-1].strip() == "2 of 4, under a minute left"
     assert lines == [
         ["fig1", "waiting"],
         ["fig2", "running, 0 s"],

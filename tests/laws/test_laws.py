@@ -1,38 +1,29 @@
 """What every mechanism must obey; the line in mechanisms/__init__ brings a new one here."""
 
 import dataclasses
-import pickle
-import re
-from math import inf, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import workbench
-from tests.agreement import indistinguishable, seeded
+from tests.agreement import seeded
 from workbench import (
     DP,
-    PUBLIC,
     Bound,
     Domain,
     Dyadic,
     Haar,
     Marginals,
-    RandomRanges,
     Ranges,
-    Release,
     SparseTable,
     mechanisms,
 )
-from workbench.estimates import Leaves, Summary
-from workbench.hierarchy import Quadtree
-from workbench.interactions import Interactions
-from workbench.noise.source import Source
-from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.records import Records
+from workbench.estimates import Histogram, Summary
+from workbench.laws import LAWS, Subject, check_laws, releases, values
+from workbench.laws.subject import answers
+from workbench.privacy import ADD_REMOVE
+from workbench.value import value
 
-DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
 every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 
 
@@ -93,150 +84,49 @@ in_every_basis = pytest.mark.parametrize(
     ],
     ids=lambda c: c.__name__,
 )
-CELLS = Ranges(np.arange(48), np.arange(1, 49))
-
-
-def table(counts, bound=None, domain=DOMAIN):
-    keys = np.arange(0, 5 * len(counts), 5)
-    return SparseTable.from_keys(domain, keys, counts, bound or Bound())
-
-
-def budget(cls, epsilon=1.0):
-    return DP(epsilon, 1e-6 if getattr(cls, "spends_delta", False) else 0.0)
-
-
-def relation(cls):
-    return getattr(cls, "relation", ADD_REMOVE)
-
-
-def given(cls, data):
-    """The table as what the mechanism takes."""
-    if cls.takes is Records:
-        return Records(Quadtree(2, 3), data.keys.astype(np.uint64), data.counts, data.bound)
-    if (
-        cls.takes is Interactions
-    ):  # a user each; the last two cells are one user's, if there may be
-        places = np.repeat(data.keys, data.counts)
-        users = np.arange(len(places))
-        users[-1:] -= data.bound is not PUBLIC and data.bound.l0 == 2 and len(data) == 3
-        codes = data.domain.codes(places).T
-        return Interactions.from_codes(data.domain, users, *codes, data.bound)
-    return data
-
-
-def truth(cls, data):
-    return data.ranked() if getattr(cls, "ranked", False) else given(cls, data)
-
-
-def answers(release):
-    """The answers of every cell, and the items' counts where they are released beside them."""
-    items = getattr(release.estimate, "items", None)
-    return np.append(release.answer(CELLS), [] if items is None else items.values)
-
-
-class Fitted:
-    """A mechanism that is called with a table, and gets it as what it takes."""
-
-    def __init__(self, mechanism):
-        self.mechanism, self.budget = mechanism, mechanism.budget
-
-    def __call__(self, data, rng=None):
-        return self.mechanism(given(type(self.mechanism), data), rng)
-
-
-def fitted(cls, data, epsilon=1.0):
-    """The example; about as many units as the data has, where that is public."""
-    example = cls.example(budget(cls, epsilon))
-    if relation(cls) == REPLACE:
-        example = dataclasses.replace(example, total=data.total)
-    return Fitted(example)
 
 
 @in_every_basis
 def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
-    mechanism, same = (cls.example(budget(cls)) for _ in range(2))
-    assert mechanism == same and hash(mechanism) == hash(same)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(mechanism, dataclasses.fields(mechanism)[0].name, None)
+    subject = Subject(cls)
+    values.frozen_value(subject)
+    mechanism = cls.example(subject.budget())
     names = {c.__name__: c for c in (*mechanisms.ALL, DP, Marginals, Dyadic, Haar)}
     assert eval(repr(mechanism), names) == mechanism
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # for workers
-    assert mechanism.budget == budget(cls)
 
 
 @in_every_basis
 def test_the_ledger_costs_the_budget_and_no_more(cls):
-    data = table([9, 1, 4])
-    release = fitted(cls, data)(data, seeded())
-    assert budget(cls).covers(release.privacy) and release.ledger
-    assert 1 - 1e-12 < release.privacy.epsilon <= 1.0 and release.simulated
-    assert release.relation == relation(cls)
+    releases.costs_its_budget(Subject(cls))
 
 
 @in_every_basis
 def test_all_randomness_comes_from_rng(cls):
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    data = table([90, 10, 40, 400, 70])
-    one, same, other = (fitted(cls, data)(data, seeded(s)) for s in (0, 0, 1))
-    assert (answers(one) == answers(same)).all()
-    assert (answers(one) != answers(other)).any()
-    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    releases.randomness_is_the_rngs(Subject(cls))
 
 
 @in_every_basis
 def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
-    """By chance at most once in 10⁹ runs; sees noise that repeats in every cell."""
-    data = table(
-        [900, 800, 700, 600, 500]
-    )  # all far above any cut: equal by chance once in 10⁹
-    one, other = (fitted(cls, data, 0.05)(data) for _ in range(2))
-    assert not one.simulated
-    assert (one.answer(CELLS) != other.answer(CELLS)).any()
+    releases.fit_to_publish(Subject(cls))
 
 
 @in_every_basis
 def test_the_estimate_is_public_and_on_the_tables_domain(cls):
-    data = table([9, 1, 4])
-    release = fitted(cls, data)(data, seeded())
-    estimate = release.estimate
-    assert estimate.domain == truth(cls, data).domain and not hasattr(estimate, "bound")
-    assert np.isfinite(release.answer(CELLS)).all()
-    if type(estimate) is Leaves:  # whose frame is of synthetic records
-        assert len(estimate.to_frame()) == estimate.total == estimate.synthetic().total
-        assert list(estimate.nodes().columns)[-1] == "noisy" and len(estimate.nodes())
-        return
-    assert len(release.to_frame()) == len(estimate)
-    assert list(release.to_frame().columns)[-1] == "noisy"
-    if type(estimate) is Summary:
-        assert (np.diff(estimate.keys) > 0).all()
+    subject = Subject(cls)
+    releases.estimate_is_public(subject)
+    release = subject.release(subject.table([9, 1, 4]), seeded())
+    if type(release.estimate) is Summary:
         assert list(release.to_frame().columns) == ["home", "work", "count", "noisy"]
 
 
 @in_every_basis
-def test_what_is_saved_is_what_is_loaded(cls, tmp_path):
-    data = table([9, 1, 4, 400, 7])
-    release = fitted(cls, data)(data)
-    path = tmp_path / "x.parquet"
-    if any(receipt.idealised for receipt in release.ledger):
-        with pytest.raises(ValueError, match="idealised"):
-            release.save(path)
-        return
-    back = Release.load(release.save(path))
-    for same in (
-        lambda r: (type(r.estimate), repr(r.estimate), r.estimate.metadata()),
-        lambda r: (r.ledger, r.privacy, r.relation, r.bound, str(r.mechanism), r.simulated),
-        lambda r: r.to_frame().to_csv(),
-        lambda r: r.answer(CELLS, error=True)[1].tobytes(),
-        lambda r: answers(r).tobytes(),
-    ):
-        assert same(back) == same(release)
+def test_what_is_saved_is_what_is_loaded(cls):
+    releases.saved_is_loaded(Subject(cls))
 
 
 @in_every_basis
-@pytest.mark.parametrize("counts", [[], [3]], ids=["empty table", "one cell filled"])
-def test_empty_tables_are_tables(cls, counts):
-    release = fitted(cls, table(counts))(table(counts), seeded())
-    assert np.isfinite(answers(release)).all()
+def test_empty_tables_are_tables(cls):
+    releases.empty_tables_are_tables(Subject(cls))
 
 
 @pytest.mark.parametrize("count", [0, 5])
@@ -257,59 +147,29 @@ def test_a_domain_of_one_cell_is_a_domain(count):
 
 @in_every_basis
 def test_recipes_are_answered_as_what_they_draw(cls):
-    release, recipe = (
-        fitted(cls, table([9, 1, 4]))(table([9, 1, 4]), seeded()),
-        RandomRanges(4, 5),
-    )
-    assert (release.answer(recipe) == release.answer(recipe.on(release.estimate.domain))).all()
+    releases.recipes_are_their_queries(Subject(cls))
 
 
 @in_every_basis
 def test_a_public_table_cannot_be_spent_on(cls):
-    with pytest.raises(ValueError, match="PUBLIC"):
-        fitted(cls, table([1]))(table([1], PUBLIC))
+    releases.public_tables_are_refused(Subject(cls))
 
 
 @every
-@pytest.mark.parametrize("epsilon", [0.0, inf])
-def test_budgets_that_cannot_be_spent_are_refused(cls, epsilon):
-    wrong_delta = DP(1.0, 1.0) if budget(cls).delta else DP(1.0, 1e-6)
-    for bad in (budget(cls, epsilon), wrong_delta, 1.0, None):
-        with pytest.raises(ValueError, match="budget|epsilon|delta"):
-            rebuilt(cls, budget=bad)
-
-
-def rebuilt(cls, **changed):
-    """The example with some fields replaced; of what it wraps, where it wraps another."""
-    example = cls.example(budget(cls))
-    if "budget" not in {f.name for f in dataclasses.fields(cls)}:
-        return cls(dataclasses.replace(example.mechanism, **changed))
-    return dataclasses.replace(example, **changed)
+def test_budgets_that_cannot_be_spent_are_refused(cls):
+    values.refuses_budgets(Subject(cls))
 
 
 @every
 def test_numbers_out_of_range_name_field_value_and_range(cls):
-    for f in dataclasses.fields(cls):
-        if "low" not in f.metadata or f.metadata["check"]:
-            continue
-        for bad in (nan, -1, "x", inf):
-            with pytest.raises(ValueError, match=rf"{f.name} = .*need"):
-                rebuilt(cls, **{f.name: bad})
+    values.refuses_numbers(Subject(cls))
 
 
 @in_every_basis
 def test_the_error_vanishes_as_epsilon_grows(cls):
     if not getattr(cls, "converges", True):
         pytest.skip("declared as not converging in its own file")
-    data = table([2, 3, 5, 8, 13, 21, 34, 55, 89])
-    errors = [
-        np.abs(
-            fitted(cls, data, e)(data, seeded()).answer(CELLS, weights="raw")
-            - truth(cls, data).answer(CELLS)
-        ).sum()
-        for e in (0.1, 1e8)
-    ]
-    assert errors[1] < 1e-6 < errors[0]
+    releases.error_vanishes(Subject(cls))
 
 
 def neighbour_cases():
@@ -323,27 +183,12 @@ def neighbour_cases():
 
 @pytest.mark.parametrize("cls, bound", [*neighbour_cases()])
 def test_neighbours_are_hard_to_tell_apart(cls, bound):
-    """Events about the cells that one unit moves: Pr[A | D] <= e^ε Pr[A | D'], within 5σ."""
-    epsilon, n = 1.0, 2000
-    whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
-    replaced = relation(cls) != ADD_REMOVE  # the same number of units
-    without = SparseTable.from_keys(DOMAIN, [0], [4 + replaced], bound)
-    mechanism = fitted(cls, whole, epsilon)
-    if replaced and bound.l1 > 1:
+    subject = Subject(cls)
+    if subject.relation != ADD_REMOVE and bound.l1 > 1:
         with pytest.raises(ValueError, match="bound"):
-            mechanism(whole, seeded())
+            subject.release(subject.table([1], bound))
         return
-    asked = Ranges([3, 5, 0], [4, 6, 48])
-
-    def seen(data, seed):
-        rng = seeded(seed)
-        drawn = np.array([mechanism(data, rng).answer(asked, weights="raw") for _ in range(n)])
-        moved, whole = drawn[:, :2].sum(axis=1), drawn[:, 2]
-        events = [(moved >= x).mean() for x in (-3, -1, 1, 2, 3, 5)]
-        return np.array(events + [(whole >= x).mean() for x in (0, 4.5, 5.5, 9)])
-
-    p, q = seen(whole, 1), seen(without, 2)
-    assert indistinguishable(p, q, n, epsilon, mechanism.budget.delta)
+    releases.neighbours_are_alike(subject, bound)
 
 
 def test_a_wider_bound_buys_wider_noise():
@@ -364,55 +209,47 @@ def test_no_mechanism_file_is_forgotten():
 
 @every
 def test_the_file_states_what_it_promises(cls):
-    text = (
-        Path(workbench.__file__).parent
-        / "mechanisms"
-        / f"{cls.__module__.rpartition('.')[2]}.py"
-    )
-    doc = re.match(r'"""(.*?)"""', text.read_text(), re.S)[1]
-    for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
-        assert re.search(rf"^{word}\s+\S", doc, re.M), f"{cls.__name__} states no {word}"
-    assert cls.cite and cls.takes and cls.__doc__
+    values.states_promises(Subject(cls))
+    assert cls.cite
 
 
 @in_every_basis
 def test_without_rng_all_randomness_is_the_systems(cls, monkeypatch):
     monkeypatch.setattr("os.urandom", bytes)  # held fixed, so that nothing may move any more
-    data = table([9, 1, 4, 400, 7])
-    one, same = (answers(fitted(cls, data, 0.3)(data)) for _ in range(2))
+    subject = Subject(cls)
+    table = subject.table([9, 1, 4, 400, 7])
+    one, same = (answers(subject.release(table, epsilon=0.3)) for _ in range(2))
     assert (one == same).all() and one.any()
 
 
 @every
 def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
-    full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
-    for data in (full, table([9] * 10), table([])):
-        estimate = fitted(cls, data, 0.5)(data, seeded()).estimate
-        if type(estimate) is Summary:
-            keys = np.concatenate([[-1], estimate.keys, [DOMAIN.size]])
-            assert (np.diff(keys) > 0).all()
+    releases.cells_are_released_once(Subject(cls))
 
 
 @in_every_basis
-def test_every_receipt_that_was_written_is_in_the_ledger(cls, monkeypatch):
-    written, write = [], Source.receipt
-    monkeypatch.setattr(
-        Source, "receipt", lambda *a, **k: written.append(write(*a, **k)) or written[-1]
-    )
-    release = fitted(cls, table([9, 1, 4]))(table([9, 1, 4]), seeded())
-    priced = [r for r in release.ledger if r.theorem]
-    assert priced or list(release.ledger) == written
+def test_every_receipt_that_was_written_is_in_the_ledger(cls):
+    releases.receipts_are_kept(Subject(cls))
 
 
 @in_every_basis
 def test_error_bars_are_as_wide_as_the_errors_or_not_given(cls):
-    """Seeded: never by chance; sees a squared error bar that is off by 30 %."""
-    data, asked = table([9, 1, 4, 40, 7]), Ranges([0, 10], [48, 40])
-    made = fitted(cls, data)
-    drawn = [made(data, seeded(s)).answer(asked, error=True) for s in range(700)]
-    got, bars = (np.array(x) for x in zip(*drawn, strict=True))
-    off = (got - truth(cls, data).answer(asked)) ** 2
-    for own, bar in zip(off.T, bars.T, strict=True):
-        known = ~np.isnan(bar)  # a node that a query cuts has no bar
-        if known.sum() > 200:
-            assert (bar[known] ** 2).mean() == pytest.approx(own[known].mean(), rel=0.3)
+    releases.error_bars_fit(Subject(cls))
+
+
+@value
+class Careless(mechanisms.LaplaceHistogram):
+    """It draws half of the noise that its receipt says, from numpy's own seed."""
+
+    def __call__(self, table, rng=None):
+        release = super().__call__(table, rng)
+        counts = table.dense().astype(float)
+        noisy = counts + (release.estimate.values - counts) / 2
+        return dataclasses.replace(release, estimate=Histogram(table.domain, noisy, 1.0))
+
+
+def test_laws_find_what_is_broken_and_go_on():
+    broken = {o.law.partition(":")[0]: o.broken for o in check_laws(Careless) if o.broken}
+    assert {"Neighbours are hard to tell apart"} <= set(broken), broken
+    assert "likelier" in broken["Neighbours are hard to tell apart"]
+    assert len([*check_laws(mechanisms.HighPassFilter)]) == len(LAWS)

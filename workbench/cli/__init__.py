@@ -17,6 +17,7 @@ from workbench.cli import (
     export,
     init,
     lab,
+    laws,
     new,
     release,
     reproduce,
@@ -94,6 +95,7 @@ app.command()(explore.explore)
 app.command()(export.export)
 app.command()(lab.lab)
 app.command()(init.init)
+app.command()(laws.laws)
 app.add_typer(new.app, name="new")
 app.command()(bench.bench)
 

@@ -1,0 +1,206 @@
+"""Laws of what a mechanism releases: what it costs, where its noise is from, what it answers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from workbench.estimates import Leaves, Summary
+from workbench.laws.subject import CELLS, DOMAIN, Subject, answers, demand, seeded
+from workbench.noise.source import Source
+from workbench.privacy import ADD_REMOVE
+from workbench.release import Release
+from workbench.table import PUBLIC, Bound, SparseTable
+from workbench.workload import RandomRanges, Ranges
+
+COUNTS = (9, 1, 4, 400, 7)
+
+
+def costs_its_budget(subject: Subject) -> None:
+    """The ledger costs the budget and no more."""
+    release = subject.release(subject.table([9, 1, 4]), seeded())
+    demand(release.ledger, "it wrote no receipt")
+    demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
+    demand(
+        1 - 1e-12 < release.privacy.epsilon <= 1.0, f"ε = 1 was given, {release.privacy} spent"
+    )
+    demand(release.simulated, "seeded noise does not say that it is simulated")
+    demand(release.relation == subject.relation, f"its receipts say {release.relation}")
+
+
+def randomness_is_the_rngs(subject: Subject) -> None:
+    """All randomness comes from `rng`: the same seed, the same release, and no global state moves."""
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    table = subject.table([90, 10, 40, 400, 70])
+    one, same, other = (answers(subject.release(table, seeded(s))) for s in (0, 0, 1))
+    demand((one == same).all(), "one seed gives two releases")
+    demand((one != other).any(), "two seeds give one release")
+    after = np.random.get_state()[1]  # noqa: NPY002
+    demand((before == after).all(), "it draws from numpy's global state")
+
+
+def fit_to_publish(subject: Subject) -> None:
+    """Without `rng` it is fit to publish, and never repeats (by chance once in 10⁹ runs)."""
+    table = subject.table([900, 800, 700, 600, 500])  # all far above any cut
+    one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
+    demand(not one.simulated, "a release without rng says that it is simulated")
+    demand((one.answer(CELLS) != other.answer(CELLS)).any(), "two releases are the same")
+
+
+def estimate_is_public(subject: Subject) -> None:
+    """The estimate is on the domain it declares, finite, and holds no bound."""
+    table = subject.table([9, 1, 4])
+    release = subject.release(table, seeded())
+    estimate = release.estimate
+    demand(estimate.domain == subject.truth(table).domain, "it is on another domain")
+    demand(not hasattr(estimate, "bound"), "the estimate has a bound, as private data has")
+    demand(np.isfinite(release.answer(CELLS)).all(), "it answers with numbers that are none")
+    frame = release.to_frame()
+    if type(estimate) is Leaves:  # whose frame is of synthetic records
+        demand(len(frame) == estimate.total, "its frame has another number of records")
+        frame = estimate.nodes()
+    else:
+        demand(len(frame) == len(estimate), "its frame has another number of rows")
+    demand(list(frame.columns)[-1] == "noisy", "its frame does not end with `noisy`")
+
+
+def cells_are_released_once(subject: Subject) -> None:
+    """No cell is released twice, or from outside the domain."""
+    full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
+    for table in (full, subject.table([9] * 10), subject.table([])):
+        estimate = subject.release(table, seeded(), 0.5).estimate
+        if type(estimate) is Summary:
+            keys = np.concatenate([[-1], estimate.keys, [DOMAIN.size]])
+            demand((np.diff(keys) > 0).all(), "keys are not sorted, unique and in the domain")
+
+
+def saved_is_loaded(subject: Subject) -> None:
+    """What is saved is what is loaded, to the last bit; idealised noise is not saved."""
+    release = subject.release(subject.table(COUNTS))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.parquet"
+        if any(receipt.idealised for receipt in release.ledger):
+            try:
+                release.save(path)
+            except ValueError as e:
+                return demand("idealised" in str(e), f"it is refused without saying why: {e}")
+            return demand(False, "idealised noise is saved")
+        back = Release.load(release.save(path))
+    for what, part in {
+        "estimate": lambda r: (type(r.estimate), repr(r.estimate), r.estimate.metadata()),
+        "ledger": lambda r: (r.ledger, r.privacy, r.relation, r.bound, r.simulated),
+        "mechanism's text": lambda r: str(r.mechanism),
+        "frame": lambda r: r.to_frame().to_csv(),
+        "error bars": lambda r: r.answer(CELLS, error=True)[1].tobytes(),
+        "answers": lambda r: answers(r).tobytes(),
+    }.items():
+        demand(part(back) == part(release), f"another {what} is loaded than was saved")
+
+
+def empty_tables_are_tables(subject: Subject) -> None:
+    """An empty table is released, and one of one cell."""
+    for counts in ([], [3]):
+        release = subject.release(subject.table(counts), seeded())
+        demand(np.isfinite(answers(release)).all(), f"counts {counts} have no finite answers")
+
+
+def recipes_are_their_queries(subject: Subject) -> None:
+    """A recipe of random queries is answered as the queries that it draws."""
+    release = subject.release(subject.table([9, 1, 4]), seeded())
+    recipe = RandomRanges(4, 5)
+    drawn = recipe.on(release.estimate.domain)
+    demand((release.answer(recipe) == release.answer(drawn)).all(), "they differ")
+
+
+def public_tables_are_refused(subject: Subject) -> None:
+    """A public table cannot be spent on."""
+    table = subject.table([1], PUBLIC)
+    try:
+        subject.release(table)
+    except ValueError as e:
+        demand("PUBLIC" in str(e), f"it is refused without saying why: {e}")
+    else:
+        demand(False, "budget was spent on a table without a bound")
+
+
+def error_vanishes(subject: Subject) -> None:
+    """The error vanishes as ε grows, unless the class says `converges = False`."""
+    if not getattr(subject.cls, "converges", True):
+        return
+    table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
+    truth = subject.truth(table).answer(CELLS)
+    errors = []
+    for epsilon in (0.1, 1e8):
+        release = subject.release(table, seeded(), epsilon)
+        errors.append(np.abs(release.answer(CELLS, weights="raw") - truth).sum())
+    demand(errors[1] < 1e-6 < errors[0], f"errors are {errors} at ε = 0.1 and 10⁸")
+
+
+def receipts_are_kept(subject: Subject) -> None:
+    """Every receipt that was written is in the ledger, unless a theorem prices them together."""
+    written = []
+    write = Source.receipt
+
+    def remember(self, *args, **kwargs):
+        written.append(write(self, *args, **kwargs))
+        return written[-1]
+
+    Source.receipt = remember
+    try:
+        release = subject.release(subject.table([9, 1, 4]), seeded())
+    finally:
+        Source.receipt = write
+    priced = [receipt for receipt in release.ledger if receipt.theorem]
+    demand(priced or list(release.ledger) == written, "a receipt that was written is missing")
+
+
+def neighbours_are_alike(
+    subject: Subject, bound: Bound | None = None, runs: int = 2000
+) -> None:
+    """Neighbours are hard to tell apart: Pr[A | D] ≤ e^ε Pr[A | D′] + δ of events about what moves.
+
+    Seeded, so that chance never fails it; it sees a probability above by more than five standard errors of
+    both, at 2000 runs and ε = 1 some 0.2 for the likeliest events.
+    """
+    bound = bound or Bound()
+    whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
+    replaced = subject.relation != ADD_REMOVE  # the same number of units
+    without = SparseTable.from_keys(DOMAIN, [0], [4 + replaced], bound)
+    mechanism = subject.example(whole)
+    asked = Ranges([3, 5, 0], [4, 6, 48])
+
+    def frequencies(table: SparseTable, seed: int) -> np.ndarray:
+        rng = seeded(seed)
+        data = subject.given(table)
+        drawn = [mechanism(data, rng).answer(asked, weights="raw") for _ in range(runs)]
+        values = np.array(drawn)
+        moved = values[:, :2].sum(axis=1)
+        events = [(moved >= x).mean() for x in (-3, -1, 1, 2, 3, 5)]
+        return np.array(events + [(values[:, 2] >= x).mean() for x in (0, 4.5, 5.5, 9)])
+
+    p = frequencies(whole, 1)
+    q = frequencies(without, 2)
+    growth = np.exp(mechanism.budget.epsilon)
+    for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
+        slack = 5 * np.sqrt((a + growth**2 * b) / runs) + 5 / runs
+        excess = a - growth * b - mechanism.budget.delta - slack
+        demand((excess <= 0).all(), f"an event is likelier by {excess.max():.3g} than ε allows")
+
+
+def error_bars_fit(subject: Subject) -> None:
+    """Error bars are as wide as the errors, within 30 %, or not given (seeded)."""
+    table = subject.table([9, 1, 4, 40, 7])
+    asked = Ranges([0, 10], [48, 40])
+    mechanism = subject.example(table)
+    data = subject.given(table)
+    drawn = [mechanism(data, seeded(s)).answer(asked, error=True) for s in range(700)]
+    values = np.array([answer for answer, _ in drawn])
+    bars = np.array([bar for _, bar in drawn])
+    squared = (values - subject.truth(table).answer(asked)) ** 2
+    for query in range(len(asked)):
+        known = ~np.isnan(bars[:, query])  # a node that a query cuts has no bar
+        if known.sum() > 200:
+            ratio = (bars[known, query] ** 2).mean() / squared[known, query].mean()
+            demand(0.7 <= ratio <= 1.3, f"squared bars are {ratio:.3g} of squared errors")
