@@ -1,4 +1,4 @@
-"""How `workbench lab` saves the project's notebooks: as they are committed, so that running changes no file.
+"""How `workbench lab` saves the project's notebooks: as they are committed, so running changes none.
 
 Outputs stay on the screen, and `reproduce` keeps executed copies among the results; the notebooks hold
 what somebody wrote.
