@@ -20,32 +20,16 @@ from experiments.fan2015.data import (
     undecided_on_slice,
     users_of_netflix,
 )
-from experiments.fan2015.unreleased import AllRecords, KeptRecords
+from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
 from workbench import Sweep, plots
 from workbench.claims import MUCH, Claim, Finding, Printed, all_of
 from workbench.figures import Figure
 from workbench.figures.parameters import whole
-from workbench.interactions import Interactions
-from workbench.metrics import SampledSize
 from workbench.plots import Panel
-from workbench.value import parameter, value
+from workbench.value import value
 
 ORIGINAL = AllRecords.series
 PAPER = {"Netflix": Printed("less than 5 %", 0, 0.05)}
-
-
-@value
-class Sizes:
-    """How many records a sample holds, of all, and what it could hold with l of every user."""
-
-    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
-
-    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """A row each."""
-        most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
-        kept = SampledSize()(truth, sample)
-        sizes = {"StoredRecords": len(sample), "SampledSize": kept, "bound": most}
-        return pd.DataFrame({"metric": [*sizes], "value": [*map(float, sizes.values())]})
 
 
 def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:

@@ -15,7 +15,6 @@ Words   raises = a larger share of the sampled records than of all, beyond the 9
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from experiments.fan2015.data import (
@@ -26,7 +25,7 @@ from experiments.fan2015.data import (
     sampling_mechanisms,
     users_of_netflix,
 )
-from experiments.fan2015.unreleased import AllRecords, KeptRecords
+from experiments.fan2015.unreleased import SHORT, AllRecords, KeptRecords, Week
 from workbench import DP, Sweep
 from workbench.claims import (
     Claim,
@@ -37,31 +36,13 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
-from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, seeds, whole
-from workbench.interactions import Interactions
-from workbench.metrics import ContextShare
 from workbench.plots import Panel
 from workbench.value import value
 
 ORIGINAL = AllRecords.series
-SHORT = [day[:3] for day in WEEKDAYS]
 LATE = ["Fri", "Sat", "Sun"]
-
-
-@value
-class Week:
-    """The share of each day, and the total variation distance from the week of all records."""
-
-    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
-        """A row a day, then one of the whole week."""
-        shares = [ContextShare(day) for day in range(len(WEEKDAYS))]
-        week = np.array([share(truth, truth) for share in shares])
-        ours = np.array([share(truth, sample) for share in shares])
-        days = pd.DataFrame({"metric": "ContextShare", "day": SHORT, "value": ours})
-        distance = {"metric": "TotalVariation", "value": 0.5 * np.abs(ours - week).sum()}
-        return pd.concat([days, pd.DataFrame([distance])], ignore_index=True)
 
 
 def _signed(points: float) -> str:

@@ -1,7 +1,7 @@
 """Fan & Jin 2015: what stands in a release's place in trials, and is none.
 
 The records that a mechanism counts, before any noise; these beside what it released of them; a table
-that knows nothing but the total. All is scored, on data whose truth is public, and never published.
+that knows nothing but the total; and how these are scored, on data whose truth is public.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP
+from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
 from workbench.mechanism import series_name
-from workbench.metrics import error_parts
-from workbench.value import value
+from workbench.metrics import ContextShare, SampledSize, error_parts
+from workbench.value import parameter, value
+
+SHORT = [day[:3] for day in WEEKDAYS]
 
 
 class Unreleased(NamedTuple):
@@ -114,3 +117,31 @@ class ItemErrorParts:
         parts = error_parts(truth, apart.kept, apart.released)
         items = parts[parts.of == "items"]
         return items.melt(["of", "decile", "cells"], var_name="part")
+
+
+@value
+class Sizes:
+    """How many records a sample holds, of all, and what it could hold with l of every user."""
+
+    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
+
+    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
+        """A row each."""
+        most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
+        kept = SampledSize()(truth, sample)
+        sizes = {"StoredRecords": len(sample), "SampledSize": kept, "bound": most}
+        return pd.DataFrame({"metric": [*sizes], "value": [*map(float, sizes.values())]})
+
+
+@value
+class Week:
+    """The share of each day, and the total variation distance from the week of all records."""
+
+    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
+        """A row a day, then one of the whole week."""
+        shares = [ContextShare(day) for day in range(len(WEEKDAYS))]
+        week = np.array([share(truth, truth) for share in shares])
+        ours = np.array([share(truth, sample) for share in shares])
+        days = pd.DataFrame({"metric": "ContextShare", "day": SHORT, "value": ours})
+        distance = {"metric": "TotalVariation", "value": 0.5 * np.abs(ours - week).sum()}
+        return pd.concat([days, pd.DataFrame([distance])], ignore_index=True)
