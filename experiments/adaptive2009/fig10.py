@@ -2,10 +2,10 @@
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix B, Figure 10.
 Read    the list itself: 59 strings from "aa route finder" to "ad aware", and their counts.
-Open    The searches are not public: the surnames of 266 million people (one person in 20 in the quick
-        profile), and a made-up log of as many searches as the paper's, 90 million (a million), so that
-        500 appearances are as many as in print. ε, thresholds and what counts as a string are those of
-        Figures 8 and 9. What is listed here is what comes first in the order of the symbols.
+Open    The searches are not public: the surnames of 266 million people, and a made-up log of as many
+        searches as the paper's, so that 500 appearances are as many as in print. ε, thresholds and what
+        counts as a string are those of Figures 8 and 9. What is listed here is what comes first in the
+        order of the symbols.
         Beside the improved histogram, not judged: only its strings that are known to end; the basic
         histogram, and PrivTree.
 Words   frequent = at least 500 appearances, at ε = 1; real = the corpus has the string, at least once;
@@ -20,131 +20,60 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.adaptive2009 import fig8_9 as fig8_9
-from experiments.adaptive2009.fig8_9 import BASIC, IMPROVED, LOG, NAMES, NEAR, TREE
-from workbench import Trial
+from experiments.adaptive2009._strings import NEAR, Strings
+from experiments.adaptive2009._techniques import IMPROVED
+from workbench import DP, Sweep
 from workbench.claims import Claim, Finding, all_of, decide, mean_curve
-from workbench.datasets import QueryLogTwin
-from workbench.estimates import Leaves
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, seeds, whole, wholes
+from workbench.mechanisms import PrivTree
 from workbench.metrics import match_strings
 from workbench.plots import Panel
 from workbench.records import Records
+from workbench.value import value
 
-TITLE = "Synthetic strings that appear often, and whether they are real"
-PAGE = "adaptive2009, appendix B, Figure 10"
-COLUMNS = 2
-SEEDS = {"quick": 5, "paper": 3}
-QUERIES = {"quick": 1_000_000, "paper": 90_000_000}
-THINNED = {"quick": 20, "paper": 1}  # surnames
-EPSILON = 1.0
 FREQUENT = 500
-FREQUENCIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-LISTED = 32
-
-PAPER: dict = {}  # counts of searches that nobody has
-
 REAL = "RealFraction"
 LIST = "Count"
 ENDED = f"{IMPROVED}, known to end"
 
 
-def datasets(profile: str) -> dict[str, Any]:
-    """Surnames, if their files are here, and the twin."""
-    names = fig8_9.surnames(THINNED[profile])
-    twin = {LOG: QueryLogTwin(QUERIES[profile])}
-    return {NAMES: names} | twin if names else twin
+@value
+class RealStrings:
+    """Which part of the strings that appear at least `frequencies` times the corpus has."""
+
+    frequencies: tuple[int, ...]
+    prefixes: bool
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a frequency, `least`, with how many `strings` they are."""
+        _, counts, true_counts = match_strings(truth, estimate, self.prefixes)
+        rows = []
+        for least in self.frequencies:
+            real = true_counts[counts >= least] > 0
+            share = float(real.mean()) if len(real) else np.nan
+            rows.append(dict(metric=REAL, least=least, value=share, strings=len(real)))
+        return pd.DataFrame(rows).assign(prefixes=self.prefixes)
 
 
-def mechanisms() -> dict[str, Any]:
-    """By the names of their series."""
-    improved, _, basic, tree = fig8_9.mechanisms(EPSILON, total=1)
-    return {IMPROVED: improved, BASIC: basic, TREE: tree}
+@value
+class FrequentStrings:
+    """The first `listed` strings that appear at least `least` times, in the order of the symbols."""
 
+    least: int
+    listed: int
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """How many of the strings that appear at least `least` times are real; and the list.
-
-    The list is of the first release of the improved histogram, `string` with its `value` appearances
-    and how often the corpus has it, `true`.
-    """
-    corpora = []
-    for name, dataset in datasets(profile).items():
-        corpus = dataset.load()
-        frames = []
-        for series, mechanism in mechanisms().items():
-            for seed in range(SEEDS[profile]):
-                frames += _measured(Trial(dataset, mechanism, seed), corpus, series)
-        columns = dict(panel=name, dataset=repr(dataset), truth_public=dataset.truth_public)
-        corpora.append(pd.concat(frames, ignore_index=True).assign(**columns))
-    return pd.concat(corpora, ignore_index=True)
-
-
-def _measured(trial: Trial, corpus: Records, series: str) -> list[pd.DataFrame]:
-    release = trial.release(corpus)
-    columns = dict(
-        mechanism=type(trial.mechanism).__name__,
-        epsilon=EPSILON,
-        seed=trial.seed,
-        released=len(release.estimate),
-        trial=repr(trial),
-        by_theorem=release.by_theorem,
-    )
-    frames = [_real_shares(release.estimate, corpus, True).assign(series=series)]
-    if series == IMPROVED:
-        frames.append(_real_shares(release.estimate, corpus, False).assign(series=ENDED))
-    frames = [frame.assign(metric=REAL, **columns) for frame in frames]
-    if trial.seed == 0 and series == IMPROVED:
-        frames.append(_list(release.estimate, corpus).assign(series=series, **columns))
-    return frames
-
-
-def _real_shares(leaves: Leaves, corpus: Records, prefixes: bool) -> pd.DataFrame:
-    """Which part of the strings of at least each frequency the corpus has, and how many they are."""
-    _, counts, true_counts = match_strings(corpus, leaves, prefixes)
-    shares = []
-    for least in FREQUENCIES:
-        real = true_counts[counts >= least] > 0
-        share = float(real.mean()) if len(real) else np.nan
-        shares.append(dict(least=least, value=share, strings=len(real)))
-    return pd.DataFrame(shares)
-
-
-def _list(leaves: Leaves, corpus: Records) -> pd.DataFrame:
-    """The first strings that appear so often."""
-    texts = corpus.hierarchy.texts
-    keys, counts, true_counts = match_strings(corpus, leaves, prefixes=True)
-    first = np.flatnonzero(counts >= FREQUENT)[:LISTED]  # keys are in order
-    ended_keys, ended_counts, _ = match_strings(corpus, leaves)
-    ended = set(texts(ended_keys[:, ended_counts >= FREQUENT]))
-    strings = texts(keys[:, first])
-    columns = dict(string=strings, true=true_counts[first], ended=[s in ended for s in strings])
-    return pd.DataFrame(columns).assign(value=counts[first], metric=LIST)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """A panel a dataset."""
-    near = ("95 %", lambda x: NEAR + 0 * x)
-    return [
-        Panel(name, {"panel": name, "metric": REAL}, "least", log="x", theory=near)
-        for name in rows.panel.unique()
-    ]
-
-
-def frequent_strings(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The list, as Figure 10 has it, beside the truth."""
-    strings = rows[(rows.panel == name) & (rows.metric == LIST)]
-    titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
-    table = strings.set_index("string")[[*titles]].rename(columns=titles)
-    return table.astype({"synthetic": int, "in the data": int})
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many strings appear at least 500 times, and which part of them is real."""
-    frequent = rows[(rows.metric == REAL) & (rows.least == FREQUENT)]
-    means = frequent.groupby(["panel", "series"], sort=False)[["strings", "value"]].mean()
-    real = means.value.map(lambda x: f"{100 * x:.2f} %")
-    table = pd.DataFrame({"strings": means.strings.map("{:,.0f}".format), "real": real})
-    return table.rename_axis(["dataset", "technique"])
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a `string`: its appearances, those in `true`, and whether it is known to end."""
+        texts = truth.hierarchy.texts
+        keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
+        first = np.flatnonzero(counts >= self.least)[: self.listed]  # keys are in order
+        ended_keys, ended_counts, _ = match_strings(truth, estimate)
+        ended = set(texts(ended_keys[:, ended_counts >= self.least]))
+        strings = texts(keys[:, first])
+        columns = dict(string=strings, true=true_counts[first], value=counts[first])
+        ends = [string in ended for string in strings]
+        return pd.DataFrame(columns).assign(ended=ends, metric=LIST)
 
 
 def _frequent_are_real(rows) -> Finding:
@@ -167,3 +96,71 @@ CLAIMS = (
         _frequent_are_real,
     ),
 )
+
+
+@value
+class Fig10(Strings, Figure):
+    """How many frequent strings are real, a panel a corpus; and the list."""
+
+    title = "Synthetic strings that appear often, and whether they are real"
+    page = "adaptive2009, appendix B, Figure 10"
+    quick = {"people": 0.05, "searches": 1_000_000, "seeds": 5}
+    claims = CLAIMS
+
+    epsilon: float = epsilon(1.0)
+    frequent: int = whole(FREQUENT, "appearances of listed strings, at least", unit="times")
+    listed: int = whole(32, "strings of the list", kind=UNPRINTED)
+    frequencies: tuple[int, ...] = wholes(
+        (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+        "appearances, at least",
+        unit="times",
+        kind=UNPRINTED,
+    )
+    searches: int = whole(90_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
+    seeds: int = seeds(3)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The techniques; and the list, of the first release of the improved histogram."""
+        sweeps = {}
+        improved = self.improved(self.epsilon)
+        others = [self.basic(self.epsilon), PrivTree(DP(self.epsilon))]
+        frequencies = tuple(sorted({*self.frequencies, self.frequent}))
+        printed = RealStrings(frequencies, prefixes=True)
+        ended = RealStrings(frequencies, prefixes=False)
+        strings = FrequentStrings(self.frequent, self.listed)
+        for name, corpus in self.corpora().items():
+            both = Sweep([corpus], [improved], [printed, ended], self.seeds)
+            sweeps[f"{name}, improved"] = both
+            sweeps[f"{name}, others"] = Sweep([corpus], others, [printed], self.seeds)
+            sweeps[f"{name}, list"] = Sweep([corpus], [improved], [strings], seeds=1)
+        return sweeps
+
+    def rows(self, store) -> pd.DataFrame:
+        """A panel a corpus; what is known to end is a series of its own."""
+        rows = super().rows(store)
+        ended = rows.prefixes.eq(False)
+        panel = rows.panel.str.partition(", ")[0]
+        return rows.assign(panel=panel, series=rows.mechanism_name.mask(ended, ENDED))
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """A panel a dataset."""
+        near = ("95 %", lambda x: NEAR + 0 * x)
+        return [
+            Panel(name, {"panel": name, "metric": REAL}, "least", log="x", theory=near)
+            for name in rows.panel.unique()
+        ]
+
+    def frequent_strings(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The list, as Figure 10 has it, beside the truth."""
+        strings = rows[(rows.panel == name) & (rows.metric == LIST)]
+        titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
+        table = strings.set_index("string")[[*titles]].rename(columns=titles)
+        return table.astype({"synthetic": int, "in the data": int})
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """How many strings appear at least 500 times, and which part of them is real."""
+        frequent = rows[(rows.metric == REAL) & (rows.least == FREQUENT)]
+        means = frequent.groupby(["panel", "series"], sort=False)[["strings", "value"]].mean()
+        real = means.value.map(lambda x: f"{100 * x:.2f} %")
+        table = pd.DataFrame({"strings": means.strings.map("{:,.0f}".format), "real": real})
+        return table.rename_axis(["dataset", "technique"])

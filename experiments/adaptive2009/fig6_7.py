@@ -7,9 +7,9 @@ Open    Data, ε, threshold and discount as in Figure 5, with what they leave op
         two most and the two least populous of the places, by the census of 2010, and so by public
         numbers that were known before the jobs: Providence and Warwick, New Shoreham (an island) and
         Little Compton. Of the twin's cities, by expected homes, the first and the last.
-        An origin is what lies within five miles of the place's middle, as in Table 1; its size is not
-        printed here. The middle is the mean of its blocks' centroids. Distances are those on the globe
-        between centroids, and between synthetic points.
+        An origin is what lies within a radius of the place's middle, as in Table 1, the mean of its
+        blocks' centroids. Distances are those on the globe between centroids, and between synthetic
+        points.
         Direct synthesis and PrivTree are told beside, and not judged.
 Words   the gap = Kolmogorov's distance, the largest vertical one between two curves. On the true curve,
         occluding it = a gap of at most 2 %, about the width of two lines in a plot two inches high, at
@@ -18,143 +18,54 @@ Words   the gap = Kolmogorov's distance, the largest vertical one between two cu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from experiments.adaptive2009.fig5 import (
-    DIRECT,
-    EPSILONS,
-    IMPROVED,
-    REAL,
-    SEEDS,
-    TREE,
-    TWIN,
-    TWIN_SEEDS,
-    datasets,
-    mechanisms,
-)
-from workbench import Trial
+from experiments.adaptive2009._commutes import MILE, POPULOUS, REAL, SPARSE, Commutes, origins
+from experiments.adaptive2009._techniques import DIRECT, IMPROVED, SOURCE, TREE, Source
+from workbench import Sweep
 from workbench.claims import Claim, Finding, all_of, decide, mean_curve
-from workbench.mechanism import series_name
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import number, whole
 from workbench.metrics import CommuteDistances
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "How far people commute from a populous and from a sparse origin"
-PAGE = "adaptive2009, section 5.1, Figures 6 and 7"
-COLUMNS = 2
-MILES = 5
-RADIUS = MILES * 1.609344  # km
-FARTHEST = {REAL: 80, TWIN: 80}  # km, shown
-POINTS = 161
+EPSILONS = Commutes.epsilons
+POINTS = 161  # of a curve
 ON = 0.02
 OFF = 0.05
-POPULOUS = "populous"
-SPARSE = "sparse"
-SOURCE = "source"
 CDF = "CommuteCDF"
 GAP = "CommuteDistances"
 
-PAPER: dict = {}  # no number is printed
 
+@value
+class CommuteCurve:
+    """How far people commute from one origin: the gap from the truth, and the curve itself."""
 
-def origins(name: str, dataset) -> pd.DataFrame:
-    """Places by public population, the most populous and the least: `place`, `kind`, and where."""
-    places = dataset.places().dropna(subset="population")
-    count = 2 if name == REAL else 1
-    populous = places.head(count).assign(kind=POPULOUS)
-    sparse = places.tail(count)[::-1].assign(kind=SPARSE)
-    both = pd.concat([populous, sparse])
-    short = both.place.str.replace(r" (city|town) \(.*", "", regex=True)
-    return both.assign(place=short).reset_index(drop=True)
+    origin: str
+    kind: str
+    population: int
+    distances: CommuteDistances
+    farthest: float
 
-
-def distances_from(place) -> CommuteDistances:
-    """Of commutes from a place, within five miles of its middle."""
-    return CommuteDistances(float(place.latitude), float(place.longitude), RADIUS)
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Curves and gaps by origin, series, ε and seed; the source's own curve once."""
-    sources = []
-    for name, dataset in datasets(profile).items():
-        seeds = SEEDS[profile] if name == REAL else TWIN_SEEDS
-        truth = dataset.load()
-        km = np.linspace(0, FARTHEST[name], POINTS)
-        places = list(origins(name, dataset).itertuples())
-        frames = [_source_curve(place, truth, km) for place in places]
-        for mechanism in mechanisms(name, truth.total):
-            for seed in range(seeds):
-                frames.append(_measured(Trial(dataset, mechanism, seed), truth, places, km))
-        frame = pd.concat(frames, ignore_index=True)
-        columns = dict(panel=name, dataset=repr(dataset), truth_public=dataset.truth_public)
-        columns["kind"] = frame.origin.map({p.place: p.kind for p in places})
-        columns["population"] = frame.origin.map({p.place: int(p.population) for p in places})
-        sources.append(frame.assign(**columns))
-    return pd.concat(sources, ignore_index=True)
-
-
-def _source_curve(place, truth, km: np.ndarray) -> pd.DataFrame:
-    metric = distances_from(place)
-    commuters = int(metric.commutes(truth)[1].sum())
-    columns = dict(series=SOURCE, origin=place.place, commuters=commuters, seed=0, metric=CDF)
-    return pd.DataFrame({"km": km, "value": metric.cdf(truth, km)}).assign(**columns)
-
-
-def _measured(trial: Trial, truth, places: list, km: np.ndarray) -> pd.DataFrame:
-    release = trial.release(truth)
-    synthetic = release.estimate
-    frames = []
-    for place in places:
-        metric = distances_from(place)
-        gap = metric(truth, synthetic)
-        frames.append(pd.DataFrame({"value": [gap], "metric": GAP, "origin": place.place}))
-        line = pd.DataFrame({"km": km, "value": metric.cdf(synthetic, km), "metric": CDF})
-        frames.append(line.assign(origin=place.place))
-    epsilon = trial.mechanism.budget.epsilon
-    columns = dict(
-        mechanism=type(trial.mechanism).__name__,
-        series=f"{series_name(trial.mechanism)}, ε = {epsilon:g}",
-        epsilon=epsilon,
-        seed=trial.seed,
-        trial=repr(trial),
-        by_theorem=release.by_theorem,
-    )
-    return pd.concat(frames, ignore_index=True).assign(**columns)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """An origin each, the most populous first."""
-    grid = []
-    for place in rows.drop_duplicates(["panel", "origin"]).itertuples():
-        title = f"{place.origin} ({place.kind}: {place.population:,})"
-        where = {"panel": place.panel, "origin": place.origin, "shown": True}
-        grid.append(Panel(title, where, "km", log=""))
-    return grid
-
-
-def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """With what is drawn: the source, and as in the paper the improved histogram."""
-    drawn = rows.series.str.startswith(IMPROVED) | (rows.series == SOURCE)
-    return rows.assign(shown=drawn & (rows.metric == CDF))
+    def __call__(self, truth, estimate: Any) -> pd.DataFrame:
+        """A row of the gap, and one for each point of the curve, at `km`."""
+        km = np.linspace(0, self.farthest, POINTS)
+        curve = pd.DataFrame(
+            {"km": km, "value": self.distances.cdf(estimate, km), "metric": CDF}
+        )
+        gap = pd.DataFrame({"value": [self.distances(truth, estimate)], "metric": GAP})
+        about = dict(origin=self.origin, kind=self.kind, population=self.population)
+        about["commuters"] = int(self.distances.commutes(truth)[1].sum())
+        return pd.concat([gap, curve], ignore_index=True).assign(**about)
 
 
 def _gap(rows, origin: str, series: str, epsilon: float) -> pd.Series:
     name = f"{series}, ε = {epsilon:g}"
     return mean_curve(rows, "origin", metric=GAP, origin=origin, series=name).iloc[0]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""
-    lines = []
-    for place in rows[rows.series == SOURCE].drop_duplicates("origin").itertuples():
-        for epsilon in EPSILONS:
-            line = {"origin": place.origin, "ε": epsilon}
-            line |= {"population": place.population, "commuters": int(place.commuters)}
-            for series in (IMPROVED, DIRECT, TREE):
-                gap = _gap(rows, place.origin, series, epsilon)["mean"]
-                line[series] = f"{100 * gap:.2g} %"
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["origin", "ε"])
 
 
 def _gaps(rows, kind: str, bound: float, below: bool) -> Finding:
@@ -191,3 +102,66 @@ CLAIMS = (
         "Compton has 2606, enough at ε = 10, where the gap is 2.2 %.",
     ),
 )
+
+
+@value
+class Fig6_7(Commutes, Figure):  # noqa: N801
+    """A curve an origin, and its distance from the source's."""
+
+    title = "How far people commute from a populous and from a sparse origin"
+    page = "adaptive2009, section 5.1, Figures 6 and 7"
+    claims = CLAIMS
+
+    miles: float = number(
+        5.0, "radius of an origin", 0, 1000, unit="miles", kind=UNPRINTED, strict=True
+    )
+    origins: int = whole(2, "populous places, and sparse ones, in Rhode Island", kind=UNPRINTED)
+    farthest: float = number(
+        80.0, "end of the curves", 0, unit="km", kind=UNPRINTED, strict=True
+    )
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The source, and all techniques."""
+        sweeps = {}
+        for name, dataset in self.datasets().items():
+            mechanisms = [*self.improved(), *self.direct(name), *self.privtrees(), Source()]
+            places = origins(dataset, self.origins if name == REAL else 1)
+            metrics = [self._curve(place) for place in places.itertuples()]
+            sweeps[name] = Sweep([dataset], mechanisms, metrics, self.seeds_of(name))
+        return sweeps
+
+    def _curve(self, place) -> CommuteCurve:
+        middle = (float(place.latitude), float(place.longitude))
+        distances = CommuteDistances(*middle, self.miles * MILE)
+        about = (place.place, place.kind, int(place.population))
+        return CommuteCurve(*about, distances, self.farthest)
+
+    def rows(self, store) -> pd.DataFrame:
+        """Series with their ε; `shown` is what is drawn: the source, and the improved histogram."""
+        rows = super().rows(store)
+        private = np.isfinite(rows.epsilon)
+        with_epsilon = rows.series + rows.epsilon.map(", ε = {:g}".format)
+        shown = rows.series.isin([SOURCE, IMPROVED]) & (rows.metric == CDF)
+        return rows.assign(series=with_epsilon.where(private, rows.series), shown=shown)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """An origin each, the most populous first."""
+        grid = []
+        for place in rows.drop_duplicates(["panel", "origin"]).itertuples():
+            title = f"{place.origin} ({place.kind}: {place.population:,})"
+            where = {"panel": place.panel, "origin": place.origin, "shown": True}
+            grid.append(Panel(title, where, "km", log=""))
+        return grid
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""
+        lines = []
+        for place in rows[rows.series == SOURCE].drop_duplicates("origin").itertuples():
+            for epsilon in EPSILONS:
+                line = {"origin": place.origin, "ε": epsilon}
+                line |= {"population": place.population, "commuters": int(place.commuters)}
+                for series in (IMPROVED, DIRECT, TREE):
+                    gap = _gap(rows, place.origin, series, epsilon)["mean"]
+                    line[series] = f"{100 * gap:.2g} %"
+                lines.append(line)
+        return pd.DataFrame(lines).set_index(["origin", "ε"])

@@ -19,22 +19,25 @@ Words   fidelity = the total variation distance between the destinations' shares
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from scipy.spatial import cKDTree
 
-from experiments.adaptive2009.fig5 import (
-    DIRECT,
-    EPSILONS,
-    IMPROVED,
-    REAL,
-    SEEDS,
-    TWIN_SEEDS,
-    datasets,
-    mechanisms,
+from experiments.adaptive2009._commutes import REAL, Commutes
+from experiments.adaptive2009._maps import (
+    AWAY,
+    MAP,
+    SQUARES,
+    DestinationMap,
+    DestinationStatistics,
 )
-from experiments.adaptive2009.fig6_7 import RADIUS, distances_from, origins
-from workbench import Trial
+from experiments.adaptive2009._techniques import (
+    DIRECT,
+    IMPROVED,
+    RESAMPLE,
+    SOURCE,
+    Resample,
+    Source,
+)
+from workbench import Sweep
 from workbench.claims import (
     Claim,
     Finding,
@@ -45,184 +48,17 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.datasets import OnTheMap
-from workbench.mechanism import series_name
-from workbench.mechanisms import PrivTree
-from workbench.plots import project
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import number
+from workbench.value import value
 
-TITLE = "Where people who live within five miles of a place work"
-PAGE = "adaptive2009, appendix B, Table 1"
-COLUMNS = 4
-SIDE = {REAL: 1.0}  # km, of a square
-WIDE = 5.0
-BAR = {REAL: 20}  # km
-SOURCE = "source"
-RESAMPLE = "resample"
+EPSILONS = Commutes.epsilons
 LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}
-MAP = "people"
-AWAY = "TotalVariation"
-SQUARES = "EffectiveSquares"
-PLACE = ["latitude", "longitude"]
-
-PAPER: dict = {}  # no number is printed
-
-
-class Ground:
-    """The public ground of a dataset: its centroids, the origin, and squares."""
-
-    def __init__(self, name: str, dataset):
-        self.place = next(origins(name, dataset).itertuples())
-        self.side = SIDE.get(name, WIDE)
-        lowest, highest = np.asarray(dataset.hierarchy.box)
-        self.middle = (lowest[:2] + highest[:2]) / 2
-        self.blocks = getattr(dataset, "blocks", None)
-        self.tree = None
-        if self.blocks is not None:
-            self.centroids = np.unique(self.blocks[PLACE].to_numpy(), axis=0)
-            self.tree = cKDTree(np.stack(self.kilometres(self.centroids), axis=1))
-
-    def kilometres(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """East and north of the middle."""
-        return project(*points.T, *self.middle)
-
-    def destinations(self, commutes) -> pd.DataFrame:
-        """Where those work who live within five miles of the origin: places and people."""
-        points, counts = distances_from(self.place).commutes(commutes)
-        work = points[:, 2:]
-        if self.tree is not None:
-            _, nearest = self.tree.query(np.stack(self.kilometres(work), axis=1))
-            work = self.centroids[nearest]
-        people = pd.DataFrame(work, columns=PLACE).assign(value=counts)
-        return people.groupby(PLACE, as_index=False).value.sum()
-
-    def shares(self, destinations: pd.DataFrame) -> pd.Series:
-        """Of all destinations, by square."""
-        points = destinations[PLACE].to_numpy()
-        squares = [np.floor(x / self.side).astype(int) for x in self.kilometres(points)]
-        people = destinations.value.groupby(squares).sum()
-        return people / people.sum()
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Maps of seed 0; distance from the source's shares, and effective squares, of all seeds."""
-    maps = []
-    for name, dataset in datasets(profile).items():
-        seeds = SEEDS[profile] if name == REAL else TWIN_SEEDS
-        records = dataset.load()
-        ground = Ground(name, dataset)
-        source = ground.destinations(records)
-        truth = ground.shares(source)
-        frames = [
-            source.assign(series=SOURCE, metric=MAP, seed=0),
-            _statistics(truth, truth, SOURCE, 0),
-        ]
-        frames += [_resample(source, ground, truth, seed) for seed in range(seeds)]
-        for mechanism in mechanisms(name, records.total):
-            if isinstance(mechanism, PrivTree):
-                continue
-            for seed in range(seeds):
-                trial = Trial(dataset, mechanism, seed)
-                frames.append(_measured(trial, records, ground, truth))
-        columns = dict(
-            panel=name,
-            dataset=repr(dataset),
-            truth_public=dataset.truth_public,
-            origin=ground.place.place,
-            commuters=int(source.value.sum()),
-            origin_latitude=ground.place.latitude,
-            origin_longitude=ground.place.longitude,
-        )
-        maps.append(pd.concat(frames, ignore_index=True).assign(**columns))
-    return pd.concat(maps, ignore_index=True)
-
-
-def _statistics(shares: pd.Series, truth: pd.Series, series: str, seed: int) -> pd.DataFrame:
-    """Distance from the source's shares, and the effective number of squares."""
-    positive = shares[shares > 0]
-    values = {
-        AWAY: shares.sub(truth, fill_value=0).abs().sum() / 2,
-        SQUARES: np.exp(-(positive * np.log(positive)).sum()),
-    }
-    frame = pd.DataFrame({"metric": [*values], "value": [*values.values()]})
-    return frame.assign(series=series, seed=seed)
-
-
-def _resample(
-    source: pd.DataFrame, ground: Ground, truth: pd.Series, seed: int
-) -> pd.DataFrame:
-    """As many people, drawn from the source's destinations."""
-    people = int(source.value.sum())
-    drawn = np.random.default_rng([1, seed]).multinomial(people, source.value / people)
-    destinations = source.assign(value=drawn)[drawn > 0]
-    return _with_map(destinations, ground, truth, RESAMPLE, seed)
-
-
-def _with_map(destinations: pd.DataFrame, ground: Ground, truth, series: str, seed: int):
-    """The statistics of destinations, and of seed 0 the map itself above them."""
-    statistics = _statistics(ground.shares(destinations), truth, series, seed)
-    if seed:
-        return statistics
-    drawn = destinations.assign(series=series, metric=MAP, seed=0)
-    return pd.concat([drawn, statistics], ignore_index=True)
-
-
-def _measured(trial: Trial, records, ground: Ground, truth: pd.Series) -> pd.DataFrame:
-    release = trial.release(records)
-    frame = _with_map(ground.destinations(release.estimate), ground, truth, "", trial.seed)
-    columns = dict(
-        mechanism=type(trial.mechanism).__name__,
-        series=series_name(trial.mechanism),
-        trial=repr(trial),
-        epsilon=trial.mechanism.budget.epsilon,
-        by_theorem=release.by_theorem,
-    )
-    return frame.assign(**columns)
-
-
-def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The maps of the first dataset, named: a line of direct synthesis, a line of the improved one."""
-    maps = rows[(rows.panel == rows.panel.iloc[0]) & (rows.metric == MAP)]
-    frames = []
-    for first, series in ((SOURCE, DIRECT), (RESAMPLE, IMPROVED)):
-        frames.append(maps[maps.series == first].assign(panel=LABELS[first]))
-        for epsilon in EPSILONS[::-1]:
-            one = maps[(maps.series == series) & (maps.epsilon == epsilon)]
-            frames.append(one.assign(panel=f"{series.split()[0]}, ε = {epsilon:g}"))
-    return pd.concat(frames, ignore_index=True)
-
-
-def map_options(rows: pd.DataFrame) -> dict:
-    """What `plots.maps` asks for, of the first dataset: squares, scale, land, the origin's circle."""
-    first = rows.iloc[0]
-    side = SIDE.get(first.panel, WIDE)
-    return dict(
-        cell=side,
-        bar=BAR.get(first.panel, 100),
-        label=f"people in a square of {side:g} km",
-        land=OnTheMap().points().blocks if first.panel == REAL else None,
-        circle=(first.origin_latitude, first.origin_longitude, RADIUS),
-    )
 
 
 def _curve(rows, panel: str, series: str, metric: str, epsilon=None) -> pd.DataFrame:
     where = {} if epsilon is None else {"epsilon": epsilon}
     return mean_curve(rows, "series", panel=panel, series=series, metric=metric, **where)
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Distance from the source, and effective squares: a line a dataset and map."""
-    maps = [(SOURCE, None), (RESAMPLE, None)]
-    maps += [(series, epsilon) for series in (DIRECT, IMPROVED) for epsilon in EPSILONS]
-    lines = []
-    for name in rows.panel.unique():
-        for series, epsilon in maps:
-            away = _curve(rows, name, series, AWAY, epsilon)["mean"].iloc[0]
-            squares = _curve(rows, name, series, SQUARES, epsilon)["mean"].iloc[0]
-            line = {"dataset": name}
-            line["destinations"] = LABELS.get(series, f"{series}, ε = {epsilon}")
-            line["total variation"] = f"{100 * away:.3g} %"
-            line["effective squares"] = format_number(squares)
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["dataset", "destinations"])
 
 
 def _fidelity_rises(rows) -> Finding:
@@ -261,3 +97,73 @@ CLAIMS = (
         "of 5 km leave little to blur.",
     ),
 )
+
+
+@value
+class Table1(Commutes, Figure):
+    """Maps of one release of each kind, and what they show as numbers, of all releases."""
+
+    title = "Where people who live within five miles of a place work"
+    page = "adaptive2009, appendix B, Table 1"
+    claims = CLAIMS
+    columns = 4
+
+    miles: float = number(5.0, "radius of the origin", 0, 1000, unit="miles", strict=True)
+    side: float = number(
+        1.0, "squares of Rhode Island", 0, unit="km", kind=UNPRINTED, strict=True
+    )
+    twin_side: float = number(
+        5.0, "squares of the twin", 0, unit="km", kind=UNPRINTED, strict=True
+    )
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The numbers of all datasets; the maps of the first."""
+        sweeps = {}
+        for name, dataset in self.datasets().items():
+            mechanisms = [*self.direct(name), *self.improved(), Source(), Resample()]
+            asked = (dataset, self.miles, self.side if name == REAL else self.twin_side)
+            if not sweeps:
+                maps = [DestinationMap(*asked)]
+                sweeps[f"{name}, maps"] = Sweep([dataset], mechanisms, maps, seeds=1)
+            numbers = [DestinationStatistics(*asked)]
+            sweeps[name] = Sweep([dataset], mechanisms, numbers, self.seeds_of(name))
+        return sweeps
+
+    def plot(self, rows: pd.DataFrame):
+        """A line of direct synthesis and one of improved histograms, the least noise first."""
+        from workbench import plots
+
+        maps = rows[rows.metric == MAP]
+        frames = []
+        for first, series in ((SOURCE, DIRECT), (RESAMPLE, IMPROVED)):
+            frames.append(maps[maps.series == first].assign(panel=LABELS[first]))
+            for epsilon in self.epsilons[::-1]:
+                one = maps[(maps.series == series) & (maps.epsilon == epsilon)]
+                frames.append(one.assign(panel=f"{series.split()[0]}, ε = {epsilon:g}"))
+        place = maps.iloc[0]
+        real = place.panel == REAL
+        return plots.maps(
+            pd.concat(frames, ignore_index=True),
+            len(self.epsilons) + 1,
+            cell=place.side,
+            bar=20 if real else 100,
+            label=f"people in a square of {place.side:g} km",
+            land=OnTheMap().points().blocks if real else None,
+            circle=(place.origin_latitude, place.origin_longitude, place.radius),
+        )
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Distance from the source, and effective squares: a line a dataset and map."""
+        maps = [(SOURCE, None), (RESAMPLE, None)]
+        maps += [(series, epsilon) for series in (DIRECT, IMPROVED) for epsilon in EPSILONS]
+        lines = []
+        for name in rows.panel.unique():
+            for series, epsilon in maps:
+                away = _curve(rows, name, series, AWAY, epsilon)["mean"].iloc[0]
+                squares = _curve(rows, name, series, SQUARES, epsilon)["mean"].iloc[0]
+                line = {"dataset": name}
+                line["destinations"] = LABELS.get(series, f"{series}, ε = {epsilon}")
+                line["total variation"] = f"{100 * away:.3g} %"
+                line["effective squares"] = format_number(squares)
+                lines.append(line)
+        return pd.DataFrame(lines).set_index(["dataset", "destinations"])

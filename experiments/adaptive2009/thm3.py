@@ -16,34 +16,29 @@ Words   costs 2ε = the exact loss is at most 2ε at every ε and threshold, bot
 
 from __future__ import annotations
 
-from math import ceil, exp, log, log1p
+from math import ceil, log
 
 import numpy as np
 import pandas as pd
 
+from experiments.adaptive2009._losses import (
+    LAPLACE,
+    WHOLE,
+    removed_loss,
+    theorem_discount,
+    worst_by_splits,
+)
 from workbench import claims
 from workbench.claims import Claim, Finding, Printed, all_of, format_number
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import number, numbers, whole, wholes
 from workbench.hierarchy import Quadtree
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount, structural_loss
 from workbench.plots import Panel
 from workbench.privacy import DP
+from workbench.value import value
 
-TITLE = "The exact cost of the improved histogram's structure"
-PAGE = "adaptive2009, section 3, Theorem 3"
-NO_DATA = True  # every number is a formula's
-COLUMNS = 2
-EPSILONS = {
-    "quick": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-    "paper": tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
-}
-THRESHOLDS = {"k = 2": 2, "k = 16": 16, "k = 38": 38, "k = 16, b thrice": 16**3}
-LAPLACE = "laplace"
-WHOLE = "geometric"
-AT = 0.1  # ε where the discount varies
-FANOUTS = (2, 16, 38)
-SPLITS = 20
-CHILDREN = (2, 4, 8, 16, 32, 64)  # of PrivTree
 LOSS = "StructuralLoss"
 TREE_LOSS = "TreeLoss"
 ADDED = "added"
@@ -52,166 +47,6 @@ BASIC = "basic histogram"
 IMPROVED = "improved histogram"
 
 PAPER = {"2": Printed("2ε", 0, 2, value=2)}
-
-
-def theorem_discount(epsilon: float, threshold: float) -> int:
-    """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
-
-    >>> theorem_discount(0.1, 27.7)
-    35
-    """
-    return ceil(threshold + log(2) / epsilon)
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
-    losses = []
-    for epsilon in EPSILONS[profile]:
-        for name, k in THRESHOLDS.items():
-            losses += _both_ways(epsilon, name, k)
-    for k in FANOUTS:
-        losses += _discounts(k)
-    losses += _depths()
-    frame = pd.DataFrame(losses).assign(metric=LOSS)
-    both = pd.concat([frame, privtree_losses()], ignore_index=True)
-    return both.assign(seed=0, dataset="no data")
-
-
-def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
-    """A record added and one removed, at b = ln k/ε and the theorem's discount, for both noises."""
-    losses = []
-    for law in (LAPLACE, WHOLE):
-        b = log(k) / epsilon if law == LAPLACE else ceil(log(k) / epsilon)
-        t = theorem_discount(epsilon, b)
-        added = structural_loss(epsilon, b, t, law) / epsilon
-        removed = removed_loss(epsilon, b, law) / epsilon
-        columns = dict(
-            panel="ε", series=name, epsilon=epsilon, threshold=b, discount=t, noise=law
-        )
-        losses.append(columns | dict(value=added, way=ADDED))
-        losses.append(columns | dict(value=removed, way=REMOVED))
-    return losses
-
-
-def _discounts(k: int) -> list[dict]:
-    """Every discount up to a little over the theorem's, at ε = 0.1 and a whole threshold."""
-    b = ceil(log(k) / AT)
-    columns = dict(
-        panel="t", series=f"k = {k}", epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED
-    )
-    return [
-        columns | dict(discount=t, value=structural_loss(AT, b, t, LAPLACE) / AT)
-        for t in range(2, theorem_discount(AT, b) + 3)
-    ]
-
-
-def _depths() -> list[dict]:
-    """A path of so many splits: the improved histogram at ε = 0.1 and k = 16, and the basic one."""
-    b = ceil(log(16) / AT)
-    t = theorem_discount(AT, b)
-    shared = dict(epsilon=AT, threshold=b, noise=LAPLACE, way=ADDED)
-    losses = []
-    for splits, worst in enumerate(worst_by_splits(AT, b, t, SPLITS), start=1):
-        columns = dict(panel="depth", splits=splits) | shared
-        losses.append(columns | dict(series=IMPROVED, discount=t, value=worst / AT))
-        losses.append(columns | dict(series=BASIC, value=float(splits)))
-    return losses
-
-
-def log_passing(x: np.ndarray, epsilon: float, threshold: float, law: str) -> np.ndarray:
-    """ln p(x), p(x) = Pr[x + noise ≥ b]."""
-    over = np.asarray(x, float) - threshold
-    front, shift = _tail(epsilon, law)
-    below = epsilon * np.minimum(over, 0) - front
-    above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
-    return np.where(over < 0, below, above)
-
-
-def _tail(epsilon: float, law: str) -> tuple[float, int]:
-    """−ln Pr[noise ≥ 0], and the least value above 0 that counts as above."""
-    return (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
-
-
-def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
-    """The largest Σ r(x_i) of 1 … `splits` splits whose counts fall by t at least (Laplace noise)."""
-    start = np.arange(t)[:, None] + t * np.arange(splits)
-    ratio = log_passing(start + 1, epsilon, threshold, LAPLACE)
-    ratio = ratio - log_passing(start, epsilon, threshold, LAPLACE)
-    return ratio.cumsum(axis=1).max(axis=0)
-
-
-def removed_loss(epsilon: float, threshold: float, law: str) -> float:
-    """The worst case where a record is removed: ln (1 − p(x))/(1 − p(x+1)) at the last decision.
-
-    Earlier decisions speak against it, so that the worst path stops at once: the largest over all x.
-    """
-    x = np.arange(ceil(threshold + 5 / epsilon) + 2, dtype=float)
-    over = x - threshold
-    front, shift = _tail(epsilon, law)
-    tail = -epsilon * (over + shift) - front  # ln(1 − p) from the threshold on
-    with np.errstate(divide="ignore"):
-        below = np.log1p(-np.exp(np.minimum(log_passing(x, epsilon, threshold, law), 0)))
-    stopping = np.where(over >= 0, tail, below)
-    return float((stopping[:-1] - stopping[1:]).max())
-
-
-def privtree_losses() -> pd.DataFrame:
-    """PrivTree's exact loss over the ε of its tree: scores fall by δ a level, down to a common floor.
-
-    Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
-    """
-    losses = []
-    for k in CHILDREN:
-        for epsilon in (0.1, 1.0):
-            mechanism = PrivTree(DP(2 * epsilon))  # half of it for the tree
-            scale, fall = mechanism.scale(Quadtree(k.bit_length() - 1, 1), 1)
-            columns = dict(panel="PrivTree", series=f"PrivTree, ε = {epsilon:g}", fanout=k)
-            columns |= dict(epsilon=epsilon)
-            columns |= dict(value=structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon)
-            losses.append(columns | dict(discount=fall, noise=WHOLE))
-    return pd.DataFrame(losses).assign(metric=TREE_LOSS)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """By ε, by discount, by depth, and PrivTree."""
-    bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
-    first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
-    depth = "k = 16, t of Theorem 3, ε = 0.1"
-    return [
-        Panel("b = ln k/ε, t of Theorem 3", first, "epsilon", log="x"),
-        Panel("b = ln k/ε, any t, ε = 0.1", {"panel": "t"}, "discount", log="y", theory=bound),
-        Panel(depth, {"panel": "depth"}, "splits", log="y", theory=bound),
-        Panel("PrivTree", {"panel": "PrivTree"}, "fanout", log="x"),
-    ]
-
-
-def discounts() -> pd.DataFrame:
-    """The smallest discount whose exact loss is at most 2ε, beside the theorem's; ε = 0.1."""
-    lines = []
-    for k in FANOUTS:
-        exact = log(k) / AT
-        for b, label in ((exact, "ln k/ε"), (ceil(exact), "⌈ln k/ε⌉")):
-            line = {
-                "k": k,
-                "b": label,
-                "records": f"{b:.4g}",
-                "theorem": theorem_discount(AT, b),
-            }
-            line["certified"] = certified_discount(AT, b)
-            whole = certified_discount(AT, b, WHOLE) if b == ceil(b) else "–"
-            lines.append(line | {"certified, whole noise": whole})
-    return pd.DataFrame(lines).set_index(["k", "b"])
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """The printed cost, beside the exact one, by noise and way."""
-    lines = []
-    losses = rows[rows.panel == "ε"]
-    for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
-        measured = f"{format_number(loss.min())} … {format_number(loss.max())} ε"
-        finding = Finding(bool(loss.max() <= 2), measured)
-        lines.append((f"{noise} noise, a record {way}", PAPER["2"], finding))
-    return claims.compare_with_paper(*lines)
 
 
 def _costs(rows) -> Finding:
@@ -235,3 +70,154 @@ CLAIMS = (
         _costs,
     ),
 )
+
+
+def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
+    """A record added and one removed, at b = ln k/ε and the theorem's discount, for both noises."""
+    losses = []
+    for law in (LAPLACE, WHOLE):
+        b = log(k) / epsilon if law == LAPLACE else ceil(log(k) / epsilon)
+        t = theorem_discount(epsilon, b)
+        added = structural_loss(epsilon, b, t, law) / epsilon
+        removed = removed_loss(epsilon, b, law) / epsilon
+        columns = dict(
+            panel="ε", series=name, epsilon=epsilon, threshold=b, discount=t, noise=law
+        )
+        losses.append(columns | dict(value=added, way=ADDED))
+        losses.append(columns | dict(value=removed, way=REMOVED))
+    return losses
+
+
+@value
+class Thm3(Figure):
+    """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
+
+    title = "The exact cost of the improved histogram's structure"
+    page = "adaptive2009, section 3, Theorem 3"
+    quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
+    claims = CLAIMS
+    no_data = True  # every number is a formula's
+
+    epsilons: tuple[float, ...] = numbers(
+        tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
+        "ε of a decision",
+        1e-3,
+        100,
+        kind=EFFORT,
+    )
+    fanouts: tuple[int, ...] = wholes((2, 16, 38), "children k", 2, 1000, kind=UNPRINTED)
+    epsilon: float = number(0.1, "ε where discount and depth vary", 1e-3, 100, kind=UNPRINTED)
+    fanout: int = whole(
+        16,
+        "children where depth varies, or b is thrice ln k/ε",
+        2,
+        1000,
+        kind=UNPRINTED,
+    )
+    splits: int = whole(20, "longest path", 1, 1000, kind=UNPRINTED)
+    tree_dims: tuple[int, ...] = wholes(
+        (1, 2, 3, 4, 5, 6),
+        "dimensions of PrivTree's tree, of 2^dims children",
+        1,
+        10,
+        kind=UNPRINTED,
+    )
+    tree_epsilons: tuple[float, ...] = numbers(
+        (0.1, 1.0), "ε of PrivTree's tree", 1e-3, 100, kind=UNPRINTED
+    )
+
+    def rows(self, store=None) -> pd.DataFrame:
+        """All losses, computed."""
+        thresholds = {f"k = {k}": k for k in self.fanouts}
+        thresholds[f"k = {self.fanout}, b thrice"] = self.fanout**3
+        losses = []
+        for epsilon in self.epsilons:
+            for name, k in thresholds.items():
+                losses += _both_ways(epsilon, name, k)
+        for k in self.fanouts:
+            losses += self._by_discount(k)
+        losses += self._by_splits()
+        frame = pd.DataFrame(losses).assign(metric=LOSS)
+        both = pd.concat([frame, self.privtree_losses()], ignore_index=True)
+        return both.assign(seed=0, dataset="no data")
+
+    def _by_discount(self, k: int) -> list[dict]:
+        """Every discount up to a little over the theorem's, at a whole threshold."""
+        epsilon = self.epsilon
+        b = ceil(log(k) / epsilon)
+        columns = dict(
+            panel="t", series=f"k = {k}", epsilon=epsilon, threshold=b, noise=LAPLACE, way=ADDED
+        )
+        return [
+            columns | dict(discount=t, value=structural_loss(epsilon, b, t, LAPLACE) / epsilon)
+            for t in range(2, theorem_discount(epsilon, b) + 3)
+        ]
+
+    def _by_splits(self) -> list[dict]:
+        """A path of so many splits: the improved histogram, and the basic one."""
+        epsilon = self.epsilon
+        b = ceil(log(self.fanout) / epsilon)
+        t = theorem_discount(epsilon, b)
+        shared = dict(epsilon=epsilon, threshold=b, noise=LAPLACE, way=ADDED)
+        worst = worst_by_splits(epsilon, b, t, self.splits) / epsilon
+        losses = []
+        for splits, loss in enumerate(worst, start=1):
+            columns = dict(panel="depth", splits=splits) | shared
+            losses.append(columns | dict(series=IMPROVED, discount=t, value=loss))
+            losses.append(columns | dict(series=BASIC, value=float(splits)))
+        return losses
+
+    def privtree_losses(self) -> pd.DataFrame:
+        """PrivTree's exact loss over the ε of its tree: scores fall by δ a level, down to a floor.
+
+        Above the floor θ − δ they are counts with threshold δ + 1 and discount δ.
+        """
+        losses = []
+        for dims in self.tree_dims:
+            tree = Quadtree(dims, 1)
+            for epsilon in self.tree_epsilons:
+                mechanism = PrivTree(DP(2 * epsilon))  # half of it for the tree
+                scale, fall = mechanism.scale(tree, 1)
+                loss = structural_loss(1 / scale, fall + 1, fall, WHOLE) / epsilon
+                columns = dict(
+                    panel="PrivTree", series=f"PrivTree, ε = {epsilon:g}", fanout=2**dims
+                )
+                columns |= dict(epsilon=epsilon, value=loss, discount=fall, noise=WHOLE)
+                losses.append(columns)
+        return pd.DataFrame(losses).assign(metric=TREE_LOSS)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """By ε, by discount, by depth, and PrivTree."""
+        bound = ("2ε, the theorem", lambda x: 2 + 0 * x)
+        first = {"panel": "ε", "noise": LAPLACE, "way": ADDED}
+        discount = f"b = ln k/ε, any t, ε = {self.epsilon:g}"
+        depth = f"k = {self.fanout}, t of Theorem 3, ε = {self.epsilon:g}"
+        return [
+            Panel("b = ln k/ε, t of Theorem 3", first, "epsilon", log="x"),
+            Panel(discount, {"panel": "t"}, "discount", log="y", theory=bound),
+            Panel(depth, {"panel": "depth"}, "splits", log="y", theory=bound),
+            Panel("PrivTree", {"panel": "PrivTree"}, "fanout", log="x"),
+        ]
+
+    def discounts(self) -> pd.DataFrame:
+        """The smallest discount whose exact loss is at most 2ε, beside the theorem's."""
+        lines = []
+        for k in self.fanouts:
+            exact = log(k) / self.epsilon
+            for b, label in ((exact, "ln k/ε"), (ceil(exact), "⌈ln k/ε⌉")):
+                line = {"k": k, "b": label, "records": f"{b:.4g}"}
+                line["theorem"] = theorem_discount(self.epsilon, b)
+                line["certified"] = certified_discount(self.epsilon, b)
+                in_whole = certified_discount(self.epsilon, b, WHOLE) if b == ceil(b) else "–"
+                lines.append(line | {"certified, whole noise": in_whole})
+        return pd.DataFrame(lines).set_index(["k", "b"])
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The printed cost, beside the exact one, by noise and way."""
+        lines = []
+        losses = rows[rows.panel == "ε"]
+        for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
+            measured = f"{format_number(loss.min())} … {format_number(loss.max())} ε"
+            finding = Finding(bool(loss.max() <= 2), measured)
+            lines.append((f"{noise} noise, a record {way}", PAPER["2"], finding))
+        return claims.compare_with_paper(*lines)

@@ -7,30 +7,38 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.adaptive2009 import _commutes as commutes
+from experiments.adaptive2009 import _levels as levels
+from experiments.adaptive2009 import _maps as maps
+from experiments.adaptive2009 import _techniques as techniques
 from experiments.adaptive2009 import fig5 as adaptive2009_fig5
 from experiments.adaptive2009 import fig6_7 as adaptive2009_fig6_7
 from experiments.adaptive2009 import table1 as adaptive2009_table1
 from experiments.adaptive2009 import thm3 as adaptive2009_thm3
-from tests.figures.worlds import differs, holds, spread
+from experiments.adaptive2009._losses import worst_by_splits
+from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
 from tests.reference import adaptive as reference
-from workbench import Trial, plots
+from workbench import DP, Sweep, Trial
 from workbench.claims import UNTESTABLE
 from workbench.datasets import CommuteTwin
-from workbench.metrics import EarthMover
-from workbench.records import Records
-from workbench.table import PUBLIC
+from workbench.experiment import run
+from workbench.mechanisms import DirectSynthesis
 
 matplotlib.use("Agg")
 
 SEEDS = 6
-NAMES = (adaptive2009_fig5.REAL, adaptive2009_fig5.TWIN)
+NAMES = (commutes.REAL, commutes.TWIN)
+FIG5, FIG6_7, TABLE1 = map(
+    figure_of, (adaptive2009_fig5, adaptive2009_fig6_7, adaptive2009_table1)
+)
+THM3 = figure_of(adaptive2009_thm3)
 
 
 def fig5():
     spec, told = adaptive2009_fig5, []
     for name in NAMES:
         for epsilon in spec.EPSILONS:
-            for level in range(spec.DEPTHS[name] + 1):
+            for level in range(1, FIG5().depth_of(name) + 1):
                 about = {"panel": name, "epsilon": epsilon, "down_to": level}
                 known = {spec.DIRECT: 20 / epsilon**0.5, spec.IMPROVED: 60, spec.TREE: 50}
                 known |= {spec.RESAMPLE: 20, spec.SECOND: 28}
@@ -39,7 +47,8 @@ def fig5():
                     for s, v in known.items()
                 ]
                 told.append(
-                    about | {"series": spec.RESAMPLE, "metric": "theory", "value": 20.0 * level}
+                    about
+                    | {"series": spec.RESAMPLE, "metric": spec.THEORY, "value": 20.0 * level}
                 )
             for level in range(1, 6):
                 about = {"panel": name, "epsilon": epsilon, "series": spec.DIRECT}
@@ -50,7 +59,7 @@ def fig5():
 
 def fig6_7():
     spec, told = adaptive2009_fig6_7, []
-    for origin, kind, gap in (("City", spec.POPULOUS, 0.01), ("Island", spec.SPARSE, 0.2)):
+    for origin, kind, gap in (("City", "populous", 0.01), ("Island", "sparse", 0.2)):
         about = {"panel": NAMES[0], "origin": origin, "kind": kind, "population": 1000}
         about |= {"commuters": 500}
         for km in (0.0, 10.0, 20.0):
@@ -84,7 +93,7 @@ def table1():
 
 
 def thm3():
-    return adaptive2009_thm3.rows("quick", None)
+    return THM3.at("quick").rows()
 
 
 WORLDS = {
@@ -107,7 +116,7 @@ BROKEN = [  # claim, which rows, by what factor
     ("a-th3", {"panel": "ε", "noise": "geometric", "way": "removed"}, 2.1),
     ("a-th3", {"panel": "depth", "series": "improved histogram", "splits": 20.0}, 2),
 ]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 UNTESTED = {"a-5-3"}
 
 
@@ -132,7 +141,7 @@ def test_every_claim_is_tried_or_says_why_not():
 
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    assert len(spec.compare_with_paper(WORLDS[spec]()))
+    assert len(figure_of(spec)().compare_with_paper(WORLDS[spec]()))
 
 
 # --- what the specs compute themselves
@@ -144,12 +153,12 @@ def test_data_that_is_not_at_hand_has_a_twin(monkeypatch, tmp_path):
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     for profile in ("quick", "paper"):
-        assert list(adaptive2009_fig5.datasets(profile)) == [adaptive2009_fig5.TWIN]
+        assert list(FIG5.at(profile).datasets()) == [commutes.TWIN]
+    assert list(FIG5.at("quick", data=commutes.TWIN).datasets()) == [commutes.TWIN]
 
 
 def test_thresholds_are_the_noise_on_the_childrens_counts_and_finite():
-    for epsilon in adaptive2009_fig5.EPSILONS:
-        made = adaptive2009_fig5.improved_histogram(epsilon)
+    for epsilon, made in zip(FIG5.epsilons, FIG5().improved(), strict=True):
         assert made.threshold == math.ceil(32 / epsilon) and made.measure == 0.5
         assert made.discount is None, "Theorem 3's"
         assert 16 * made.empty_split_probability(CommuteTwin(1000).hierarchy, 1) < 1
@@ -164,83 +173,66 @@ def small():
 
 
 @pytest.mark.slow
-def test_resampling_costs_what_is_expected(small):
-    law = adaptive2009_fig5.expected_resampling(small, 8)
-    keys, counts = small.level(8)
-    rng, found = np.random.default_rng(0), []
-    for _ in range(40):
-        drawn = rng.multinomial(small.total, counts / small.total)
-        made = Records.from_keys(small.hierarchy, keys, drawn, PUBLIC)
-        found.append(EarthMover(8).levels(small, made))
-    found = np.array(found)
-    off = np.abs(found.mean(axis=0) - law)
-    assert law[0] == found[:, 0].max() == 0, "as many records as the source"
-    assert (off <= 5 * found.std(axis=0) / np.sqrt(40) + 1e-9).all()
+def test_resampling_costs_what_is_expected(tmp_path):
+    metrics = [levels.DistanceByLevel(8), levels.ExpectedResampling(8)]
+    rows = run(Sweep([SMALL], [techniques.Resample()], metrics, 40), tmp_path)
+    rows["value"] = rows.groupby(["metric", "seed"]).value.diff().fillna(rows.value)
+    found = rows[rows.metric == levels.DISTANCE].groupby("down_to").value
+    law = rows[rows.metric == "ExpectedResampling"].groupby("down_to").value.mean()
+    assert (rows.records.dropna() == 3000).all(), "as many records as the source"
+    assert ((found.mean() - law).abs() <= 5 * found.std() / np.sqrt(40) + 1e-9).all()
 
 
-def test_a_second_release_has_twice_the_variance(small):
-    sums = [adaptive2009_fig5._resamples(small, 4, seed) for seed in range(12)]
-    told = pd.concat(sums).groupby(["series", "down_to"]).value.mean()
-    ratio = told[adaptive2009_fig5.SECOND][4] / told[adaptive2009_fig5.RESAMPLE][4]
-    assert 1.2 < ratio < 1.6, "√2, less where cells hold one or two"
+def test_a_second_release_has_twice_the_variance(tmp_path):
+    redraws = [techniques.Resample(), techniques.SecondRelease()]
+    rows = run(Sweep([SMALL], redraws, [levels.DistanceByLevel(4)], 12), tmp_path)
+    told = rows[rows.down_to == 4].groupby("mechanism").value.mean()
+    assert 1.2 < told.SecondRelease / told.Resample < 1.6, (
+        "√2, less where cells hold one or two"
+    )
 
 
 @pytest.mark.slow
 def test_errors_at_nodes_are_counted_where_nodes_hold_enough(small):
-    mechanism = adaptive2009_fig5.DirectSynthesis(
-        adaptive2009_fig5.DP(8.0), depth=4, records=small.total
-    )
-    release = Trial(SMALL, mechanism, 0).release(small)
-    found = adaptive2009_fig5._at_nodes(small, release.estimate.synthetic(0), mechanism)
-    assert len(found) and (found.nodes >= adaptive2009_fig5.FEWEST).all()
-    exact = adaptive2009_fig5._at_nodes(small, small, mechanism)
-    assert (exact.value == 0).all() and (found.value < 4).all()
+    mechanism = DirectSynthesis(DP(8.0), depth=4, records=small.total)
+    metric = levels.NodeError(depth=4, scale=0.5)
+    found = metric(small, Trial(SMALL, mechanism, 0).release(small).estimate)
+    assert len(found) and (found.nodes >= levels.FEWEST).all()
+    assert (metric(small, small).value == 0).all() and (found.value < 4).all()
 
 
 def test_origins_are_chosen_by_public_population():
-    found = adaptive2009_fig6_7.origins(NAMES[1], SMALL)
+    found = commutes.origins(SMALL, 1)
     assert list(found.kind) == ["populous", "sparse"]
     assert list(found.place) == ["city 1", "city 3000"]
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    for spec in (adaptive2009_fig5, adaptive2009_fig6_7, adaptive2009_table1):
-        monkeypatch.setattr(spec, "SEEDS", {"quick": 2})
-        monkeypatch.setattr(spec, "TWIN_SEEDS", 2)
-        data = CommuteTwin(20_000)
-        monkeypatch.setattr(spec, "datasets", lambda profile, data=data: {NAMES[1]: data})
+@pytest.mark.slow
+@pytest.mark.parametrize("figure, axes", [(FIG5, 3), (FIG6_7, 2), (TABLE1, 6)])
+def test_a_figure_of_commutes_follows_its_setting(figure, axes, tmp_path):
+    tiny = dict(data=NAMES[1], people=20_000, seeds=2)
+    changed = figure.at("quick", epsilons=(0.5, 2.0), **tiny)
+    rows = changed.rows(tmp_path)
+    assert set(rows.epsilon) - {np.inf} == {0.5, 2.0} and set(rows.panel) == {NAMES[1]}
+    assert rows.truth_public.all() and rows.by_theorem.ne("").any()
+    fig = changed.draw(rows)
+    assert len(fig.axes) >= axes and "epsilons = 0.5, 2.0" in fig.get_suptitle()
+    assert all("not the paper's setting" in verdict.why for verdict in changed.judge(rows))
+    assert list(changed.compare_with_paper(rows).value) == [(0.5, 2.0)]
+    same = figure.at("quick", **tiny)
+    assert {v.id for v in same.judge(same.rows(tmp_path))} == {c.id for c in figure.claims}
 
 
-def test_all_of_it_runs_on_a_twin(tiny):
-    rows = adaptive2009_fig5.drawn_rows(adaptive2009_fig5.rows("quick", None))
-    fig = plots.grid(rows, adaptive2009_fig5.panels(rows), adaptive2009_fig5.COLUMNS)
-    assert len(fig.axes) == 4 and len(adaptive2009_fig5.node_errors(rows))
-    rows = adaptive2009_fig6_7.drawn_rows(adaptive2009_fig6_7.rows("quick", None))
-    fig = plots.grid(rows, adaptive2009_fig6_7.panels(rows), 2)
-    assert (
-        len(fig.axes) == 2 and rows[rows.metric == "CommuteDistances"].value.between(0, 1).any()
-    )
-    rows = adaptive2009_table1.rows("quick", None)
-    fig = plots.maps(
-        adaptive2009_table1.drawn_rows(rows), 4, **adaptive2009_table1.map_options(rows)
-    )
-    assert len(fig.axes) >= 7, (
-        "a map for each release with anyone there, and a scale of colours"
-    )
-    assert rows.truth_public.all() and rows.by_theorem.dropna().ne("").any()
-
-
-def test_shares_of_squares_are_of_people():
-    ground = adaptive2009_table1.Ground(NAMES[1], SMALL)
+def test_shares_of_squares_are_of_people(small):
+    metric = maps.DestinationStatistics(SMALL, 500.0, 5.0)
     told = pd.DataFrame(
         {"latitude": [40.0, 40.0, 41.0], "longitude": -90.0, "value": [1, 2, 1]}
     )
-    shares = ground.shares(told)
-    assert sorted(shares) == [0.25, 0.75]
-    same = adaptive2009_table1._statistics(shares, shares, "x", 0).set_index("metric").value
+    assert sorted(metric.shares(told)) == [0.25, 0.75]
+    same = metric(small, small).set_index("metric").value
+    shares = metric.shares(metric.destinations(small))
     assert same["TotalVariation"] == 0
-    assert same["EffectiveSquares"] == pytest.approx(4 / 3**0.75)
+    assert same["EffectiveSquares"] == pytest.approx(np.prod(shares**-shares))
 
 
 # --- Theorem 3
@@ -248,15 +240,15 @@ def test_shares_of_squares_are_of_people():
 
 @pytest.mark.parametrize("k, certified", [(2, 9), (16, 28), (38, 36)])
 def test_discounts_are_certified(k, certified):
-    found = adaptive2009_thm3.discounts().loc[(k, "ln k/ε")]
+    found = THM3().discounts().loc[(k, "ln k/ε")]
     assert found.certified == certified < found.theorem
     b = math.log(k) / 0.1
     assert reference.smallest_discount(0.1, b) == certified
-    assert adaptive2009_thm3.discounts().loc[(38, "⌈ln k/ε⌉")].certified == 37
+    assert THM3().discounts().loc[(38, "⌈ln k/ε⌉")].certified == 37
 
 
 def test_losses_are_those_of_all_admissible_paths():
-    rows = adaptive2009_thm3.rows("quick", None)
+    rows = thm3()
     some = rows[(rows.panel == "ε") & (rows.epsilon >= 0.5)]
     for row in some.itertuples():
         both = reference.structural_loss(
@@ -268,10 +260,24 @@ def test_losses_are_those_of_all_admissible_paths():
 
 
 def test_more_splits_cost_no_more():
-    found = adaptive2009_thm3.worst_by_splits(0.1, 28, 35, 20) / 0.1
+    found = worst_by_splits(0.1, 28, 35, 20) / 0.1
     assert (np.diff(found) >= 0).all() and found[-1] < 1.4 and found[0] == pytest.approx(1)
 
 
 def test_trees_cost_no_more_than_they_pay():
-    found = adaptive2009_thm3.privtree_losses()
+    found = THM3().privtree_losses()
     assert found.value.max() < 1 and found.value.min() > 0.7
+
+
+def test_losses_follow_their_setting():
+    changed = THM3.at("quick", epsilons=1.0, fanouts="4,8", epsilon=0.5, fanout=4, splits=3)
+    rows = changed.rows()
+    assert set(rows[rows.panel == "ε"].series) == {"k = 4", "k = 8", "k = 4, b thrice"}
+    assert set(rows[rows.panel == "t"].epsilon) == {0.5} and rows.splits.max() == 3
+    assert len(changed.draw(rows).axes) == 4 and list(changed.discounts().index.levels[0]) == [
+        4,
+        8,
+    ]
+    assert [verdict.outcome for verdict in changed.judge(rows)] == ["holds"], (
+        "nothing is printed"
+    )

@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.adaptive2009 import _recovery as recovery
+from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9 as fig8_9
 from experiments.adaptive2009 import fig10 as fig10
-from workbench import Bound
+from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE, TREE
+from tests.figures.worlds import claims_of, figure_of
+from workbench import Bound, Trial
 from workbench.claims import DIFFERS, HOLDS, UNTESTABLE
 from workbench.hierarchy import Prefixes
 from workbench.metrics import RecoveredFraction
@@ -16,52 +20,53 @@ from workbench.plots import Panel
 from workbench.records import Records
 
 SEEDS = 5
-BREAKS = {fig8_9.IMPROVED: 30, fig8_9.DIRECT: 50, fig8_9.BASIC: 70, fig8_9.TREE: 20}
-STAYS = {fig8_9.IMPROVED: 40, fig8_9.DIRECT: 200, fig8_9.BASIC: 90, fig8_9.TREE: 40}
+BREAKS = {IMPROVED: 30, DIRECT: 50, BASIC: 70, TREE: 20}
+STAYS = {IMPROVED: 40, DIRECT: 200, BASIC: 90, TREE: 40}
 POWERS = 2.0 ** np.arange(18)
+FIG8_9, FIG10 = figure_of(fig8_9), figure_of(fig10)
 
 
 def recovered(frequent=0.99, apart=1.0, ahead=1.0, long=0.2):
     """A world: recovery of frequent strings, and where basic breaks, improved stays, by what factor."""
     told, data = [], 1 - np.arange(18) / 20
-    for corpus in (fig8_9.NAMES, fig8_9.LOG):
+    for corpus in (strings.NAMES, strings.LOG):
         for epsilon in fig8_9.EPSILONS:
             for name, at in BREAKS.items():
-                at *= apart if name == fig8_9.BASIC else 1
-                stays = STAYS[name] * (ahead if name == fig8_9.IMPROVED else 1)
-                ours = name == fig8_9.IMPROVED
+                at *= apart if name == BASIC else 1
+                stays = STAYS[name] * (ahead if name == IMPROVED else 1)
+                ours = name == IMPROVED
                 off = POWERS < stays / epsilon
                 whole = data * np.where(off, 0.94 if ours else 0.7, 1)
                 part = data * np.where(off, long if ours else 0, 0.3)
                 each = 1 / (1 + (at / epsilon / POWERS / np.sqrt(2)) ** 4)
                 curves = [
-                    dict(adding=fig8_9.OFTEN, part="all", value=whole, data=data),
-                    dict(adding=fig8_9.OFTEN, part="long", value=part, data=data / 3),
-                    dict(adding=fig8_9.EACH, part="short", value=each),
+                    dict(adding=recovery.OFTEN, part="all", value=whole, data=data),
+                    dict(adding=recovery.OFTEN, part="long", value=part, data=data / 3),
+                    dict(adding=recovery.EACH, part="short", value=each),
                 ]
                 frames = [pd.DataFrame(curve).assign(frequency=POWERS) for curve in curves]
                 often = dict(part="short", value=[frequent], adding="frequent")
-                frames = [x.assign(metric=fig8_9.RECOVERED) for x in frames]
-                frames.append(pd.DataFrame(often).assign(metric=fig8_9.FREQUENTLY))
+                frames = [x.assign(metric=recovery.RECOVERED) for x in frames]
+                frames.append(pd.DataFrame(often).assign(metric=recovery.FREQUENTLY))
                 about = dict(corpus=corpus, epsilon=epsilon, name=name)
                 told += [x.assign(**about) for x in frames]
     one = pd.concat(told, ignore_index=True)
-    both = [one.assign(reading=reading) for reading in (fig8_9.PRINTED, fig8_9.ENDED)]
+    both = [one.assign(reading=reading) for reading in (recovery.PRINTED, recovery.ENDED)]
     return pd.concat([x.assign(seed=s) for x in both for s in range(SEEDS)], ignore_index=True)
 
 
 def often(real=0.99, appears=True):
     told = [
         dict(panel=panel, series=series, least=n, value=real if appears else np.nan, strings=9)
-        for panel in (fig8_9.NAMES, fig8_9.LOG)
-        for series in (fig8_9.IMPROVED, fig10.ENDED)
-        for n in fig10.FREQUENCIES
+        for panel in (strings.NAMES, strings.LOG)
+        for series in (IMPROVED, fig10.ENDED)
+        for n in FIG10.frequencies
     ]
     found = pd.DataFrame(told).assign(metric=fig10.REAL)
     return pd.concat([found.assign(seed=seed) for seed in range(SEEDS)], ignore_index=True)
 
 
-CLAIMS = {claim.id: claim for spec in (fig8_9, fig10) for claim in spec.CLAIMS}
+CLAIMS = {claim.id: claim for spec in (fig8_9, fig10) for claim in claims_of(spec)}
 WORLDS = {"a-8-1": recovered, "a-8-2": recovered, "a-10": often}
 
 
@@ -94,28 +99,28 @@ def test_where_no_string_is_frequent_there_is_nothing_to_judge():
     verdict = CLAIMS["a-10"].judge(often(appears=False), "paper")
     assert verdict.outcome == UNTESTABLE and "no string" in verdict.why
     world = recovered()
-    world.loc[(world.metric == fig8_9.FREQUENTLY) & (world.epsilon == 0.1), "value"] = np.nan
+    world.loc[(world.metric == recovery.FREQUENTLY) & (world.epsilon == 0.1), "value"] = np.nan
     verdict = CLAIMS["a-8-1"].judge(world, "paper")
     assert verdict.outcome == HOLDS and "ε = 0.1: yes (improved" not in verdict.measured
 
 
 @pytest.mark.slow
 def test_specs_tell_what_is_read_off():
-    assert len(fig8_9.compare_with_paper(recovered())) == 2 * 3 * 4
-    assert len(fig10.compare_with_paper(often())) == 4
+    assert len(FIG8_9().compare_with_paper(recovered())) == 2 * 3 * 4
+    assert len(FIG10().compare_with_paper(often())) == 4
 
 
 def test_curves_are_crossed_from_their_upper_end():
     powers = 2.0 ** np.arange(5)
 
     def crossed(*values):
-        return fig8_9._crossed(pd.Series(values, powers), 0.5, 0)
+        return recovery.crossed(pd.Series(values, powers), 0.5, 0)
 
     assert crossed(1, 0, 0, 1, 1) == pytest.approx(2**2.5)
     assert crossed(0.5, 0.5, 1, 1, 1) == 0
     assert crossed(1, 1, 1, 1, 0.4) == np.inf
-    assert fig8_9._crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
-    told = [fig8_9._frequency_text(x) for x in (0.0, np.inf, 30.4)]
+    assert recovery.crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
+    told = [recovery.frequency_text(x) for x in (0.0, np.inf, 30.4)]
     assert told == ["below the rarest", "above the most frequent", "30.4"]
 
 
@@ -140,23 +145,25 @@ class Corpus:
 
 
 @pytest.fixture(scope="module")
-def small():
+def small(tmp_path_factory):
+    corpus = {strings.LOG: Corpus()}
+    total = Corpus().load().total
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fig8_9, "datasets", lambda profile: {fig8_9.LOG: Corpus()})
-        patch.setattr(fig10, "datasets", lambda profile: {fig8_9.LOG: Corpus()})
-        patch.setitem(fig8_9.SEEDS, "quick", 2)
-        patch.setitem(fig10.SEEDS, "quick", 2)
-        return fig8_9.rows("quick", None), fig10.rows("quick", None)
+        patch.setattr(strings.Strings, "corpora", lambda figure: corpus)
+        yield [
+            figure.at("quick", seeds=2, searches=total).rows(tmp_path_factory.mktemp("store"))
+            for figure in (FIG8_9, FIG10)
+        ]
 
 
 @pytest.mark.slow
 def test_rows_add_up_both_ways(small):
     rows, corpus = small[0], Corpus().load()
-    at = dict(name=fig8_9.IMPROVED, epsilon=10.0, reading=fig8_9.ENDED, seed=1)
+    at = dict(name=IMPROVED, epsilon=10.0, reading=recovery.ENDED, seed=1)
     some = rows[np.logical_and.reduce([rows[c] == v for c, v in at.items()])]
     whole = some[some.part == "all"].set_index(["adding", "frequency"])
-    rare, often = whole.loc[fig8_9.RARE], whole.loc[fig8_9.OFTEN]
-    release = fig8_9.Trial(Corpus(), fig8_9.improved_histogram(10.0), 1).release(corpus)
+    rare, often = whole.loc[recovery.RARE], whole.loc[recovery.OFTEN]
+    release = Trial(Corpus(), FIG8_9().improved(10.0), 1).release(corpus)
     found = RecoveredFraction()(corpus, release.estimate)
     sums = (rare.value + often.value).dropna()
     assert sums.to_numpy() == pytest.approx(found) and len(sums) == len(often)
@@ -164,7 +171,7 @@ def test_rows_add_up_both_ways(small):
     assert (rare.log + often.rest).dropna().eq(20).all()
     low = RecoveredFraction(16)(corpus, release.estimate) * often.data[16]
     assert often.value[16] == pytest.approx(low)
-    parts = some[some.adding == fig8_9.OFTEN].pivot(index="frequency", columns="part")
+    parts = some[some.adding == recovery.OFTEN].pivot(index="frequency", columns="part")
     parts = parts["value"].fillna(0)
     assert (parts.short + parts.long).to_numpy() == pytest.approx(parts["all"].to_numpy())
     assert (parts.long > 0).any()
@@ -172,34 +179,34 @@ def test_rows_add_up_both_ways(small):
 
 def test_basic_and_direct_find_no_string_that_is_longer(small):
     rows = small[0]
-    long = rows[(rows.part == "long") & (rows.adding == fig8_9.OFTEN) & (rows.frequency == 1)]
+    long = rows[(rows.part == "long") & (rows.adding == recovery.OFTEN) & (rows.frequency == 1)]
     found = long.groupby(["name", "reading"]).value.max()
-    for name in (fig8_9.BASIC, fig8_9.DIRECT):
+    for name in (BASIC, DIRECT):
         assert (found[name] == 0).all()
-    assert (found[fig8_9.IMPROVED] > 0).all() and (found[fig8_9.SOURCE] > 0.01).all()
-    source = rows[rows.name == fig8_9.SOURCE]
-    held = source[source.adding != fig8_9.EACH]
+    assert (found[IMPROVED] > 0).all() and (found[SOURCE] > 0.01).all()
+    source = rows[rows.name == SOURCE]
+    held = source[source.adding != recovery.EACH]
     assert held.value.to_numpy() == pytest.approx(held.data.to_numpy())
 
 
 def test_every_panel_has_rows(small):
-    for spec, rows in zip((fig8_9, fig10), small, strict=True):
-        for panel in spec.panels(rows):
+    for figure, rows in zip((FIG8_9(), FIG10()), small, strict=True):
+        for panel in figure.panels(rows):
             assert isinstance(panel, Panel)
             there = np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])
             assert rows[there].value.notna().any() and rows[there].metric.nunique() == 1
 
 
 def test_the_list_is_of_frequent_strings_in_order(small):
-    found = fig10.frequent_strings(small[1], fig8_9.LOG)
+    found = FIG10().frequent_strings(small[1], strings.LOG)
     corpus = dict(Corpus().load().to_frame()[["string", "count"]].to_numpy())
-    assert 0 < len(found) <= fig10.LISTED and (found.synthetic >= fig10.FREQUENT).all()
+    assert 0 < len(found) <= FIG10.listed and (found.synthetic >= fig10.FREQUENT).all()
     assert found.index.is_monotonic_increasing
     assert all(corpus.get(text, 0) == n for text, n in found["in the data"].items())
 
 
 def test_thinned_counts_are_divided():
-    thin = fig8_9.Thinned(Corpus(), 10)
+    thin = strings.Thinned(Corpus(), 10)
     whole, left = Corpus().load(), thin.load()
     assert thin.truth_public and repr(thin) == "Thinned(dataset=Corpus(), every=10)"
     assert left.total == (whole.counts // 10).sum() and left.hierarchy == whole.hierarchy
@@ -210,14 +217,17 @@ def test_surnames_may_be_missing(monkeypatch, tmp_path):
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    assert list(fig8_9.datasets("quick")) == list(fig10.datasets("paper")) == [fig8_9.LOG]
+    for figure in (FIG8_9.at("quick"), FIG10(), FIG10.at(data="surnames")):
+        assert list(figure.corpora()) == [strings.LOG]
 
 
 def test_thresholds_are_nine_scales_of_a_decisions_noise():
-    for epsilon in fig8_9.EPSILONS:
-        ours, direct, basic, _ = fig8_9.mechanisms(epsilon, 1000)
-        assert ours.threshold >= fig8_9.SCALES / (ours.budgets()[0] / 2) * (1 - 1e-12)
-        assert basic.threshold >= fig8_9.SCALES / basic.budgets()[0] * (1 - 1e-12)
+    figure = FIG8_9(searches=1000)
+    for epsilon in FIG8_9.epsilons:
+        ours, basic = figure.improved(epsilon), figure.basic(epsilon)
+        assert ours.threshold >= figure.scales / (ours.budgets()[0] / 2) * (1 - 1e-12)
+        assert basic.threshold >= figure.scales / basic.budgets()[0] * (1 - 1e-12)
+        direct = figure.direct(epsilon, strings.LOG, None)
         assert direct.depth == basic.depth == 20 and direct.records == 1000
 
 
@@ -225,5 +235,26 @@ def test_36_is_the_least_threshold_that_figure_10_allows():
     def most(b):  # that a node of 22 symbols may hold unsplit, for t of Theorem 3 at ε = 1
         return b + 22 * ceil(b + log(2))
 
-    assert most(fig8_9.SPLIT - 1) < 832 <= most(fig8_9.SPLIT)
+    assert most(FIG10.split - 1) < 832 <= most(FIG10.split)
     assert len("abc good morning ameri") == 22
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "figure, name, x", [(FIG8_9, "epsilons", (2.0,)), (FIG10, "epsilon", 2.0)]
+)
+def test_a_figure_of_strings_follows_its_setting(figure, name, x, tmp_path):
+    tiny = dict(data=strings.LOG, searches=20_000, seeds=1)
+    changed = figure.at("quick", **tiny, **{name: x})
+    rows = changed.rows(tmp_path)
+    assert set(rows.epsilon) - {np.inf} == {2.0} and rows.truth_public.all()
+    assert f"{name} = 2.0" in changed.draw(rows).get_suptitle()
+    assert all("not the paper's setting" in verdict.why for verdict in changed.judge(rows))
+    same = figure.at("quick", **tiny)
+    assert {v.id for v in same.judge(same.rows(tmp_path))} == {c.id for c in figure.claims}
+
+
+def test_without_the_twin_nothing_is_said_of_long_strings():
+    world = recovered()
+    verdict = CLAIMS["a-8-2"].judge(world[world.corpus == strings.NAMES], "quick")
+    assert verdict.outcome == UNTESTABLE and "twin" in verdict.why
