@@ -73,9 +73,12 @@ def format_seconds(seconds: float, per: float = 1) -> str:
 
 
 def power_of_ten(x: float) -> str:
-    """10⁷ for 1e7: powers of ten in words."""
+    """10⁷ for 1e7: powers of ten in words; other numbers in digits."""
+    power = round(np.log10(x))
+    if x != 10.0**power:
+        return f"{x:,g}"
     digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return "10" + str(round(np.log10(x))).translate(digits)
+    return "10" + str(power).translate(digits)
 
 
 def row(what: str, ours=None, peer=None, ratio=None, limit=None, met=None) -> dict[str, Any]:

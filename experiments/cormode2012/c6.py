@@ -23,7 +23,7 @@ from math import inf
 import numpy as np
 import pandas as pd
 
-from experiments.cormode2012.shared import ABSOLUTE, format_size
+from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep, claims
 from workbench.claims import (
     MUCH,
@@ -36,9 +36,8 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
-from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,
@@ -57,10 +56,6 @@ SQUARED = "MeanSquaredError"
 MEAN = "count sketch, mean"
 OTHERS = ("filter", "priority", "filter-priority")
 BY_DEPTH = ("depth", "depth, large")  # panels
-
-
-def _panel(title: str, panel: str, metric: str, x: str, **how) -> Panel:
-    return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
 def _error(rows, panel: str, series: str, x: str, metric: str = ABSOLUTE) -> pd.DataFrame:
@@ -97,7 +92,7 @@ CLAIMS = (
 
 
 @value
-class C6(Figure):
+class C6(Counts, Figure):
     """Sketches of two sizes with more and more rows; of one row, beside other summaries."""
 
     title = "The count sketch, and how many rows it should have"
@@ -107,10 +102,6 @@ class C6(Figure):
     shown = ("depth", "width", "estimate", "size", "theta")
 
     epsilon: float = epsilon(0.1)
-    m: int = whole(10**6, "size of the domain", 1000, 10**12, unit="cells")
-    mean: float = number(100.0, "μ of the counts", unit="counts")
-    std: float = number(20.0, "σ of the counts", unit="counts")
-    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
     size: int = whole(100_000, "w·d of a sketch, s of samples", unit="cells", kind=UNPRINTED)
     large: int = whole(1_000_000, "w·d of a large sketch", unit="buckets", kind=UNPRINTED)
     depths: tuple[int, ...] = wholes((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
@@ -133,11 +124,6 @@ class C6(Figure):
     )
     queries: int = queries(2000, "queries of each size; ten times as many of single cells")
     seeds: int = seeds(40)
-
-    @property
-    def data(self) -> GaussianSparse:
-        """The counts of section 4.1."""
-        return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
 
     def sketch(self, size: int, depth: int, estimate: str = "mean") -> CountSketch:
         """So many buckets in all."""
@@ -207,12 +193,14 @@ class C6(Figure):
         large_law = self.theory(self.large)
         ranges = f"(f) ranges, d = 1, w = {format_size(self.size)}"
         return [
-            _panel(f"(a) one cell, {size}", small, SQUARED, theory=law, **by_rows),
-            _panel(f"(b) one cell, {large_size}", large, SQUARED, theory=large_law, **by_rows),
-            _panel(f"(c) one cell, {size}", small, ABSOLUTE, **by_rows),
-            _panel(f"(d) one cell, {large_size}", large, ABSOLUTE, **by_rows),
-            _panel("(e) one cell, d = 1", "size", ABSOLUTE, "released", at="target"),
-            _panel(ranges, "range", ABSOLUTE, "query_size"),
+            metric_panel(f"(a) one cell, {size}", small, SQUARED, theory=law, **by_rows),
+            metric_panel(
+                f"(b) one cell, {large_size}", large, SQUARED, theory=large_law, **by_rows
+            ),
+            metric_panel(f"(c) one cell, {size}", small, ABSOLUTE, **by_rows),
+            metric_panel(f"(d) one cell, {large_size}", large, ABSOLUTE, **by_rows),
+            metric_panel("(e) one cell, d = 1", "size", ABSOLUTE, "released", at="target"),
+            metric_panel(ranges, "range", ABSOLUTE, "query_size"),
         ]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

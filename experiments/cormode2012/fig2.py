@@ -28,11 +28,16 @@ from experiments.cormode2012.fig2_claims import (
     relative_of_samples,
 )
 from experiments.cormode2012.laws import law_tests, shortcuts
-from experiments.cormode2012.shared import ABSOLUTE, RELATIVE, expected_geometric_error
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    RELATIVE,
+    Counts,
+    expected_geometric_error,
+    metric_panel,
+)
 from workbench import DP, RandomRanges, RandomSubsets, Sweep, claims, plots
-from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -50,12 +55,8 @@ from workbench.plots import Panel
 from workbench.value import value
 
 
-def _panel(title: str, panel: str, metric: str, x: str, **how) -> Panel:
-    return Panel(title, {"panel": panel, "metric": metric}, x, **how)
-
-
 @value
-class Fig2(Figure):
+class Fig2(Counts, Figure):
     """One value of its parameter after another for each summary, on ranges of one length."""
 
     title = "What its parameter does to each summary"
@@ -66,10 +67,6 @@ class Fig2(Figure):
     shown = ("theta", "tau", "size")
 
     epsilon: float = epsilon(0.1)
-    m: int = whole(10**6, "size of the domain", 1000, 10**12, unit="cells")
-    mean: float = number(100.0, "μ of the counts", 1, unit="counts")
-    std: float = number(20.0, "σ of the counts", unit="counts")
-    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
     thetas: tuple[int, ...] = wholes(
         tuple(range(5, 71, 5)), "θ of the filters", unit="counts", kind=UNPRINTED
     )
@@ -91,11 +88,6 @@ class Fig2(Figure):
     queries: int = queries(1000)
     seeds: int = seeds(50)
     runs: int = whole(2000, "runs of either way, in tests of laws", 2, kind=EFFORT)
-
-    @property
-    def data(self) -> GaussianSparse:
-        """The counts of section 4.1."""
-        return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
 
     def sweeps(self) -> dict[str, Sweep]:
         """A panel each."""
@@ -163,15 +155,21 @@ class Fig2(Figure):
         law = partial(expected_geometric_error, epsilon=self.epsilon)
         negatives = dict(theory=("geometric, theory", law))
         return [
-            _panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),
-            _panel("(b) sampling", "b", ABSOLUTE, "released", at="target"),
-            _panel("(c) filter-priority", "c", ABSOLUTE, "theta", log="y"),
-            _panel("(a) relative", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
-            _panel("(b) relative", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
-            _panel("(c) relative", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
-            _panel("over- or under-estimate", "a", SIGNED, "theta", log=""),
-            _panel("§2.1: are negatives kept?", "sides", ABSOLUTE, "query_size", **negatives),
-            _panel("C.2: raw or adjusted weights?", "weights", ABSOLUTE, "query_size"),
+            metric_panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),
+            metric_panel("(b) sampling", "b", ABSOLUTE, "released", at="target"),
+            metric_panel("(c) filter-priority", "c", ABSOLUTE, "theta", log="y"),
+            metric_panel(
+                "(a) relative", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]
+            ),
+            metric_panel(
+                "(b) relative", "b", RELATIVE, "released", at="target", printed=PAPER["b"]
+            ),
+            metric_panel("(c) relative", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
+            metric_panel("over- or under-estimate", "a", SIGNED, "theta", log=""),
+            metric_panel(
+                "§2.1: are negatives kept?", "sides", ABSOLUTE, "query_size", **negatives
+            ),
+            metric_panel("C.2: raw or adjusted weights?", "weights", ABSOLUTE, "query_size"),
         ]
 
     def plot(self, rows: pd.DataFrame):

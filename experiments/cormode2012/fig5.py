@@ -47,9 +47,11 @@ from experiments.cormode2012.shared import (
     FILTER,
     FULL,
     PRIORITY,
+    Counts,
     consistency_summaries,
     error_cut,
     format_size,
+    metric_panel,
     summaries,
 )
 from experiments.cormode2012.throughput import throughput_rows
@@ -58,7 +60,6 @@ from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import (
     epsilon,
-    number,
     numbers,
     queries,
     seeds,
@@ -71,12 +72,8 @@ from workbench.plots import Panel
 from workbench.value import value
 
 
-def _panel(title: str, panel: str, metric: str = ABSOLUTE, **how) -> Panel:
-    return Panel(title, {"panel": panel, "metric": metric}, "query_size", **how)
-
-
 @value
-class Fig5(Figure):
+class Fig5(Counts, Figure):
     """Ranges of all lengths from dyadic summaries, on two kinds of data; and how fast they are."""
 
     title = "Range queries from summaries of dyadic ranges"
@@ -87,10 +84,6 @@ class Fig5(Figure):
     shown = ("theta", "size")
 
     epsilon: float = epsilon(0.1)
-    m: int = whole(10**6, "size of the domain", 1000, 10**8, unit="cells")
-    mean: float = number(100.0, "μ of the counts", unit="counts")
-    std: float = number(20.0, "σ of the counts", unit="counts")
-    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
     size: int = whole(100_000, "s of the summaries", unit="nodes")
     ranges: tuple[int, ...] = wholes(
         tuple(d * 10**k for k in range(2, 6) for d in (1, 2, 5)),
@@ -106,14 +99,9 @@ class Fig5(Figure):
     seeds: int = seeds(100)  # large ranges overlap: only seeds are independent
     repeat: int = whole(21, "releases timed", 1, kind=EFFORT)
 
-    @property
-    def uniform(self) -> GaussianSparse:
-        """The counts of section 4.1."""
-        return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
-
     def sweeps(self) -> dict[str, Sweep]:
         """The paper's panels, and what is not in the paper as "bases"."""
-        uniform = self.uniform
+        uniform = self.data
         skewed = replace(uniform, placement="skewed")
         known = (uniform.domain, self.size, self.epsilon)
         runs = {
@@ -144,7 +132,7 @@ class Fig5(Figure):
         paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
         rows["series"] += paper.map({True: "", False: ", not in the paper"})
         cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in CONSISTENCY]
-        times = [self._throughput(replace(self.uniform, density=d)) for d in self.densities]
+        times = [self._throughput(replace(self.data, density=d)) for d in self.densities]
         return pd.concat([rows, *cuts, *times], ignore_index=True)
 
     def _throughput(self, dataset: GaussianSparse) -> pd.DataFrame:
@@ -162,7 +150,7 @@ class Fig5(Figure):
         )
 
     def _nodes_per_count(self) -> int:
-        return DYADIC.on(self.uniform.domain).noise_blocks[0].nodes_per_count
+        return DYADIC.on(self.data.domain).noise_blocks[0].nodes_per_count
 
     def expected_dyadic_error(self, cells):
         """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
@@ -172,16 +160,16 @@ class Fig5(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, what consistency cuts, and throughput."""
         law = dict(theory=("geometric, dyadic: theory", self.expected_dyadic_error))
-        part = dict(metric=CUT, log="x")
+        part = dict(log="x")
         times = f"throughput, uniform data, m = {format_size(self.m)}"
         return [
-            _panel("(a) uniform data", "a", printed=PAPER["a"], **law),
-            _panel("(b) skewed data", "b", **law),
-            _panel("(c) skewed data, consistency", "c"),
-            _panel("(c) what it cuts", "c", printed=PAPER["c"], **part),
-            _panel("uniform data, consistency", "uniform", log="x"),
-            _panel("what it cuts", "uniform", printed=PAPER["uniform"], **part),
-            _panel("not in the paper: other bases, uniform data", "bases"),
+            metric_panel("(a) uniform data", "a", ABSOLUTE, printed=PAPER["a"], **law),
+            metric_panel("(b) skewed data", "b", ABSOLUTE, **law),
+            metric_panel("(c) skewed data, consistency", "c", ABSOLUTE),
+            metric_panel("(c) what it cuts", "c", CUT, printed=PAPER["c"], **part),
+            metric_panel("uniform data, consistency", "uniform", ABSOLUTE, log="x"),
+            metric_panel("what it cuts", "uniform", CUT, printed=PAPER["uniform"], **part),
+            metric_panel("not in the paper: other bases, uniform data", "bases", ABSOLUTE),
             Panel(times, {"panel": "throughput"}, "density"),
         ]
 

@@ -10,8 +10,12 @@ import pandas as pd
 from experiments.benchmarks._timing import power_of_ten
 from workbench import DP, Dyadic
 from workbench.claims import Finding, MissingPoints, Printed, decide, format_number
+from workbench.datasets import GaussianSparse
 from workbench.domain import Domain
+from workbench.figures.parameters import number, whole
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
+from workbench.plots import Panel
+from workbench.value import value
 
 ABSOLUTE = "MeanAbsoluteError"
 RELATIVE = "MedianRelativeError"
@@ -24,6 +28,26 @@ PRIORITY = "priority, dyadic"
 BOTH = "filter-priority, dyadic"
 
 DYADIC = Dyadic()
+
+
+@value
+class Counts:
+    """The made-up counts of section 4.1, as parameters of a figure."""
+
+    m: int = whole(10**6, "size of the domain", 1000, 10**8, unit="cells")
+    mean: float = number(100.0, "μ of the counts", 1, unit="counts")
+    std: float = number(20.0, "σ of the counts", unit="counts")
+    density: float = number(0.1, "ρ, the share of cells that are not empty", 0, 1, strict=True)
+
+    @property
+    def data(self) -> GaussianSparse:
+        """The counts, anywhere in the domain."""
+        return GaussianSparse(m=self.m, density=self.density, mean=self.mean, std=self.std)
+
+
+def metric_panel(title: str, panel: str, metric: str, x: str = "query_size", **how) -> Panel:
+    """A panel of one metric."""
+    return Panel(title, {"panel": panel, "metric": metric}, x, **how)
 
 
 def expected_geometric_error(cells, epsilon: float):

@@ -10,7 +10,7 @@ Netflix' twin may be cut to some of its users, which settles no claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from workbench.datasets import (
 from workbench.experiment import first_available
 from workbench.figures import EFFORT
 from workbench.figures.parameters import selection, whole
-from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
+from workbench.mechanisms import HPA, SRA
 
 BUDGET = DP(1.0)
 SEEDS = {"quick": 3, "paper": 20}
@@ -74,11 +74,12 @@ _FILES = {"Gowalla": Gowalla("austin"), "Netflix": NetflixPrize(), "MovieLens": 
 DATASETS = (*_BESIDE, *_TWINS)
 
 
-def datasets() -> Any:
-    """The parameter `data` of a figure."""
-    twins = [of + TWIN for of in _TWINS]
+def datasets(without: Collection[str] = ()) -> Any:
+    """The parameter `data` of a figure, which some datasets may not fit."""
+    usual = tuple(name for name in DATASETS if name not in without)
+    twins = tuple(of + TWIN for of in _TWINS if of not in without)
     doc = "datasets; those that are not at hand are left out, the paper's four have twins"
-    return selection(DATASETS, (*DATASETS, *twins), doc)
+    return selection(usual, usual + twins, doc)
 
 
 def users_of_netflix() -> Any:
@@ -132,12 +133,6 @@ def sampling_mechanisms(case: Case, budget: DP = BUDGET, l: int | None = None) -
     """The paper's two: SRA and HPA, with the case's l unless another is given."""
     l = l or case.l  # noqa: E741
     return [SRA(budget, l), HPA(budget, l, case.d)]
-
-
-def five_methods(case: Case, budget: DP = BUDGET) -> list:
-    """The five of Figures 7 to 9; DFT's k and GS's width, not printed, are chosen privately."""
-    others = [LPA(budget, case.most), FPA(budget, case.most), GS(budget, case.most)]
-    return [*sampling_mechanisms(case, budget), *others]
 
 
 def undecided_on_slice(name: str, finding: Finding) -> Finding:

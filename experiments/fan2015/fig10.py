@@ -9,68 +9,27 @@ Words   far smaller = at least 3 times, on every dataset; Netflix = below 5 %, a
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from experiments.fan2015.data import (
+    Case,
     cases,
-    dataset_columns,
+    datasets,
     panel_of,
     sampling_mechanisms,
     undecided_on_slice,
+    users_of_netflix,
 )
+from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
+from workbench import Sweep, plots
 from workbench.claims import MUCH, Claim, Finding, Printed, all_of
-from workbench.metrics import SampledSize
+from workbench.figures import Figure
+from workbench.figures.parameters import whole
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "Sampled databases are small"
-PAGE = "Fan & Jin, WWW 2015, section 6.4, Figure 10"
-ORIGINAL = "original"
-
+ORIGINAL = AllRecords.series
 PAPER = {"Netflix": Printed("less than 5 %", 0, 0.05)}
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Records and fractions, a row a dataset and sampling, beside l·users of Table 4's counting."""
-    entries = []
-    size = SampledSize()
-    for case in cases(profile).values():
-        data = case.dataset.load()
-        samples = {ORIGINAL: data}
-        for mechanism in sampling_mechanisms(case):
-            sample = mechanism.bounded_data(data, np.random.default_rng(0))
-            samples[type(mechanism).__name__] = sample
-        most = min(1.0, case.l * len(data.records_per_user()) / len(data))
-        for series, sample in samples.items():
-            columns = dataset_columns(case) | {"seed": 0, "l": case.l, "series": series}
-            bound = 1.0 if series == ORIGINAL else most
-            entries.append(columns | {"metric": "StoredRecords", "value": len(sample)})
-            entries.append(columns | {"metric": "SampledSize", "value": size(data, sample)})
-            entries.append(columns | {"metric": "bound", "value": bound})
-    return pd.DataFrame(entries)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Records, as printed, and what is kept of them."""
-    return [
-        Panel("records", {"metric": "StoredRecords"}, "panel", bars=True),
-        Panel("of all records", {"metric": "SampledSize"}, "panel", bars=True, log=""),
-    ]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset: what is kept, and at most."""
-    lines = []
-    for name in rows.panel.unique():
-        line = {"dataset": name}
-        line["records"] = f"{_value(rows, name, ORIGINAL, 'StoredRecords'):,.0f}"
-        for series in ("SRA", "HPA"):
-            line[series] = f"{_value(rows, name, series):.2%}"
-        line["l · users"] = f"{_value(rows, name, 'SRA', 'bound'):.2%}"
-        netflix = name == panel_of(rows, "Netflix")
-        line["the paper prints"] = PAPER["Netflix"].says if netflix else ""
-        lines.append(line)
-    return pd.DataFrame(lines).set_index("dataset")
 
 
 def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:
@@ -98,3 +57,57 @@ CLAIMS = (
         _smaller,
     ),
 )
+
+
+@value
+class Fig10(Figure):
+    """Records kept of every dataset."""
+
+    title = "Sampled databases are small"
+    page = "Fan & Jin, WWW 2015, section 6.4, Figure 10"
+    quick = {"netflix_users": 20_000}
+    claims = CLAIMS
+    shown = ("l", "d")  # each dataset has its own
+
+    data: tuple[str, ...] = datasets()
+    l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    netflix_users: int = users_of_netflix()
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel."""
+        return cases(self.data, self.netflix_users, l=self.l, movielens_l=self.movielens_l)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Nothing is random."""
+        sweeps = {}
+        for name, case in self.cases().items():
+            samples = [KeptRecords(mechanism) for mechanism in sampling_mechanisms(case)]
+            sweeps[name] = Sweep([case.dataset], [AllRecords(), *samples], [Sizes(case.l)], 1)
+        return sweeps
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Records, as printed, and what is kept of them."""
+        return [
+            Panel("records", {"metric": "StoredRecords"}, "panel", bars=True),
+            Panel("of all records", {"metric": "SampledSize"}, "panel", bars=True, log=""),
+        ]
+
+    def plot(self, rows: pd.DataFrame):
+        """One below the other."""
+        wide = dict(columns=1, width=plots.PAGE_WIDTH, height=1.7)
+        return plots.grid(rows, self.panels(rows), **wide)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """A line a dataset: what is kept, and at most."""
+        lines = []
+        for name in rows.panel.unique():
+            line = {"dataset": name}
+            line["records"] = f"{_value(rows, name, ORIGINAL, 'StoredRecords'):,.0f}"
+            for series in ("SRA", "HPA"):
+                line[series] = f"{_value(rows, name, series):.2%}"
+            line["l · users"] = f"{_value(rows, name, 'SRA', 'bound'):.2%}"
+            netflix = name == panel_of(rows, "Netflix")
+            line["the paper prints"] = PAPER["Netflix"].says if netflix else ""
+            lines.append(line)
+        return pd.DataFrame(lines).set_index("dataset")

@@ -15,10 +15,18 @@ Words   raises = a larger share of the sampled records than of all, beyond the 9
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from experiments.fan2015.data import SEEDS, TWIN, cases, dataset_columns, sampling_mechanisms
+from experiments.fan2015.data import (
+    TWIN,
+    Case,
+    cases,
+    datasets,
+    sampling_mechanisms,
+    users_of_netflix,
+)
+from experiments.fan2015.unreleased import SHORT, AllRecords, KeptRecords, Week
+from workbench import DP, Sweep
 from workbench.claims import (
     Claim,
     Finding,
@@ -28,66 +36,13 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
-from workbench.datasets.netflix_prize import WEEKDAYS
-from workbench.metrics import ContextShare
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "The week of the sampled records"
-PAGE = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
-ORIGINAL = "original"
-SHORT = [day[:3] for day in WEEKDAYS]
+ORIGINAL = AllRecords.series
 LATE = ["Fri", "Sat", "Sun"]
-
-PAPER: dict = {}  # no number is printed
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset with days, sampling, seed and day; then the distance of each whole week."""
-    metrics = [ContextShare(day) for day in range(len(WEEKDAYS))]
-    entries = []
-    for case in cases(profile).values():
-        data = case.dataset.load()
-        if tuple(data.domain.labels[1]) != WEEKDAYS:
-            continue
-        week = np.array([metric(data, data) for metric in metrics])
-        entries += _days(dataset_columns(case) | {"series": ORIGINAL, "seed": 0}, week)
-        for i, mechanism in enumerate(sampling_mechanisms(case)):
-            for seed in range(SEEDS[profile]):
-                sample = mechanism.bounded_data(data, np.random.default_rng([seed, i]))
-                ours = np.array([metric(data, sample) for metric in metrics])
-                columns = dataset_columns(case)
-                columns |= {"series": type(mechanism).__name__, "seed": seed}
-                distance = 0.5 * np.abs(ours - week).sum()
-                entries += _days(columns, ours)
-                entries.append(columns | {"metric": "TotalVariation", "value": distance})
-    return pd.DataFrame(entries)
-
-
-def _days(columns: dict, week: np.ndarray) -> list[dict]:
-    days = zip(SHORT, week, strict=True)
-    return [columns | {"metric": "ContextShare", "day": day, "value": x} for day, x in days]
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One a dataset."""
-    return [
-        Panel(name, {"panel": name, "metric": "ContextShare"}, "day", bars=True, log="")
-        for name in rows.panel.unique()
-    ]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset and sampling: how many percentage points each day gains, and the distance."""
-    lines = []
-    for name in rows.panel.unique():
-        week = _week(rows, name, ORIGINAL)["mean"]
-        for series in ("SRA", "HPA"):
-            gain = 100 * (_week(rows, name, series)["mean"] - week)
-            line = {"dataset": name, "sampling": series}
-            line |= {day: _signed(gain[day]) for day in SHORT}
-            line["distance"] = f"{_distance(rows, name, series)['mean'].iloc[0]:.2%}"
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["dataset", "sampling"])
 
 
 def _signed(points: float) -> str:
@@ -150,3 +105,54 @@ CLAIMS = (
         "random there, so that both samplings are equally far.",
     ),
 )
+
+
+@value
+class Fig11(Figure):
+    """The week of the records that are kept, a panel a dataset."""
+
+    title = "The week of the sampled records"
+    page = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
+    quick = {"netflix_users": 20_000, "seeds": 3}
+    claims = CLAIMS
+    shown = ("l", "d")  # each dataset has its own
+
+    data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
+    epsilon: float = epsilon(1.0, "ε, a tenth of which HPA learns popularity with")
+    l: int = whole(10, "records kept of each user", unit="records")  # noqa: E741
+    d: int | None = whole(None, "records of a user for popularity; none: the least of one")
+    netflix_users: int = users_of_netflix()
+    seeds: int = seeds(20, "samples")
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets with days, by panel."""
+        return cases(self.data, self.netflix_users, l=self.l, d=self.d)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """No noise on what is kept."""
+        sweeps = {}
+        for name, case in self.cases().items():
+            mechanisms = sampling_mechanisms(case, DP(self.epsilon))
+            samples = [KeptRecords(mechanism) for mechanism in mechanisms]
+            sweeps[name] = Sweep([case.dataset], [AllRecords(), *samples], [Week()], self.seeds)
+        return sweeps
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One a dataset."""
+        return [
+            Panel(name, {"panel": name, "metric": "ContextShare"}, "day", bars=True, log="")
+            for name in rows.panel.unique()
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """A line a dataset and sampling: percentage points that days gain, and the distance."""
+        lines = []
+        for name in rows.panel.unique():
+            week = _week(rows, name, ORIGINAL)["mean"]
+            for series in ("SRA", "HPA"):
+                gain = 100 * (_week(rows, name, series)["mean"] - week)
+                line = {"dataset": name, "sampling": series}
+                line |= {day: _signed(gain[day]) for day in SHORT}
+                line["distance"] = f"{_distance(rows, name, series)['mean'].iloc[0]:.2%}"
+                lines.append(line)
+        return pd.DataFrame(lines).set_index(["dataset", "sampling"])

@@ -14,13 +14,15 @@ Words   on every dataset. 100 % at K = 1 = 95 % at least and 0 % = 5 % at most (
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015 import fig7 as fan2015_fig7
-from experiments.fan2015.data import cases, undecided_on_slice
-from experiments.fan2015.fig7 import OTHERS, OURS, PRECISION, TOPS, drawn_rows
+from experiments.fan2015._five_methods import TOPS, FiveMethods, count_metrics, drawn_rows
+from experiments.fan2015.count_claims import OTHERS, OURS, PRECISION, TEN, every_dataset
+from workbench import plots
 from workbench.claims import (
     Claim,
     Finding,
@@ -33,12 +35,10 @@ from workbench.claims import (
     decide_printed,
     mean_curve,
 )
+from workbench.figures.parameters import wholes
 from workbench.plots import Panel
+from workbench.value import value
 
-__all__ = ["cases", "compare_with_paper", "drawn_rows", "panels", "rows"]
-
-TITLE = "Finding the K most popular items"
-PAGE = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
 AHEAD = 100
 LAST = TOPS[-1]
 PAPER = {
@@ -48,42 +48,17 @@ PAPER = {
 }
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """The precision of the K highest item counts, for every K."""
-    errors = fan2015_fig7.compare(profile, store)
-    chosen = (errors.metric == PRECISION) & (errors.of == "items")
-    return errors[chosen].astype({"top": int}).reset_index(drop=True)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """A panel a dataset."""
-    return [Panel(name, {"panel": name}, "top", log="x") for name in rows.panel.unique()]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means at four K: a row a dataset and method, those that are not the paper's included."""
-    chosen = rows[rows.top.isin((1, 10, AHEAD, LAST))]
-    means = chosen.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
-    table = means[sorted(means)].map("{:.0%}".format)
-    return table.rename_axis(["dataset", "method"]).rename_axis("K", axis=1)
-
-
 def _precision(rows, series: str, name: str) -> pd.DataFrame:
     return mean_curve(rows, "top", panel=name, series=series)
 
 
 def _each(rows, methods, check: Callable[[pd.DataFrame], Finding]) -> Finding:
     """A check of each method's precision on each dataset, told a dataset at a time."""
-    parts = {}
-    for name in rows.panel.unique():
-        findings = {series: check(_precision(rows, series, name)) for series in methods}
-        parts[name] = undecided_on_slice(name, _together(findings))
-    return all_of(parts)
 
+    def together(name):
+        return _together({series: check(_precision(rows, series, name)) for series in methods})
 
-def _each_dataset(rows, check: Callable[[pd.DataFrame, str], Finding]) -> Finding:
-    names = rows.panel.unique()
-    return all_of({name: undecided_on_slice(name, check(rows, name)) for name in names})
+    return every_dataset(rows, together)
 
 
 def _together(findings: dict[str, Finding]) -> Finding:
@@ -164,10 +139,10 @@ def _discovery(rows) -> Finding:
         {
             "HPA 100 % at K = 1": _each(rows, ("HPA",), _first_found),
             "falling": _each(rows, OURS, _falling),
-            "SRA falls slower": _each_dataset(rows, _slower),
+            "SRA falls slower": every_dataset(rows, partial(_slower, rows)),
             "the others 0 % at K = 1": _each(rows, OTHERS, _none_found),
             "rising": _each(rows, OTHERS, _rising),
-            "SRA and HPA ahead up to K = 100": _each_dataset(rows, _ahead),
+            "SRA and HPA ahead up to K = 100": every_dataset(rows, partial(_ahead, rows)),
             "the others good at K = 1000": _each(rows, OTHERS, _good),
         }
     )
@@ -185,3 +160,40 @@ CLAIMS = (
         "GS on Netflix' twin (96 %) excepted.",
     ),
 )
+
+
+@value
+class Fig9(FiveMethods):
+    """Precision over K, a panel a dataset."""
+
+    title = "Finding the K most popular items"
+    page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
+    claims = CLAIMS
+    columns = 3
+
+    tops: tuple[int, ...] = wholes(TOPS, "K", unit="items")
+
+    def metrics(self) -> list[Any]:
+        """With the precision of every K."""
+        return count_metrics(self.tops, TEN)
+
+    def rows(self, store) -> pd.DataFrame:
+        """The precision of the K highest item counts, for every K."""
+        rows = super().rows(store)
+        chosen = (rows.metric == PRECISION) & (rows.of == "items")
+        return rows[chosen].astype({"top": int}).reset_index(drop=True)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """A panel a dataset."""
+        return [Panel(name, {"panel": name}, "top", log="x") for name in rows.panel.unique()]
+
+    def plot(self, rows: pd.DataFrame):
+        """The five methods."""
+        return plots.grid(drawn_rows(rows), self.panels(rows), columns=self.columns)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Means at four K: a row a dataset and method, those that are not the paper's included."""
+        chosen = rows[rows.top.isin((1, 10, AHEAD, LAST))]
+        means = chosen.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
+        table = means[sorted(means)].map("{:.0%}".format)
+        return table.rename_axis(["dataset", "method"]).rename_axis("K", axis=1)

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.fan2015._five_methods import all_methods
+from experiments.fan2015.count_claims import METHODS, OURS
 from experiments.fan2015.data import BUDGET, SEEDS, Case, cases, dataset_columns
-from experiments.fan2015.fig7 import METHODS, OURS, all_methods
 from workbench import Trial
 from workbench.claims import (
     MUCH,
@@ -63,7 +64,7 @@ def rows(profile: str, store) -> pd.DataFrame:
     true_counts = truth.item_counts()
     true_ten = _ten_highest(true_counts)
     entries = []
-    for series, mechanism in all_methods(case).items():
+    for series, mechanism in all_methods(case, BUDGET).items():
         for seed in range(SEEDS[profile]):
             trial = Trial(case.dataset, mechanism, seed)
             estimate = context_tables(trial.release(data).estimate, group)

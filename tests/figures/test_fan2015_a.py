@@ -20,10 +20,10 @@ from experiments.fan2015.data import (
     panel_of,
     undecided_on_slice,
 )
-from tests.figures.worlds import differs, holds, spread
+from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
 from tests.reference import sampling
 from workbench import Bound, Domain
-from workbench.claims import DIFFERS, UNDECIDED, UNTESTABLE, Finding
+from workbench.claims import DIFFERS, NOT_JUDGED, UNDECIDED, UNTESTABLE, Finding
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
 from workbench.metrics import (
@@ -153,7 +153,7 @@ BROKEN = [  # claim, which rows, by what factor
     ("f-11", {"panel": REAL, "series": "HPA", "day": "Mon"}, 1.5),
     ("f-11", {"panel": REAL, "series": "SRA", "metric": "TotalVariation"}, 9),
 ]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 FALSE = {"f-t4"}  # of what the paper prints itself, one number contradicts the others
 
 
@@ -184,7 +184,9 @@ def test_every_claim_is_broken_somewhere():
 
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    assert len(spec.compare_with_paper(WORLDS[spec]()))
+    figure = figure_of(spec)
+    compare_with_paper = figure().compare_with_paper if figure else spec.compare_with_paper
+    assert len(compare_with_paper(WORLDS[spec]()))
 
 
 def test_a_slice_settles_nothing():
@@ -309,22 +311,56 @@ def test_popularity_is_scored_by_the_list_of_highest_counts():
     )
 
 
-def test_both_samplings_keep_what_users_have_up_to_l(monkeypatch):
+def test_rows_of_one_dataset(monkeypatch):
     case = fan2015_data.Case("Netflix twin", SMALL, "Netflix", 30, 4)
-    for spec in (fan2015_fig10, fan2015_fig11, fan2015_fig5, fan2015_fig1, fan2015_table4):
+    for spec in (fan2015_fig5, fan2015_fig1, fan2015_table4):
         monkeypatch.setattr(spec, "cases", lambda profile: {case.name: case})
     monkeypatch.setattr(fan2015_fig5, "TOPS", (1, 5))
-    rows = fan2015_fig10.rows("quick", None)
-    kept = np.minimum(SMALL.load().records_per_user(), 4).sum()
-    stored = rows[rows.metric == "StoredRecords"].set_index("series").value
-    assert stored["SRA"] == stored["HPA"] == kept and stored["original"] == 400
-    week = fan2015_fig11.rows("quick", None)
-    shares = week[week.metric == "ContextShare"].groupby(["series", "seed"]).value.sum()
-    assert shares.to_numpy() == pytest.approx(1)
     for spec in (fan2015_fig5, fan2015_fig1, fan2015_table4):
         rows = spec.rows("quick", None)
         assert rows.truth_public.all() and rows.value.notna().all()
     assert len(fan2015_table4.printed(rows, "mean")) == 1
+
+
+@pytest.fixture
+def small_netflix(monkeypatch):
+    """A small twin in the place of one."""
+    monkeypatch.setitem(fan2015_data._TWINS, "Netflix", SMALL)
+
+
+def test_both_samplings_keep_what_users_have_up_to_l(small_netflix, tmp_path):
+    figure = figure_of(fan2015_fig10).at("quick", data="netflix", l=4)
+    rows = figure.rows(tmp_path)
+    kept = np.minimum(SMALL.load().records_per_user(), 4).sum()
+    sizes = rows[rows.metric == "StoredRecords"].set_index("series").value
+    assert sizes["SRA"] == sizes["HPA"] == kept and sizes["original"] == 400
+    shares = rows[rows.metric == "SampledSize"].set_index("series").value
+    assert shares["SRA"] == kept / 400 and shares["original"] == 1
+    assert (rows[rows.metric == "bound"].value == 160 / 400).all()
+    (verdict,) = figure.judge(rows)
+    assert "not the paper's setting" in verdict.why and "l = 4" in verdict.why
+
+
+def test_the_week_of_a_sample(small_netflix, tmp_path):
+    figure = figure_of(fan2015_fig11).at("quick", data="Netflix twin", l=4, seeds=2)
+    rows = figure.rows(tmp_path)
+    shares = rows[rows.metric == "ContextShare"]
+    sums = shares.groupby(["series", "seed"]).value.sum()
+    assert len(sums) == 6 and sums.to_numpy() == pytest.approx(1)
+    data = SMALL.load()
+    friday = shares[(shares.series == "original") & (shares.day == "Fri")].value
+    assert set(friday) == {(data.contexts == 4).mean()}
+    ours = shares.pivot_table("value", ["series", "seed"], "day")
+    distances = rows[rows.metric == "TotalVariation"].set_index(["series", "seed"]).value
+    expected = (ours - ours.loc["original", 0]).abs().sum(axis=1) / 2
+    assert distances[expected.index].to_numpy() == pytest.approx(expected.to_numpy())
+    assert distances["original"].max() == 0 < distances[["SRA", "HPA"]].min()
+    assert figure.judge(rows)[0].outcome == NOT_JUDGED
+
+
+def test_real_data_that_are_not_at_hand_cannot_be_chosen():
+    with pytest.raises(ValueError, match="no file of these is at hand"):
+        figure_of(fan2015_fig10).at("quick", data="Gowalla (LGLMF)").sweeps()
 
 
 def test_notebooks_name_datasets_that_are_there_without_any_file(monkeypatch, tmp_path):

@@ -12,11 +12,21 @@ from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
 from experiments.fan2015 import table5 as fan2015_table5
-from experiments.fan2015.fig7 import DIVERGENCE, JUDGED, METHODS, PRECISION, REVERSED, SQUARED
-from tests.figures.worlds import differs, holds, spread
-from workbench import claims, plots
-from workbench.claims import DIFFERS, HOLDS, UNDECIDED
+from experiments.fan2015._five_methods import PARTS, PUBLISHED, TOPS, all_methods
+from experiments.fan2015.count_claims import (
+    DIVERGENCE,
+    JUDGED,
+    METHODS,
+    PRECISION,
+    REVERSED,
+    SQUARED,
+)
+from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart
+from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from workbench import DP, Trial, claims, plots
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from workbench.datasets import InteractionsTwin
+from workbench.mechanisms import HPA, SRA
 from workbench.metrics import MeanSquaredCountError, TopPrecision
 
 SEEDS = 6
@@ -59,7 +69,7 @@ def fig9():
             | {"value": law(k)}
             for name in NAMES
             for series, law in laws.items()
-            for k in fan2015_fig9.TOPS
+            for k in TOPS
         ),
         SEEDS,
     )
@@ -118,7 +128,7 @@ BROKEN = [  # claim, which rows, by what factor
     ("f-t5", {"series": "HPA", "metric": PRECISION, "top": 10}, 0.8),
     ("f-t5", {"series": "SRA", "metric": PRECISION, "top": 10}, 2),
 ]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 
 
 @pytest.mark.slow
@@ -142,14 +152,14 @@ def test_every_claim_is_broken_once():
 def test_none_of_the_others_finds_the_first_item():
     world = fig9()
     world.loc[(world.top == 1) & (world.series == "GS"), "value"] = 0.1
-    verdict = fan2015_fig9.CLAIMS[0].judge(world, "quick")
+    verdict = claims_of(fan2015_fig9)[0].judge(world, "quick")
     assert verdict.outcome == DIFFERS and "the others 0 % at K = 1: no" in verdict.measured
 
 
 def test_the_error_as_judged_is_that_of_the_released_given_the_original():
     world = compared("items")
     world.loc[world.direction == REVERSED, "value"] *= world.series.map({"SRA": 9.0}).fillna(1)
-    found = {v.id: v for v in claims.judge(fan2015_fig7.CLAIMS, world, "quick")}
+    found = {v.id: v for v in claims.judge(claims_of(fan2015_fig7), world, "quick")}
     assert found["f-7b"].outcome == HOLDS
 
 
@@ -159,9 +169,9 @@ def test_a_slice_settles_nothing():
     world["panel"] = world.panel.where(
         world.panel != "Netflix twin", "Netflix twin, 20,000 users"
     )
-    told = claims.judge(fan2015_fig7.CLAIMS, world, "quick")
+    told = claims.judge(claims_of(fan2015_fig7), world, "quick")
     assert {v.outcome for v in told} == {UNDECIDED}
-    assert {v.outcome for v in claims.judge(fan2015_fig7.CLAIMS, world, "paper")} == {HOLDS}
+    assert {v.outcome for v in claims.judge(claims_of(fan2015_fig7), world, "paper")} == {HOLDS}
 
 
 @pytest.mark.parametrize("metric", [SQUARED, DIVERGENCE])
@@ -172,7 +182,7 @@ def test_means_that_are_not_apart_are_not_lower(metric):
         (world.panel == "Online Retail") & (world.series == "HPA") & (world.metric == metric)
     )
     world.loc[there, "value"] *= 4.95 if metric == SQUARED else 3.7
-    claim = fan2015_fig7.CLAIMS[0 if metric == SQUARED else 1]
+    claim = claims_of(fan2015_fig7)[0 if metric == SQUARED else 1]
     assert claim.judge(world, "quick").outcome == UNDECIDED
     assert claim.judge(world, "paper").outcome == DIFFERS
 
@@ -180,88 +190,119 @@ def test_means_that_are_not_apart_are_not_lower(metric):
 # --- what the specs compute themselves
 
 
+FILMS = InteractionsTwin(
+    300, 60, 9000, 55, 20, once=True, contexts="gender and age", popularity=1.5
+)
+TWINS = ("Foursquare twin", "MovieLens twin")
+
+
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Two small datasets in place of all."""
-    films = InteractionsTwin(
-        300, 60, 9000, 55, 20, once=True, contexts="gender and age", popularity=1.5
-    )
+    """Two small twins in place of the paper's data."""
+    monkeypatch.setitem(fan2015_data._TWINS, "Foursquare", SMALL)
+    monkeypatch.setitem(fan2015_data._TWINS, "MovieLens", FILMS)
     chosen = {
-        "Foursquare twin": fan2015_data.Case("Foursquare twin", SMALL, "Foursquare", 200),
-        "MovieLens twin": fan2015_data.Case("MovieLens twin", films, "MovieLens", 55, 30, 20),
+        "MovieLens twin": fan2015_data.Case("MovieLens twin", FILMS, "MovieLens", 55, 30, 20)
     }
-    for spec in (fan2015_fig7, fan2015_table5):
-        monkeypatch.setattr(spec, "cases", lambda profile: chosen)
+    monkeypatch.setattr(fan2015_table5, "cases", lambda profile: chosen)
     return tmp_path
+
+
+def at_small(spec, **given):
+    return figure_of(spec).at("quick", data=TWINS, **given)
 
 
 @pytest.mark.slow
 def test_figures_7_to_9_share_their_runs(small):
-    items = fan2015_fig7.rows("quick", small)
+    specs = (fan2015_fig7, fan2015_fig8, fan2015_fig9)
+    figures = [at_small(spec, seeds=2) for spec in specs]
+    told = [figures[0].rows(small)]
     kept = {path.name for path in small.glob("*.json")}
-    edges, tops = fan2015_fig8.rows("quick", small), fan2015_fig9.rows("quick", small)
+    told += [figure.rows(small) for figure in figures[1:]]
     assert {path.name for path in small.glob("*.json")} == kept
+    items, edges, tops = told
     assert set(items.of) == {"items"} and set(edges.of) == {"edges"}
-    assert set(tops.top) == set(fan2015_fig7.TOPS) and set(tops.metric) == {PRECISION}
-    assert items.truth_public.all() and set(items.panel) == {
-        "Foursquare twin",
-        "MovieLens twin",
-    }
-    for spec, rows in ((fan2015_fig7, items), (fan2015_fig8, edges), (fan2015_fig9, tops)):
-        assert len(spec.compare_with_paper(rows)) == 2 * (
-            len(METHODS) + 6 + (spec is not fan2015_fig9)
-        )
-        drawn = spec.drawn_rows(rows)
-        assert list(drawn.series.unique()) == list(METHODS)
-        plt.close(plots.grid(drawn, spec.panels(rows), columns=1, width=plots.PAGE_WIDTH))
-        assert claims.judge(spec.CLAIMS, rows, "quick")
+    assert set(tops.top) == set(TOPS) and set(tops.metric) == {PRECISION}
+    assert items.truth_public.all() and set(items.panel) == set(TWINS)
+    for figure, rows in zip(figures, told, strict=True):
+        assert len(figure.comparison(rows)) == 2 * (len(METHODS) + 7)
+        drawn = figure.draw(rows)
+        assert "not the paper's setting: data" in drawn._suptitle.get_text()
+        plt.close(drawn)
+        assert claims.judge(figure.claims, rows, "quick")
+        assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
+
+
+@pytest.mark.slow
+def test_series_are_the_papers_methods_and_what_else_a_user_would_try(small):
+    rows = at_small(fan2015_fig8, seeds=1, top=7, l=5).rows(small)
+    case = fan2015_data.Case("MovieLens twin", FILMS, "MovieLens", 55, 30, 20)
+    films = rows[(rows.panel == "MovieLens twin") & (rows.metric == SQUARED)]
+    for series, mechanism in all_methods(case, DP(1.0)).items():
+        (trial,) = films[films.series == series].trial
+        assert repr(mechanism) in trial
+    assert set(films.series) == {*all_methods(case, DP(1.0)), "each count the mean"}
+    others = rows[rows.panel == "Foursquare twin"]
+    assert set(others[others.series == "SRA"].l) == {5}
+    assert set(rows.top.dropna()) == {7}
 
 
 def test_columns_tell_which_metric_a_row_is_of(small):
-    rows = fan2015_fig7.compare("quick", small)
+    rows = at_small(fan2015_fig7, seeds=2).rows(small)
     data = SMALL.load()
     some = rows[(rows.panel == "Foursquare twin") & (rows.series == "HPA") & (rows.seed == 1)]
-    mechanism = fan2015_fig7.HPA(fan2015_data.BUDGET, 10, 1)
-    released = fan2015_table5.Trial(SMALL, mechanism, 1).release(data).estimate
-    for of, k in (("items", 5), ("edges", 10)):
-        (ours,) = some[(some.of == of) & (some.top == k)].value
-        assert ours == TopPrecision(k, of)(data, released)
-        (ours,) = some[(some.of == of) & (some.metric == SQUARED)].value
-        assert ours == MeanSquaredCountError(of)(data, released)
+    mechanism = HPA(DP(1.0), 10, 1)
+    released = Trial(SMALL, mechanism, 1).release(data).estimate
+    (ours,) = some[some.top == 5].value
+    assert ours == TopPrecision(5)(data, released)
+    (ours,) = some[some.metric == SQUARED].value
+    assert ours == MeanSquaredCountError()(data, released)
 
 
 def test_the_parts_of_an_error_add_up(small):
-    rows = fan2015_fig7.breakdown_rows("quick")
-    sums = rows.pivot_table("value", ["panel", "series", "decile"], "part", "sum")
-    parts = sums[["dropped", "noise", "interaction", "clipping"]].sum(axis=1)
-    np.testing.assert_allclose(parts, sums.total, atol=1e-6)
-    told = fan2015_fig7.sources(rows)
+    figure = at_small(fan2015_fig7, seeds=1, taken_apart=2)
+    rows = figure.rows(small)
+    parts = rows[rows.metric == PARTS]
+    assert set(parts.seed) == {0, 1} and set(parts.series) == {"SRA", "HPA"}
+    sums = parts.pivot_table("value", ["panel", "series", "decile"], "part", "sum")
+    whole = sums[["dropped", "noise", "interaction", "clipping"]].sum(axis=1)
+    np.testing.assert_allclose(whole, sums.total, atol=1e-6)
+    told = figure.sources(rows)
     assert len(told) == 2 * 2 * 2 and list(told.columns)[:2] == ["dropped", "noise"]
 
 
-def test_the_squared_error_of_a_table_of_means_is_the_variance(small):
-    told = fan2015_fig7.mean_table_rows("quick")
-    there = (told.panel == "Foursquare twin") & (told.metric == SQUARED) & (told.of == "items")
-    (ours,) = told[there].value
-    assert ours == pytest.approx(SMALL.load().item_counts().var())
+def test_a_release_taken_apart_is_one_that_the_mechanism_makes():
+    data = SMALL.load()
+    mechanism = HPA(DP(1.0), 10, 1)
+    apart = ReleaseTakenApart(mechanism)(data, np.random.default_rng(5)).estimate
+    kept = mechanism.bounded_data(data, np.random.default_rng(5))
+    released = mechanism(data, np.random.default_rng(5)).estimate
+    assert (apart.kept.item_counts() == kept.item_counts()).all()
+    assert (apart.released.items.values == released.items.values).all()
+
+
+def test_the_squared_error_of_a_table_of_means_is_the_variance():
+    data = SMALL.load()
+    estimate = EqualCounts()(data, np.random.default_rng(0)).estimate
+    for of, counts in (("items", data.item_counts()), ("edges", data.edge_counts())):
+        assert MeanSquaredCountError(of)(data, estimate) == pytest.approx(counts.var())
 
 
 def test_public_numbers_of_what_is_beside_the_paper():
     case = fan2015_data.Case("Online Retail", SimpleNamespace(), "", 7983)
-    told = fan2015_fig7.extra_methods(case)
+    told = all_methods(case, DP(1.0))
     assert told["SRA, total = N"].total == 406_829 and told["SRA, suggested l"].n == 4372
     assert told["SRA, suggested l"].bound == 93 and told["HPA, half random"].random_share == 0.5
-    names = {case.name for case in fan2015_data.cases("paper").values() if not case.twin}
-    assert names <= set(fan2015_fig7.PUBLISHED)
+    assert set(fan2015_data.DATASETS) == set(PUBLISHED) | {
+        "Foursquare"
+    }  # which is always a twin
 
 
 def test_a_group_is_its_own_records():
     data = SMALL.load()
     group = fan2015_table5.context_records(data, 3)
     assert (group.item_counts() == data.edge_counts()[:, 3]).all()
-    released = fan2015_fig7.SRA(fan2015_data.BUDGET, 200).__call__(
-        data, np.random.default_rng(0)
-    )
+    released = SRA(DP(1.0), 200).__call__(data, np.random.default_rng(0))
     ours = fan2015_table5.context_tables(released.estimate, 3)
     edges = released.estimate.edges.values.reshape(data.domain.shape)
     assert (ours.items.values == edges[:, 3]).all()

@@ -163,6 +163,22 @@ def test_the_cell_of_parameters_holds_every_field_with_a_comment():
     )
 
 
+def test_the_cell_of_parameters_is_formatted_as_code():
+    names = tuple(f"dataset {i}" for i in range(9))
+
+    @value
+    class Long(Figure):
+        data: tuple[str, ...] = selection(names, names, "datasets")
+        one: tuple[str, ...] = selection(names[:1], names, "another")
+
+    cell = figures.parameters_cell(Long)
+    assert cell.splitlines()[3:6] == ["data = (", '    "dataset 0",', '    "dataset 1",']
+    assert 'one = ("dataset 0",)' in cell
+    read = {}
+    exec(cell, read)
+    assert read["data"] == names and read["one"] == names[:1]
+
+
 def test_figures_are_found_by_their_id_from_anywhere_below_the_project(monkeypatch):
     monkeypatch.chdir(figures.project_folder() / "notebooks" / "cormode2012")
     assert figures.find_figure("cormode2012_fig3").id == "cormode2012_fig3"

@@ -19,7 +19,10 @@ def lab(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8888,
     notebooks: Notebooks = None,
 ) -> None:
-    """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it."""
+    """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it.
+
+    Notebooks are saved without outputs, as they are committed; results hold executed copies.
+    """
     top = notebooks_folder(notebooks)
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
 
@@ -32,6 +35,7 @@ def lab(
             f"--ServerApp.port={port}",
             "--ServerApp.port_retries=0",
             f"--ServerApp.root_dir={top}",
+            "--ContentsManager.pre_save_hook=workbench.cli.saving.strip",
             *serving.allow_root(),
         ]
 

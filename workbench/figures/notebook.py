@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,10 +104,25 @@ def parameters_cell(cls: type[Figure]) -> str:
             comment += f"; None: {quick!r} (quick), {f.default!r} (paper)"
         elif f.metadata["kind"] != SETTING:
             comment += "; the paper does not print it"
-        line = f"{f.name} = {None if effort else f.default!r}"
+        line = _assignment(f.name, None if effort else f.default)
         short = len(line) + len(comment) + 4 <= _WIDTH
         lines += [f"{line}  # {comment}"] if short else [f"# {comment}", line]
     return "\n".join(lines)
+
+
+def _assignment(name: str, x: Any) -> str:
+    """A line of code that the formatter leaves as it is, or of a long list a line a member."""
+    line = f"{name} = {_literal(x)}"
+    if len(line) <= _WIDTH or not isinstance(x, tuple):
+        return line
+    members = "".join(f"    {_literal(member)},\n" for member in x)
+    return f"{name} = (\n{members})"
+
+
+def _literal(x: Any) -> str:
+    if isinstance(x, tuple):
+        return f"({', '.join(map(_literal, x))}{',' * (len(x) == 1)})"
+    return json.dumps(x, ensure_ascii=False) if isinstance(x, str) else repr(x)
 
 
 def _assigned(sources: Sequence[str]) -> list[str]:

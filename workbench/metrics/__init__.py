@@ -14,7 +14,7 @@ from workbench.metrics.answers import (
     coverage,
     rmse,
 )
-from workbench.metrics.breakdown import breakdown
+from workbench.metrics.breakdown import breakdown, error_parts
 from workbench.metrics.commute_distances import CommuteDistances, great_circle
 from workbench.metrics.counts import (
     ContextShare,

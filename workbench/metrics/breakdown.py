@@ -53,24 +53,51 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
         raise ValueError(
             f"{mechanism!r} does not say which records it keeps: need `bounded_data`"
         )
+    frames = []
+    for seed in seeds:
+        kept = mechanism.bounded_data(data, np.random.default_rng(seed))
+        released = mechanism(data, np.random.default_rng(seed)).estimate
+        frames.append(error_parts(data, kept, released).assign(seed=seed))
+    return pd.concat(frames, ignore_index=True)
+
+
+def error_parts(
+    data: Interactions, kept_data: Interactions, released_data: Any
+) -> pd.DataFrame:
+    """Where the squared error of one release is from: the rows of `breakdown`, without a seed.
+
+    Parameters
+    ----------
+    data : Interactions
+        Whose truth is public.
+    kept_data : Interactions
+        The records that were counted.
+    released_data : ItemEdgeCounts
+        What was released of them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a table and tenth of the items.
+    """
+    import pandas as pd
+
+    refuse_private(data)
     decile = _deciles(data)
     items = len(decile)
     rows = []
-    for seed in seeds:
-        kept_data = mechanism.bounded_data(data, np.random.default_rng(seed))
-        released_data = mechanism(data, np.random.default_rng(seed)).estimate
-        for of in ("items", "edges"):
-            exact, kept = count_pair(data, kept_data, of)
-            released = count_pair(data, released_data, of).estimated
-            cells = exact.size // items
-            cells_of_decile = cells * np.bincount(decile, minlength=10)
-            sums = {
-                name: np.bincount(decile, errors.reshape(items, cells).sum(axis=1), 10)
-                for name, errors in _squared_errors(exact, kept, released).items()
-            }
-            for i in np.flatnonzero(cells_of_decile):
-                row = {"seed": seed, "of": of, "decile": i + 1, "cells": cells_of_decile[i]}
-                rows.append(row | {name: by_decile[i] for name, by_decile in sums.items()})
+    for of in ("items", "edges"):
+        exact, kept = count_pair(data, kept_data, of)
+        released = count_pair(data, released_data, of).estimated
+        cells = exact.size // items
+        cells_of_decile = cells * np.bincount(decile, minlength=10)
+        sums = {
+            name: np.bincount(decile, errors.reshape(items, cells).sum(axis=1), 10)
+            for name, errors in _squared_errors(exact, kept, released).items()
+        }
+        for i in np.flatnonzero(cells_of_decile):
+            row = {"of": of, "decile": i + 1, "cells": cells_of_decile[i]}
+            rows.append(row | {name: by_decile[i] for name, by_decile in sums.items()})
     return pd.DataFrame(rows)
 
 

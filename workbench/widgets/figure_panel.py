@@ -26,7 +26,6 @@ from workbench.widgets.worker import Ended, worker
 
 PAUSE = 0.8  # seconds without a move before the full effort is spent
 _LABEL = {"description_width": "9rem"}
-_WIDE = ipywidgets.Layout(width="100%")
 
 
 class FigurePanel(ipywidgets.VBox):
@@ -65,10 +64,12 @@ class FigurePanel(ipywidgets.VBox):
         self._export.on_click(lambda _: self._start(self._save))
         self._reset.on_click(lambda _: self.set(**_paper_values(figure)))
         buttons = ipywidgets.HBox([self._stop, self._reset, self._export, self._bar])
-        settings = [e.box for e in self._editors.values() if e.kind != EFFORT]
-        efforts = [e.box for e in self._editors.values() if e.kind == EFFORT]
-        columns = ipywidgets.HBox(
-            [ipywidgets.VBox(settings, layout=_WIDE), ipywidgets.VBox(efforts, layout=_WIDE)]
+        editors = sorted(self._editors.values(), key=lambda editor: editor.kind == EFFORT)
+        columns = ipywidgets.GridBox(
+            [editor.box for editor in editors],
+            layout=ipywidgets.Layout(
+                grid_template_columns="repeat(auto-fill, minmax(27rem, 1fr))"
+            ),
         )
         super().__init__([columns, buttons, self._message, self._picture])
         self._show_saved()
@@ -245,7 +246,11 @@ class _Editor:
         stops = () if choices or f.metadata["many"] else _stops(f, value)
         if stops:
             self._slider = ipywidgets.SelectionSlider(
-                options=stops, value=value, readout=False, continuous_update=False
+                options=stops,
+                value=value,
+                readout=False,
+                continuous_update=False,
+                layout={"width": "9rem"},
             )
             self._slider.observe(self._slid, "value")
             self._widget.layout.width = "17rem"

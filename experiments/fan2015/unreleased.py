@@ -1,0 +1,147 @@
+"""Fan & Jin 2015: what stands in a release's place in trials, and is none.
+
+The records that a mechanism counts, before any noise; these beside what it released of them; a table
+that knows nothing but the total; and how these are scored, on data whose truth is public.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from workbench import DP
+from workbench.datasets.netflix_prize import WEEKDAYS
+from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.interactions import Interactions
+from workbench.mechanism import series_name
+from workbench.metrics import ContextShare, SampledSize, error_parts
+from workbench.value import parameter, value
+
+SHORT = [day[:3] for day in WEEKDAYS]
+
+
+class Unreleased(NamedTuple):
+    """What a trial scores in place of a release's estimate."""
+
+    estimate: Any
+    by_theorem: str = ""
+
+
+@value
+class AllRecords:
+    """Keeps everything: what samples are compared with."""
+
+    budget = DP(inf)
+    series = "original"
+
+    def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
+        """The data."""
+        return Unreleased(data)
+
+
+class _Counted:
+    """A mechanism whose records are looked at."""
+
+    mechanism: Any
+
+    @property
+    def budget(self) -> DP:
+        """The mechanism's."""
+        return self.mechanism.budget
+
+    @property
+    def series(self) -> str:
+        """The mechanism's."""
+        return series_name(self.mechanism)
+
+
+@value
+class KeptRecords(_Counted):
+    """The records that a mechanism counts."""
+
+    mechanism: Any
+
+    def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
+        """A sample."""
+        return Unreleased(self.mechanism.bounded_data(data, rng))
+
+
+@value
+class EqualCounts:
+    """A table in which each count is the mean: its squared error is the variance of the counts."""
+
+    budget = DP(inf)
+    series = "each count the mean"
+
+    def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
+        """Items and edges."""
+        domains = (data.domain.project(data.domain.attributes[:1]), data.domain)
+        tables = [Histogram(x, np.full(x.size, len(data) / x.size)) for x in domains]
+        return Unreleased(ItemEdgeCounts(*tables))
+
+
+@dataclass(frozen=True)
+class TakenApart:
+    """What a mechanism released, and of which records."""
+
+    kept: Interactions
+    released: ItemEdgeCounts
+
+    def __len__(self) -> int:
+        return len(self.released)
+
+
+@value
+class ReleaseTakenApart(_Counted):
+    """A mechanism's release beside the records that it counts."""
+
+    mechanism: Any
+
+    def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
+        """Both are drawn from the same seed."""
+        kept = self.mechanism.bounded_data(data, deepcopy(rng))
+        return Unreleased(TakenApart(kept, self.mechanism(data, rng).estimate))
+
+
+@value
+class ItemErrorParts:
+    """Where the squared error of the items of a release taken apart is from."""
+
+    def __call__(self, truth: Interactions, apart: TakenApart) -> pd.DataFrame:
+        """A row a tenth of the items and part, as `metrics.breakdown` has them."""
+        parts = error_parts(truth, apart.kept, apart.released)
+        items = parts[parts.of == "items"]
+        return items.melt(["of", "decile", "cells"], var_name="part")
+
+
+@value
+class Sizes:
+    """How many records a sample holds, of all, and what it could hold with l of every user."""
+
+    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
+
+    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
+        """A row each."""
+        most = min(1.0, self.l * len(truth.records_per_user()) / len(truth))
+        kept = SampledSize()(truth, sample)
+        sizes = {"StoredRecords": len(sample), "SampledSize": kept, "bound": most}
+        return pd.DataFrame({"metric": [*sizes], "value": [*map(float, sizes.values())]})
+
+
+@value
+class Week:
+    """The share of each day, and the total variation distance from the week of all records."""
+
+    def __call__(self, truth: Interactions, sample: Interactions) -> pd.DataFrame:
+        """A row a day, then one of the whole week."""
+        shares = [ContextShare(day) for day in range(len(WEEKDAYS))]
+        week = np.array([share(truth, truth) for share in shares])
+        ours = np.array([share(truth, sample) for share in shares])
+        days = pd.DataFrame({"metric": "ContextShare", "day": SHORT, "value": ours})
+        distance = {"metric": "TotalVariation", "value": 0.5 * np.abs(ours - week).sum()}
+        return pd.concat([days, pd.DataFrame([distance])], ignore_index=True)

@@ -1,0 +1,68 @@
+"""A real browser, and servers as users start them."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+PATIENCE = 60_000  # ms
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync = pytest.importorskip("playwright.sync_api")
+    with sync.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """A page, and what went wrong on it."""
+    context = browser.new_context(viewport=dict(width=1280, height=900))
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    yield page
+    context.close()
+
+
+@contextmanager
+def served(command, folder, notebooks, port):
+    """A server on this machine, as users start it; Ctrl-C must end it, and its kernels."""
+    from os import environ
+
+    thrown = {f"JUPYTER_{name}_DIR": str(folder / name) for name in ("CONFIG", "RUNTIME")}
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("workbench"), command, "--no-browser"]
+        + ["--port", str(port), "--notebooks", str(notebooks)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+        env=environ | thrown | {"PYTHONPATH": str(ROOT)},
+    )
+    try:
+        yield re.search(
+            r"http://127\.0\.0\.1:\d+/\S*token=\S+", process.stdout.readline()
+        ).group()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+        assert process.returncode == 0 and "Stopping" in said
+    finally:
+        process.terminate()  # which ends the server and its kernels
+        process.wait(30)
