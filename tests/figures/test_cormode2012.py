@@ -37,7 +37,7 @@ from workbench.table import Bound
 HERE = Path(__file__).parents[2] / "experiments"
 FILES = [
     import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
-    for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/*.py"))]
+    for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/[!_]*.py"))]
 ]
 SPECS = [file for file in FILES if figure_of(file) or hasattr(file, "TITLE")]
 FIGURES = [x for spec in SPECS if (x := figure_of(spec))]

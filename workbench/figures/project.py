@@ -61,7 +61,8 @@ def find_figure(id: str) -> type[Figure]:
         other = plugins.find("figures", id)
         if other is not None:
             return other
-        raise ValueError(f"no figure {id!r}{did_you_mean(id, files)}")
+        known = find_notebooks(project_folder() / "notebooks")
+        raise ValueError(f"no figure {id!r}{did_you_mean(id, known)}")
     return load_figure(files[name], folder.parent)
 
 
