@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import exp, log
+from math import exp, inf, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -175,7 +175,7 @@ def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
     Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
     """
     one, other = _paired(one, other)
-    gap = (one["mean"] / other["mean"]).map(log)
+    gap = (one["mean"] / other["mean"]).map(lambda ratio: log(ratio) if ratio > 0 else -inf)
     above = [x for x in gap.index if gap[x] >= 0]
     if not above:
         return float(gap.index[0])
