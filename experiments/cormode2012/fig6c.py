@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.cormode2012.fig6b import DATASETS as DATASETS
-from experiments.cormode2012.fig6b import JUDGED, sweep_rows
-from experiments.cormode2012.fig6b import SIZE as SIZE
-from experiments.cormode2012.fig6b import missing_datasets as missing_datasets
+from experiments.cormode2012.data import DATASETS, JUDGED
+from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     BOTH,
@@ -27,38 +25,9 @@ from experiments.cormode2012.shared import (
 from workbench import claims
 from workbench.claims import Claim, Finding, Printed, all_of, mean_curve
 from workbench.plots import Panel
-
-TITLE = "Consistency of dyadic ranges on commuting data"
-PAGE = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
+from workbench.value import value
 
 PAPER = {"cut": Printed.approximately("about 10 %", 0.1, 0.05)}
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Errors with and without consistency, and what it cuts, as the metric `ErrorCut`."""
-    errors = sweep_rows(profile, store, consistency_summaries)
-    return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Errors above, what is cut below, a column a dataset at hand."""
-    above = []
-    below = []
-    for name in rows.panel.unique():
-        above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
-        printed = PAPER["cut"] if name == JUDGED else ()
-        where = {"panel": name, "metric": CUT}
-        below.append(Panel("", where, "share", log="x", printed=printed))
-    return above + below
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """The cut that the paper prints, beside ours on every dataset."""
-    lines = []
-    for panel in rows.panel.unique():
-        for series in (FILTER, BOTH):
-            lines.append((f"{panel}: {series}", PAPER["cut"], _cut(rows, series, panel)))
-    return claims.compare_with_paper(*lines)
 
 
 def _cut(rows, series: str, panel: str = JUDGED) -> Finding:
@@ -79,3 +48,41 @@ CLAIMS = (
         "consistency fewer nodes than s are left: what it gains is that it is not sampled any more.",
     ),
 )
+
+
+@value
+class Fig6c(Fig6b):
+    """Data and ranges of Figure 6(b); the filters with and without consistency."""
+
+    title = "Consistency of dyadic ranges on commuting data"
+    page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
+    claims = CLAIMS
+
+    def mechanisms(self, name: str) -> list:
+        """The filters, with and without."""
+        domain = DATASETS[name].domain
+        return consistency_summaries(domain, self.summary_size(domain), self.epsilon)
+
+    def rows(self, store) -> pd.DataFrame:
+        """Errors, and what consistency cuts, as the metric `ErrorCut`."""
+        errors = super().rows(store)
+        return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Errors above, what is cut below, a column a dataset at hand."""
+        above = []
+        below = []
+        for name in rows.panel.unique():
+            above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
+            printed = PAPER["cut"] if name == JUDGED else ()
+            where = {"panel": name, "metric": CUT}
+            below.append(Panel("", where, "share", log="x", printed=printed))
+        return above + below
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The cut that the paper prints, beside ours on every dataset."""
+        lines = []
+        for panel in rows.panel.unique():
+            for series in (FILTER, BOTH):
+                lines.append((f"{panel}: {series}", PAPER["cut"], _cut(rows, series, panel)))
+        return claims.compare_with_paper(*lines)

@@ -87,21 +87,25 @@ def consistency_summaries(domain: Domain, size: int, epsilon: float) -> list:
     ]
 
 
-def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency.
+def ratio_of_means(ours: pd.Series, other: pd.Series, by: list[str]) -> pd.Series:
+    """a/b for the means a and b over seeds, of two series of one index whose levels `by` make a point.
 
-    Their mean over seeds is 1 − a/b for the mean errors a with consistency and b without; each seed
-    differs from it by what it moves it to first order, so that intervals are those of a ratio.
+    The ratio's mean over seeds is a/b, and each seed differs from it by what it moves it to first
+    order, so that intervals are those of a ratio.
     """
+    a = ours.groupby(by).transform("mean")
+    b = other.groupby(by).transform("mean")
+    return a / b * (1 + ours / a - other / b)
+
+
+def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Rows of a metric `ErrorCut`: the part of its error that a series loses by consistency."""
     by = ["panel", "series", x]
     rows = rows.assign(series=rows.series.str.replace(", consistent", ""))
     consistent = rows.consistent.eq(True)
     cuts = rows[consistent].set_index([*by, "seed"])
-    a = cuts.value
-    b = rows[~consistent].set_index([*by, "seed"]).value[cuts.index]
-    mean_a = a.groupby(by).transform("mean")
-    mean_b = b.groupby(by).transform("mean")
-    cuts["value"] = 1 - mean_a / mean_b * (1 + a / mean_a - b / mean_b)
+    without = rows[~consistent].set_index([*by, "seed"]).value[cuts.index]
+    cuts["value"] = 1 - ratio_of_means(cuts.value, without, by)
     return cuts.assign(metric=CUT).reset_index()
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from experiments import verdicts
 from experiments.cormode2012 import c6 as cormode2012_c6
+from experiments.cormode2012 import data, shared, work_places
 from experiments.cormode2012 import fig2 as cormode2012_fig2
 from experiments.cormode2012 import fig3 as cormode2012_fig3
 from experiments.cormode2012 import fig4 as cormode2012_fig4
@@ -25,13 +26,11 @@ from experiments.cormode2012 import fig6b as cormode2012_fig6b
 from experiments.cormode2012 import fig6c as cormode2012_fig6c
 from experiments.cormode2012 import modern as cormode2012_modern
 from experiments.cormode2012 import sec45 as cormode2012_sec45
-from experiments.cormode2012 import shared
 from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
-from workbench import Domain, RandomRanges, SparseTable, claims, figures, plots
-from workbench.claims import DIFFERS, HOLDS, OUTCOMES, UNDECIDED, UNTESTABLE
+from workbench import DP, Domain, Ranges, SparseTable, claims, figures, plots
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES, UNDECIDED, UNTESTABLE
 from workbench.datasets import GaussianSparse
-from workbench.metrics import MeanAbsoluteError
 from workbench.table import Bound
 
 HERE = Path(__file__).parents[2] / "experiments"
@@ -190,7 +189,7 @@ def fig3():
 def fig6a():
     far = {"geometric": (1, 1), "filter": (9, 9), "priority": (1.5, 0.8)}
     far["filter-priority"] = 1.5, 0.9
-    panel = cormode2012_fig6a.JUDGED
+    panel = data.JUDGED
     curves = {
         (panel, series, ABSOLUTE): lambda x, near=near, wide=wide: (
             1e6 * x**0.5 * (wide if x >= 0.2 else near)
@@ -198,7 +197,7 @@ def fig6a():
         for series, (near, wide) in far.items()
     }
     curves |= {(panel, series, RELATIVE): lambda x: 1e-4 / x**0.5 for series in far}
-    return rows(curves, lambda _: {"share": cormode2012_fig6a.SHARES})
+    return rows(curves, lambda _: {"share": cormode2012_fig6a.Fig6a().shares})
 
 
 def fig5():
@@ -229,29 +228,31 @@ def fig5():
 
 
 def fig6b():
-    panel = cormode2012_fig6b.JUDGED
+    panel = data.JUDGED
     world = {
         "geometric": lambda x: 5e4 * x**0.5,
         "geometric, dyadic": lambda x: 1500,
         "filter, dyadic": lambda x: 1000,
     }
     curves = {(panel, series, ABSOLUTE): law for series, law in world.items()}
-    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.Fig6b().shares})
 
 
 def fig6c():
     curves = {
-        (cormode2012_fig6c.JUDGED, series, CUT): lambda x: 0.1
+        (data.JUDGED, series, CUT): lambda x: 0.1
         for series in ("filter, dyadic", "filter-priority, dyadic")
     }
-    return rows(curves, lambda _: {"share": cormode2012_fig6b.SHARES})
+    return rows(curves, lambda _: {"share": cormode2012_fig6b.Fig6b().shares})
 
 
 def sec45():
-    panel = cormode2012_sec45.JUDGED
+    panel = data.JUDGED
     world = {cormode2012_sec45.GEOMETRIC: 1e4, cormode2012_sec45.SYNTHESIS: 4e4}
     curves = {(panel, name, ABSOLUTE): lambda x, n=n: n * x**0.5 for name, n in world.items()}
-    return rows(curves, lambda _: {"share": cormode2012_sec45.SHARES}).assign(epsilon=1.0)
+    return rows(curves, lambda _: {"share": cormode2012_sec45.Sec45().shares}).assign(
+        epsilon=1.0
+    )
 
 
 def c6():
@@ -268,8 +269,8 @@ def c6():
 
 
 def table1():
-    printed = {"Census Income (UCI), age/5": (0.03, 20), "Adult, seven attributes": (0.0014, 9)}
-    printed["OnTheMap twin, 4001 places"] = 0.051, 150
+    printed = {data.CENSUS_BANDS: (0.03, 20), data.ADULT: (0.0014, 9)}
+    printed[data.JUDGED] = 0.051, 150
     return pd.DataFrame(
         [
             {"name": name, "metric": metric, "value": value}
@@ -311,10 +312,10 @@ BROKEN = {  # claim: what makes it false, as (panel, series, metric, factor, add
     "c-5a-2": ("throughput", "filter, dyadic", "throughput", 3, 0),
     "c-5b-1": ("b", "filter, dyadic", ABSOLUTE, 2, 0),
     "c-5c-1": ("uniform", "filter-priority, dyadic", CUT, 3, 0),
-    "c-6a-1": (cormode2012_fig6a.JUDGED, "filter", RELATIVE, 100, 0),
-    "c-6b-1": (cormode2012_fig6b.JUDGED, "filter, dyadic", ABSOLUTE, 2, 0),
-    "c-6c-1": (cormode2012_fig6c.JUDGED, "filter, dyadic", CUT, 1, -0.2),
-    "c-45-1": (cormode2012_sec45.JUDGED, cormode2012_sec45.SYNTHESIS, ABSOLUTE, 0.7, 0),
+    "c-6a-1": (data.JUDGED, "filter", RELATIVE, 100, 0),
+    "c-6b-1": (data.JUDGED, "filter, dyadic", ABSOLUTE, 2, 0),
+    "c-6c-1": (data.JUDGED, "filter, dyadic", CUT, 1, -0.2),
+    "c-45-1": (data.JUDGED, cormode2012_sec45.SYNTHESIS, ABSOLUTE, 0.7, 0),
     "c-c6-1": ("range", "priority", ABSOLUTE, 2, 0),
 }
 CHECKS = [
@@ -353,25 +354,55 @@ def test_a_claim_differs_in_a_world_where_it_is_false(spec, claim):
 
 def test_what_is_not_at_hand_is_named_and_not_judged():
     there = table1()
-    there = there[~there.name.str.startswith("Adult")]
-    found = {v.id: v for v in claims.judge(cormode2012_table1.CLAIMS, there, "paper")}
+    there = there[there.name != data.ADULT]
+    found = {v.id: v for v in cormode2012_table1.Table1().judge(there)}
     assert found["c-t1-a"].outcome == UNTESTABLE and "not at hand" in found["c-t1-a"].why
     assert found["c-t1-o"].outcome == UNTESTABLE and "47 states" in found["c-t1-o"].why
     assert found["c-t1-c"].outcome == HOLDS
-    assert "Adult, seven attributes: not at hand" in cormode2012_table1.missing_datasets(there)
 
 
-@pytest.mark.slow
-def test_tables_run_without_any_file(monkeypatch, tmp_path):
-    from workbench.datasets import published
+@pytest.fixture
+def no_files(monkeypatch, tmp_path):
+    """No published file is at hand, and the twin of OnTheMap is a small table."""
+    from workbench.datasets.readers import published
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    found = cormode2012_table1.rows("quick", tmp_path)
-    assert list(found.name.unique()) == ["OnTheMap twin, 4001 places"]
-    assert (
-        len(cormode2012_table1.missing_datasets(found)) == len(cormode2012_table1.DATASETS) - 1
-    )
+    small = GaussianSparse(m=2000)
+    monkeypatch.setitem(data.DATASETS, data.JUDGED, small)
+    monkeypatch.setitem(data.TOTALS, data.JUDGED, int(small.load().total))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "figure, of_it, series, theirs",
+    [
+        (cormode2012_table1.Table1, {}, 0, 1),
+        (cormode2012_fig6a.Fig6a, {"size": 300, "theta": 9}, 4, 4),
+        (cormode2012_fig6b.Fig6b, {"size": 300, "epsilon": 0.5}, 5, 4),
+        (cormode2012_fig6c.Fig6c, {"size": 300, "shares": (0.01, 0.1)}, 4, 2),
+        (cormode2012_sec45.Sec45, {"size": 300, "delta": 1e-3}, 6, 4),
+    ],
+)
+def test_published_tables_are_left_out_where_no_file_is_at_hand(
+    no_files, figure, of_it, series, theirs
+):
+    effort = {name: 2 for name in ("seeds", "queries") if name in figure.parameters()}
+    usual = figure.at("quick", **effort, data=(data.JUDGED, data.TRACTS))
+    changed = replace(usual, **of_it)
+    assert changed.missing_datasets() == ["Rhode Island by tract: not at hand"]
+    found = changed.rows(no_files)
+    assert changed.draw(found) and {v.outcome for v in changed.judge(found)} == {NOT_JUDGED}
+    assert "data" in changed.compare_with_paper(found)["not the paper's setting"].tolist()
+    if series:
+        assert {*found.panel} - {"prior"} == {data.JUDGED}
+        assert found[found.panel != "prior"].series.nunique() == series
+    assert len(changed.comparison(found)) == theirs
+    assert all(claim.judge(found, "quick").outcome in OUTCOMES for claim in figure.claims)
+    with pytest.raises(ValueError, match="data = Rhode Island by tract: no file"):
+        replace(usual, data=(data.TRACTS,)).rows(no_files)
+    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -439,38 +470,17 @@ def test_dyadic_summaries_get_their_thresholds_from_public_numbers():
     domain = figure.data.domain
     filtered, both = shared.filters(domain, figure.size, figure.epsilon)
     assert (filtered.theta, filtered.threshold(domain, 1), both.theta) == (None, 630, 504)
-    twin = cormode2012_fig6b.DATASETS[cormode2012_fig6b.JUDGED].domain
-    filtered, both = shared.filters(twin, cormode2012_fig6b.SIZE, 0.1)
+    twin = data.DATASETS[data.JUDGED].domain
+    filtered, both = shared.filters(twin, cormode2012_fig6b.Fig6b().size, 0.1)
     assert (filtered.threshold(twin, 1), both.theta) == (1041, 833)
 
 
-@pytest.mark.parametrize("spec", [cormode2012_fig6a, cormode2012_fig6b])
-def test_commuting_data_is_in_the_order_of_work_places(spec):
-    for dataset in spec.DATASETS.values():
+def test_commuting_data_is_in_the_order_of_work_places():
+    for name in data.COMMUTING:
         try:
-            assert dataset.domain.attributes == ("work", "home")
+            assert data.DATASETS[name].domain.attributes == ("work", "home")
         except FileNotFoundError:
             continue
-
-
-@pytest.mark.slow
-def test_commuting_figures_run_without_any_file(monkeypatch, tmp_path):
-    from workbench.datasets import GaussianSparse, published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    small = {cormode2012_fig6b.JUDGED: GaussianSparse(m=40_000)}
-    small["Rhode Island, tracts"] = cormode2012_fig6b.DATASETS["Rhode Island, tracts"]
-    monkeypatch.setattr(cormode2012_fig6b, "DATASETS", small)
-    monkeypatch.setattr(cormode2012_fig6b, "SIZE", 4000)
-    for spec, series in ((cormode2012_fig6b, 5), (cormode2012_fig6c, 4)):
-        found = spec.rows("quick", tmp_path)
-        assert (
-            set(found.panel) == {cormode2012_fig6b.JUDGED} and found.series.nunique() == series
-        )
-        assert spec.missing_datasets(found) == ["Rhode Island, tracts: not at hand"]
-        assert len(spec.compare_with_paper(found)) and claims.judge(spec.CLAIMS, found, "quick")
-        assert spec.panels(found)
 
 
 def test_the_best_number_of_rows_is_told_at_either_size():
@@ -493,9 +503,9 @@ def test_the_line_of_theory_is_the_variance_of_every_sketch(size, epsilon):
 
 @pytest.mark.slow
 def test_totals_of_published_tables_are_as_stated():
-    for name, dataset in cormode2012_sec45.DATASETS.items():
+    for name, total in data.TOTALS.items():
         try:
-            assert dataset.load().total == cormode2012_sec45.TOTALS[name]
+            assert data.DATASETS[name].load().total == total
         except FileNotFoundError:
             continue
     modern = cormode2012_modern.Modern()
@@ -518,7 +528,6 @@ def test_a_ratio_of_errors_is_one_of_means_with_its_interval():
     assert 0.93 < ((told.low < 3) & (told.high > 3)).mean() < 0.97
 
 
-@pytest.mark.slow
 def test_synthesis_by_work_place_keeps_every_place_in_its_total():
     table = SparseTable(
         Domain(("work", "home"), (3, 4)),
@@ -527,32 +536,20 @@ def test_synthesis_by_work_place_keeps_every_place_in_its_total():
         Bound(1, 1),
         truth_public=True,
     )
-    parts = dict(cormode2012_sec45._work_places(table))
+    parts = dict(work_places.work_places(table))
     assert [(start, part.total) for start, part in parts.items()] == [(0, 6), (8, 9)]
     assert list(parts[8].keys) == [1, 2] and parts[8].domain.shape == (4,)
-    data = SimpleNamespace(load=lambda: table, truth_public=True)
-    metrics = [MeanAbsoluteError(RandomRanges(12, 1)), MeanAbsoluteError(RandomRanges(1, 50))]
-    found = cormode2012_sec45._by_work_place(data, metrics, seeds=5)
-    assert (found[found.query_size == 12].value == 0).all(), "all jobs are there"
-    assert (found[found.query_size == 1].value > 0).any()
+    mechanism = work_places.SynthesisByWorkPlace(DP(1.0, 1e-4))
+    made = [mechanism(table, np.random.default_rng(seed)).estimate for seed in range(5)]
+    assert all(list(e.answer(Ranges([0, 8], [4, 12]))) == [6, 9] for e in made)
+    assert len({e.answer(Ranges([0], [1]))[0] for e in made}) > 1
 
 
-def test_synthesis_figure_runs_without_any_file(monkeypatch, tmp_path):
-    from workbench.datasets import GaussianSparse, published
-
-    monkeypatch.setattr(published, "raw", lambda: tmp_path)
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    spec, data = cormode2012_sec45, GaussianSparse(m=10_000)
-    monkeypatch.setattr(spec, "DATASETS", {**spec.DATASETS, spec.JUDGED: data})
-    monkeypatch.setattr(spec, "SIZE", 2000)
-    monkeypatch.setattr(spec, "TOTALS", {**spec.TOTALS, spec.JUDGED: int(data.load().total)})
-    found = spec.rows("quick", tmp_path)
-    assert set(found.panel) == {spec.JUDGED, "prior"} and len(spec.missing_datasets(found)) == 2
-    assert found.series.nunique() == 6 and len(spec.panels(found)) == 2
-    assert len(spec.compare_with_paper(found)) == 4 and claims.judge(
-        spec.CLAIMS, found, "quick"
-    )
-    replaced = found[found.series == spec.REPLACED]
+@pytest.mark.slow
+def test_noise_that_hides_a_replacement_has_half_the_budget(no_files):
+    sec45 = cormode2012_sec45
+    found = sec45.Sec45(data=(data.JUDGED,), size=300, seeds=1, queries=2).rows(no_files)
+    replaced = found[found.series == sec45.REPLACED]
     assert set(replaced.relation) == {"replace-one-unit"} and set(replaced.epsilon) == {1.0}
     assert replaced.trial.str.contains("epsilon=0.5").all()
 
@@ -588,6 +585,8 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
             "c-21 c-2a-3 c-2c-1 c-c2",
         ),
         (cormode2012_fig5, {"query_size": (100, 200)}, "c-5a-1"),
+        (cormode2012_fig6a, {"share": (0.001, 0.01)}, "c-6a-1"),
+        (cormode2012_fig6b, {"share": (0.001,)}, "c-6b-1"),
         (cormode2012_c6, {"depth": (2, 4)}, "c-c6-1"),
     ],
 )
@@ -725,7 +724,7 @@ def test_where_curves_cross_and_lines_on_logarithmic_axes():
     other = line([(1, 1.0), (10, 1.0), (1000, 100.0)])
     assert claims.crossing(one, other) == pytest.approx(100)
     assert np.isnan(claims.crossing(other, one))
-    assert claims.crossing(other / 2, other) == 1
+    assert claims.crossing(other / 2, other) == claims.crossing(other * 0, other) == 1
     law = pickle.loads(pickle.dumps(claims.interpolate_log_log([1, 100], [2, 200])))
     assert np.allclose(law(np.array([1, 10, 100])), [2, 20, 200])
     assert np.isnan(law(np.array([0.5, 101]))).all()

@@ -138,7 +138,7 @@ def _excess(epsilon: float) -> float:
     return expm1(min(epsilon, 600))
 
 
-@lru_cache(64)
+@lru_cache(1024)  # a table a work place, many times over
 def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
     """The smallest α for which `failure` stays within δ, else the pure one.
 

@@ -1,0 +1,123 @@
+"""The published tables of Cormode et al. 2012 by name, and the sizes of queries and summaries on them.
+
+OnTheMap in 47 states (2008, version 4) is not at hand. Its twin has the printed numbers of cells,
+non-empty cells and their mean, and is judged. Beside it real data: all US counties (another survey),
+and Rhode Island by block, by tract, and by tract2, the paper's unit, which makes 10 × 10 cells of one
+state. Keys are ordered by work location and then by home.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from workbench import RandomRanges, Sweep, plots
+from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
+from workbench.domain import Domain
+from workbench.experiment import first_available
+from workbench.figures import UNPRINTED
+from workbench.figures.parameters import numbers, selection
+from workbench.metrics import MeanAbsoluteError
+
+JUDGED = "OnTheMap twin"
+COUNTIES = "US counties"
+TRACTS = "Rhode Island by tract"
+TRACT2 = "Rhode Island by tract2"
+BLOCKS = "Rhode Island by block"
+CENSUS_BANDS = "Census Income by age/5"
+CENSUS_YEARS = "Census Income by age/1"
+ADULT = "Adult"
+
+_CENSUS = ("Age", "Birthplace", "Occupation", "Income")
+DATASETS = {
+    JUDGED: OnTheMapTwin(),
+    COUNTIES: CommutingFlows(),
+    TRACTS: OnTheMap(level="tract"),
+    TRACT2: OnTheMap(level="tract2"),
+    BLOCKS: OnTheMap(level="block"),
+    CENSUS_BANDS: CensusIncome(_CENSUS, age_band=5),
+    CENSUS_YEARS: CensusIncome(_CENSUS),
+    ADULT: Adult(),
+}
+TOTALS = {JUDGED: 123_003_381, COUNTIES: 140_843_659, TRACTS: 406_052, TRACT2: 406_052}
+COMMUTING = (JUDGED, COUNTIES, TRACTS, TRACT2)
+
+
+def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
+    """The parameter `data` of a figure."""
+    return selection(names, choices, "tables; those whose files are not at hand are left out")
+
+
+def query_shares(default: tuple[float, ...], doc: str) -> Any:
+    """The parameter `shares` of a figure: sizes of queries."""
+    return numbers(default, f"{doc}, as shares of all cells", 0, 1, strict=True, kind=UNPRINTED)
+
+
+class PublishedTables:
+    """What a figure knows of the tables that its parameter `data` names."""
+
+    data: tuple[str, ...]
+
+    def datasets(self) -> dict[str, Any]:
+        """Those whose files are at hand; a ValueError if there are none."""
+        available = {n: DATASETS[n] for n in self.data if first_available(DATASETS[n], None)}
+        if not available:
+            raise ValueError(f"data = {', '.join(self.data)}: no file of these is at hand")
+        return available
+
+    def missing_datasets(self) -> list[str]:
+        """Those whose files are not."""
+        available = self.datasets()
+        return [f"{name}: not at hand" for name in self.data if name not in available]
+
+
+class CommutingTables(PublishedTables):
+    """A figure on commuting data: a sweep a table, sizes that are the same share of its cells everywhere.
+
+    Its `mechanisms` are those of a table, by name; its queries are ranges unless `metrics` says otherwise.
+    """
+
+    size: int
+    shares: tuple[float, ...]
+    queries: int
+    seeds: int
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """One a table at hand."""
+        return {
+            name: Sweep([x], self.mechanisms(name), self.metrics(x.domain), self.seeds)
+            for name, x in self.datasets().items()
+        }
+
+    def mechanisms(self, name: str) -> list:
+        """What is run on a table."""
+        raise NotImplementedError
+
+    def metrics(self, domain: Domain) -> list:
+        """What is asked of a domain."""
+        sizes = self.query_sizes(domain)
+        return [MeanAbsoluteError(RandomRanges(size, self.queries)) for size in sizes]
+
+    def query_sizes(self, domain: Domain) -> dict[int, float]:
+        """Shares of a domain by the number of cells; shares that do not fill a cell are left out."""
+        m = domain.size
+        return {round(share * m): share for share in self.shares if share * m >= 1}
+
+    def summary_size(self, domain: Domain) -> int:
+        """What is released of a domain, where it is `size` on the judged one."""
+        return max(1, round(self.size / DATASETS[JUDGED].domain.size * domain.size))
+
+    def rows(self, store) -> pd.DataFrame:
+        """`cells` are all of a table, `share` the part of them that a query covers."""
+        rows = super().rows(store)
+        domains = {name: DATASETS[name].domain for name in rows.panel.unique()}
+        by_size = {name: self.query_sizes(domain) for name, domain in domains.items()}
+        points = zip(rows.panel, rows.query_size, strict=True)
+        share = [by_size[name][size] for name, size in points]
+        cells = rows.panel.map({name: domain.size for name, domain in domains.items()})
+        return rows.assign(cells=cells, share=share)
+
+    def plot(self, rows: pd.DataFrame):
+        """A column a table."""
+        return plots.grid(rows, self.panels(rows), columns=rows.panel.nunique(), height=2.2)
