@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -37,7 +37,6 @@ from workbench.value import value
 
 TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 PARTS = ItemErrorParts.__name__
-WIDE = dict(columns=1, width=plots.PAGE_WIDTH, height=1.7)
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),
     "Gowalla": (12_579, 739_600),
@@ -95,6 +94,7 @@ class FiveMethods(Figure):
     """Runs of five methods, the same for the same metrics."""
 
     quick = {"netflix_users": 20_000, "seeds": 3}
+    rough = {"netflix_users": 2000, "seeds": 2, "taken_apart": 1}
 
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0)
@@ -137,36 +137,59 @@ class FiveMethods(Figure):
         return rows
 
 
+@value
+class Counts(FiveMethods):
+    """What is the same for items and edges, in Figures 7 and 8."""
+
+    of: ClassVar[str]
+
+    top: int = whole(10, "K of (c), the most popular items")
+
+    def metrics(self) -> list[Any]:
+        """With the precision of (c)."""
+        return count_metrics({*TOPS, self.top}, self.top)
+
+    def rows(self, store) -> pd.DataFrame:
+        """The errors of these counts."""
+        rows = super().rows(store)
+        return rows[rows.of == self.of].reset_index(drop=True)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """(a), (b) and (c): a group of bars a dataset."""
+        counts = f"{self.of.removesuffix('s')} counts"
+        tops = "all items" if self.of == "items" else "each context, on average"
+        judged = {"metric": DIVERGENCE, "direction": JUDGED}
+        precision = {"metric": PRECISION, "top": self.top}
+        grid = []
+        for title, log, where in (
+            (f"(a) mean squared error of {counts}", "xy", {"metric": SQUARED}),
+            (f"(b) KL divergence of {counts}", "", judged),
+            (f"(c) top {self.top} of {tops}", "", precision),
+        ):
+            grid.append(Panel(title, {"of": self.of, **where}, "panel", log=log, bars=True))
+        return grid
+
+    def plot(self, rows: pd.DataFrame):
+        """One below the other."""
+        wide = dict(columns=1, width=plots.PAGE_WIDTH, height=1.7)
+        return plots.grid(drawn_rows(rows), self.panels(rows), **wide)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Means over seeds: a row a dataset and method, those that are not the paper's included."""
+        rows = rows[rows.metric != PARTS]
+        table = {
+            "squared error": _means(rows, metric=SQUARED).map(format_number),
+            "KL": _means(rows, direction=JUDGED).map(format_number),
+            "KL, reversed": _means(rows, direction=REVERSED).map(format_number),
+            "top 10": _means(rows, metric=PRECISION, top=TEN).map("{:.0%}".format),
+        }
+        frame = pd.DataFrame(table).loc[[*rows.panel.unique()]]
+        return frame.rename_axis(["dataset", "method"])
+
+
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The five that the paper draws."""
     return rows[rows.series.isin(METHODS) & (rows.metric != PARTS)]
-
-
-def count_panels(of: str, top: int) -> list[Panel]:
-    """(a), (b) and (c) of Figures 7 and 8: a group of bars a dataset."""
-    counts = "item counts" if of == "items" else "edge counts"
-    tops = "all items" if of == "items" else "each context, on average"
-    grid = []
-    for title, log, where in (
-        (f"(a) mean squared error of {counts}", "xy", {"metric": SQUARED}),
-        (f"(b) KL divergence of {counts}", "", {"metric": DIVERGENCE, "direction": JUDGED}),
-        (f"(c) top {top} of {tops}", "", {"metric": PRECISION, "top": top}),
-    ):
-        grid.append(Panel(title, {"of": of, **where}, "panel", log=log, bars=True))
-    return grid
-
-
-def count_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds: a row a dataset and method, those that are not the paper's included."""
-    rows = rows[rows.metric != PARTS]
-    table = {
-        "squared error": _means(rows, metric=SQUARED).map(format_number),
-        "KL": _means(rows, direction=JUDGED).map(format_number),
-        "KL, reversed": _means(rows, direction=REVERSED).map(format_number),
-        "top 10": _means(rows, metric=PRECISION, top=TEN).map("{:.0%}".format),
-    }
-    frame = pd.DataFrame(table).loc[[*rows.panel.unique()]]
-    return frame.rename_axis(["dataset", "method"])
 
 
 def _means(rows: pd.DataFrame, **where) -> pd.Series:

@@ -114,6 +114,7 @@ class Fig11(Figure):
     title = "The week of the sampled records"
     page = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
     quick = {"netflix_users": 20_000, "seeds": 3}
+    rough = {"netflix_users": 2000, "seeds": 2}
     claims = CLAIMS
     shown = ("l", "d")  # each dataset has its own
 

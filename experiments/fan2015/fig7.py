@@ -20,20 +20,9 @@ Words   of one dataset at a time, on every one of them. Highest, lowest, further
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
-from experiments.fan2015._five_methods import (
-    PARTS,
-    TOPS,
-    WIDE,
-    FiveMethods,
-    count_metrics,
-    count_panels,
-    count_table,
-    drawn_rows,
-)
+from experiments.fan2015._five_methods import PARTS, Counts
 from experiments.fan2015.count_claims import (
     PRECISION,
     TEN,
@@ -45,11 +34,10 @@ from experiments.fan2015.count_claims import (
 )
 from experiments.fan2015.data import sampling_mechanisms, undecided_on_slice
 from experiments.fan2015.unreleased import ItemErrorParts, ReleaseTakenApart
-from workbench import DP, Sweep, plots, run
+from workbench import DP, Sweep, run
 from workbench.claims import Claim, Finding, Printed, all_of, decide, format_number
 from workbench.figures import EFFORT
 from workbench.figures.parameters import whole
-from workbench.plots import Panel
 from workbench.value import value
 
 OF = "items"
@@ -107,43 +95,27 @@ CLAIMS = (
 
 
 @value
-class Fig7(FiveMethods):
+class Fig7(Counts):
     """Counts of items."""
 
     title = "Item counts, by five methods"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 7"
-    quick = {**FiveMethods.quick, "taken_apart": 1}
+    quick = {**Counts.quick, "taken_apart": 1}
     claims = CLAIMS
+    of = OF
 
-    top: int = whole(10, "K of (c), the most popular items")
     taken_apart: int = whole(5, "releases whose error is taken apart", kind=EFFORT)
-
-    def metrics(self) -> list[Any]:
-        """With the precision of (c)."""
-        return count_metrics({*TOPS, self.top}, self.top)
 
     def rows(self, store) -> pd.DataFrame:
         """The errors of all item counts; then of some releases where their squared error comes from."""
         errors = super().rows(store)
-        frames = [errors[errors.of == OF]]
+        frames = [errors]
         for name, case in self.cases().items():
             mechanisms = map(ReleaseTakenApart, sampling_mechanisms(case, DP(self.epsilon)))
             how = ([*mechanisms], [ItemErrorParts()], self.taken_apart)
             parts = run(Sweep([case.dataset], *how), store)
             frames.append(parts.assign(panel=name, series=parts.mechanism_name))
         return pd.concat(frames, ignore_index=True)
-
-    def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """(a), (b) and (c)."""
-        return count_panels(OF, self.top)
-
-    def plot(self, rows: pd.DataFrame):
-        """One below the other."""
-        return plots.grid(drawn_rows(rows), self.panels(rows), **WIDE)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A row a dataset and method."""
-        return count_table(rows)
 
     def sources(self, rows: pd.DataFrame) -> pd.DataFrame:
         """What the squared error of SRA and HPA is made of: a row a dataset, method and group of items.

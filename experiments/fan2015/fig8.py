@@ -13,29 +13,14 @@ Words   as in Figure 7. The paper excepts MovieLens from "SRA and HPA the lowest
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
-from experiments.fan2015._five_methods import (
-    TOPS,
-    WIDE,
-    FiveMethods,
-    count_metrics,
-    count_panels,
-    count_table,
-    drawn_rows,
-)
+from experiments.fan2015._five_methods import Counts
 from experiments.fan2015.count_claims import (
     divergences,
     gs_no_worse,
     squared_errors,
     top_ten_checks,
 )
-from workbench import plots
 from workbench.claims import Claim, all_of
-from workbench.figures.parameters import whole
-from workbench.plots import Panel
 from workbench.value import value
 
 OF = "edges"
@@ -75,32 +60,10 @@ CLAIMS = (
 
 
 @value
-class Fig8(FiveMethods):
+class Fig8(Counts):
     """Counts of edges."""
 
     title = "Edge counts, by five methods"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 8"
     claims = CLAIMS
-
-    top: int = whole(10, "K of (c), the most popular items of each context")
-
-    def metrics(self) -> list[Any]:
-        """With the precision of (c)."""
-        return count_metrics({*TOPS, self.top}, self.top)
-
-    def rows(self, store) -> pd.DataFrame:
-        """The errors of all edge counts."""
-        rows = super().rows(store)
-        return rows[rows.of == OF].reset_index(drop=True)
-
-    def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """(a), (b) and (c)."""
-        return count_panels(OF, self.top)
-
-    def plot(self, rows: pd.DataFrame):
-        """One below the other."""
-        return plots.grid(drawn_rows(rows), self.panels(rows), **WIDE)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A row a dataset and method."""
-        return count_table(rows)
+    of = OF

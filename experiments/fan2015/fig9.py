@@ -67,15 +67,7 @@ def _together(findings: dict[str, Finding]) -> Finding:
     return Finding(whole.holds, measured, if_unsettled=whole.if_unsettled)
 
 
-def _first_found(precision: pd.DataFrame) -> Finding:
-    return _as_printed(precision, PAPER["first"])
-
-
-def _none_found(precision: pd.DataFrame) -> Finding:
-    return _as_printed(precision, PAPER["none"])
-
-
-def _as_printed(precision: pd.DataFrame, printed: Printed) -> Finding:
+def _as_printed(printed: Printed, precision: pd.DataFrame) -> Finding:
     """Whether a mean lies where the paper's number says."""
     at = precision.loc[printed.at]
     return Finding(decide_printed(printed, at), f"{at['mean']:.0%}")
@@ -137,10 +129,10 @@ def _ahead(rows, name: str) -> Finding:
 def _discovery(rows) -> Finding:
     return all_of(
         {
-            "HPA 100 % at K = 1": _each(rows, ("HPA",), _first_found),
+            "HPA 100 % at K = 1": _each(rows, ("HPA",), partial(_as_printed, PAPER["first"])),
             "falling": _each(rows, OURS, _falling),
             "SRA falls slower": every_dataset(rows, partial(_slower, rows)),
-            "the others 0 % at K = 1": _each(rows, OTHERS, _none_found),
+            "the others 0 % at K = 1": _each(rows, OTHERS, partial(_as_printed, PAPER["none"])),
             "rising": _each(rows, OTHERS, _rising),
             "SRA and HPA ahead up to K = 100": every_dataset(rows, partial(_ahead, rows)),
             "the others good at K = 1000": _each(rows, OTHERS, _good),
