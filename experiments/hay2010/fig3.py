@@ -2,9 +2,8 @@
 
 Paper   Hay, Rastogi, Miklau & Suciu, PVLDB 2010: Examples 3 to 6, Figures 2 to 4.
 Read    from the text; the plot is not in our copy. Examples are printed as numbers, and are exact.
-Open    Of the sequence only this is told: twenty equal counts, then one of its own. Here 10 twenty
-        times, 15, and 20 four times, at ε = 1. The figure is one sample, that of seed 0; errors are
-        means over 200 samples (quick) and 5000 (paper), drawn from one stream.
+Open    Of the sequence only this is told: twenty equal counts, then one of its own. The figure is one
+        sample, the first; errors are means over 200 samples (quick) and 5000 (paper).
         The text says that inference does not refine the unique count. It may: where noise brings the
         21st below what is before it, or above what is after.
 Words   averages out = within the run, but for its last count, the squared error of S̄ is at most a tenth
@@ -16,25 +15,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from workbench import DP, Bound, Domain, SparseTable
+from experiments.hay2010.data import (
+    INFERRED,
+    NOISY,
+    PositionErrors,
+    RunOfCounts,
+    Samples,
+)
+from workbench import DP, Sweep
 from workbench.claims import ORDERS, Claim, Finding, all_of, format_number
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.inference import isotonic, tree_least_squares
 from workbench.inference.least_squares import tree_sums
 from workbench.mechanisms import UnattributedHistogram
+from workbench.noise import variance
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "A noisy sorted sequence and its isotonic estimate"
-PAGE = "Hay et al., PVLDB 2010, section 3, Figure 3; Examples 3, 4, 6"
-COLUMNS = 2
-SAMPLES = {"quick": 200, "paper": 5000}
-BATCHES = {"quick": 5, "paper": 20}
-EPSILON = 1.0
-COUNTS = (10,) * 20 + (15,) + (20,) * 4
 RUN = 20  # its length
 UNIQUE = 21  # the position after it
-NOISY = "S̃"
-INFERRED = "S̄"
-
 PAPER = {  # input, output, and what turns one into the other
     "Example 3, S": ((2, 0, 10, 2), (0, 2, 2, 10), sorted),
     "Example 4": ((9, 10, 14), (9, 10, 14), isotonic),
@@ -44,51 +44,6 @@ PAPER = {  # input, output, and what turns one into the other
     "Example 6, H": ((2, 0, 10, 2), (14, 2, 12, 2, 0, 10, 2), tree_sums),
     "Figure 2, H̄": ((13, 3, 11, 4, 1, 12, 1), (14, 3, 11, 3, 0, 11, 0), tree_least_squares),
 }
-THEORY = ("S̃, expected", lambda x: 2 / EPSILON**2 + 0 * x)
-PANELS = (
-    Panel("one sample, ε = 1", {"panel": "sample"}, "position", log=""),
-    Panel("error of each position", {"panel": "error"}, "position", log="y", theory=THEORY),
-)
-
-
-def table() -> SparseTable:
-    """The sequence as a table over ranks."""
-    domain = Domain(("rank",), (len(COUNTS),))
-    return SparseTable.from_dense(domain, np.array(COUNTS), Bound(1), truth_public=True)
-
-
-def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """One release of S̃, and its S̄."""
-    noisy = UnattributedHistogram(DP(EPSILON), "noisy")(table(), rng).estimate.values
-    return noisy, isotonic(noisy)
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """One sample; the squared error of every position by batches; the share of equal ones; examples."""
-    truth = np.array(COUNTS, float)
-    noisy, inferred = draw(np.random.default_rng(0))
-    frames = []
-    for series, values in (("truth", truth), (NOISY, noisy), (INFERRED, inferred)):
-        frame = _by_position(values)
-        frames.append(frame.assign(panel="sample", series=series, metric="Count", seed=0))
-    size = SAMPLES[profile] // BATCHES[profile]
-    for batch in range(BATCHES[profile]):
-        rng = np.random.default_rng([1, batch])
-        drawn = np.array([draw(rng) for _ in range(size)])
-        errors = ((drawn - truth) ** 2).mean(axis=0)
-        same = np.isclose(drawn[:, 0], drawn[:, 1], atol=1e-9).mean(axis=0)
-        for series, error in zip((NOISY, INFERRED), errors, strict=True):
-            columns = dict(panel="error", metric="SquaredError", series=series, seed=batch)
-            frames.append(_by_position(error).assign(**columns))
-        columns = dict(panel="same", metric="unchanged", series=INFERRED, seed=batch)
-        frames.append(_by_position(same).assign(**columns))
-    frame = pd.concat([*frames, examples()], ignore_index=True)
-    columns = dict(dataset="10 × 20, 15, 20 × 4", truth_public=True, epsilon=EPSILON)
-    return frame.assign(mechanism="UnattributedHistogram", **columns)
-
-
-def _by_position(values: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame({"position": np.arange(1, len(values) + 1), "value": values})
 
 
 def examples() -> pd.DataFrame:
@@ -99,17 +54,6 @@ def examples() -> pd.DataFrame:
         differences.append(np.abs(ours - printed).max())
     frame = pd.DataFrame({"series": PAPER.keys(), "value": differences})
     return frame.assign(panel="examples", metric="difference", seed=0)
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """The printed examples, and what we make of their inputs."""
-    lines = []
-    for name, (given, printed, make) in PAPER.items():
-        values = np.round(make(np.array(given)), 9)
-        ours = tuple(int(x) if x == int(x) else float(x) for x in values)
-        line = {"example": name, "input": given, "the paper prints": printed}
-        lines.append(line | {"we find": ours})
-    return pd.DataFrame(lines).set_index("example")
 
 
 def _examples(rows) -> Finding:
@@ -149,3 +93,66 @@ CLAIMS = (
     ),
     Claim("h-ex", "Examples 3, 4 and 6 and the running example are as printed.", _examples),
 )
+
+
+@value
+class Fig3(Figure):
+    """One sample, and the squared error of every position."""
+
+    title = "A noisy sorted sequence and its isotonic estimate"
+    page = "Hay et al., PVLDB 2010, section 3, Figure 3; Examples 3, 4, 6"
+    quick = {"samples": 40, "seeds": 5}
+    claims = CLAIMS
+
+    epsilon: float = epsilon(1.0)
+    run: int = whole(RUN, "equal counts", high=10_000)
+    count: int = whole(10, "what they are", kind=UNPRINTED)
+    gap: int = whole(
+        5, "from them to the unique count, and from that to the rest", kind=UNPRINTED
+    )
+    rest: int = whole(4, "counts after the unique one", high=10_000, kind=UNPRINTED)
+    samples: int = whole(250, "releases of a batch", kind=EFFORT)
+    seeds: int = seeds(20, "batches")
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """One, whose first sample is shown."""
+        sequence = RunOfCounts(self.run, self.count, self.gap, self.rest)
+        samples = Samples(UnattributedHistogram(DP(self.epsilon), "noisy"), self.samples)
+        return {"error": Sweep([sequence], [samples], [PositionErrors()], self.seeds)}
+
+    def rows(self, store) -> pd.DataFrame:
+        """Also that sample, how often inference changed nothing, and the examples."""
+        rows = super().rows(store)
+        rows = rows.assign(series=rows.estimate, position=rows["rank"])
+        first = rows[rows.seed == 0].assign(panel="sample", metric="Count")
+        inferred = rows[rows.series == INFERRED]
+        frames = [
+            first[first.series == INFERRED].assign(series="truth", value=lambda x: x["count"]),
+            first.assign(value=first["sample"]),
+            rows,
+            inferred.assign(panel="same", metric="unchanged", value=inferred.unchanged),
+            examples().assign(epsilon=self.epsilon, truth_public=True),
+        ]
+        rows = pd.concat(frames, ignore_index=True)
+        return rows.drop(columns=["estimate", "rank", "count", "sample", "unchanged"])
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """The sample, and the errors with what S̃ has everywhere."""
+        expected = variance(1, self.epsilon, "laplace")
+        theory = ("S̃, expected", lambda x: expected + 0 * x)
+        sample = f"one sample, ε = {self.epsilon:g}"
+        where = {"panel": "error"}
+        return [
+            Panel(sample, {"panel": "sample"}, "position", log=""),
+            Panel("error of each position", where, "position", log="y", theory=theory),
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The printed examples, and what we make of their inputs."""
+        lines = []
+        for name, (given, printed, make) in PAPER.items():
+            values = np.round(make(np.array(given)), 9)
+            ours = tuple(int(x) if x == int(x) else float(x) for x in values)
+            line = {"example": name, "input": given, "the paper prints": printed}
+            lines.append(line | {"we find": ours})
+        return pd.DataFrame(lines).set_index("example")
