@@ -11,7 +11,7 @@ Netflix' twin may be cut to some of its users, which settles no claim.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -32,8 +32,6 @@ from workbench.figures.parameters import selection, whole
 from workbench.mechanisms import HPA, SRA
 
 BUDGET = DP(1.0)
-SEEDS = {"quick": 3, "paper": 20}
-NETFLIX = 20_000  # users, at the quick profile
 TWIN = " twin"
 CUT = " users"  # how the name of a cut twin ends
 
@@ -88,7 +86,7 @@ def users_of_netflix() -> Any:
 
 
 def cases(
-    names: str | Sequence[str],
+    names: Sequence[str] = DATASETS,
     netflix_users: int = 480_189,
     *,
     l: int = 10,  # noqa: E741
@@ -103,8 +101,6 @@ def cases(
     ValueError
         If none of the datasets is at hand.
     """
-    if names in SEEDS:  # a profile
-        return cases(DATASETS, NETFLIX if names == "quick" else 480_189)
     chosen = {}
     for name in names:
         case = _BESIDE.get(name) or _paper_case(name, netflix_users)
@@ -129,10 +125,9 @@ def _paper_case(name: str, netflix_users: int) -> Case:
     return Case(name, dataset, of, whole_twin.max_per_user, d=whole_twin.min_per_user)
 
 
-def sampling_mechanisms(case: Case, budget: DP = BUDGET, l: int | None = None) -> list:  # noqa: E741
-    """The paper's two: SRA and HPA, with the case's l unless another is given."""
-    l = l or case.l  # noqa: E741
-    return [SRA(budget, l), HPA(budget, l, case.d)]
+def sampling_mechanisms(case: Case, budget: DP = BUDGET) -> list:
+    """The paper's two: SRA and HPA, with the case's l."""
+    return [SRA(budget, case.l), HPA(budget, case.l, case.d)]
 
 
 def undecided_on_slice(name: str, finding: Finding) -> Finding:
@@ -142,28 +137,6 @@ def undecided_on_slice(name: str, finding: Finding) -> Finding:
     return Finding(None, finding.measured, finding.why, bool(finding.holds))
 
 
-def with_metric_columns(rows: pd.DataFrame, metrics: Sequence) -> pd.DataFrame:
-    """The rows of a sweep with these metrics, whose parameters stand in columns of their own.
-
-    They are `of`, `direction` and, for the k of a precision (DFT has a k too), `top`.
-    """
-    parameters = [
-        {f.name: getattr(metric, f.name) for f in fields(metric)} for metric in metrics
-    ]
-    repeats = len(rows) // len(metrics)
-    for field, column in {"of": "of", "direction": "direction", "k": "top"}.items():
-        values = [parameter.get(field) for parameter in parameters]
-        if any(value is not None for value in values):
-            rows = rows.assign(**{column: values * repeats})
-    return rows
-
-
-def dataset_columns(case: Case) -> dict[str, Any]:
-    """The columns of every row that is of this dataset."""
-    dataset = case.dataset
-    return {"panel": case.name, "dataset": repr(dataset), "truth_public": dataset.truth_public}
-
-
 def panel_of(rows: pd.DataFrame, of: str) -> str:
-    """The panel of one of the paper's four: its own file, or the twin."""
-    return next(name for name in rows.panel.unique() if name.split(TWIN)[0] == of)
+    """The panel of one of the paper's four, its own file or the twin; "" if it is not run."""
+    return next((name for name in rows.panel.unique() if name.split(TWIN)[0] == of), "")

@@ -16,12 +16,16 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015.data import TWIN, cases, dataset_columns
+from experiments.fan2015.data import TWIN, Case, cases, datasets, users_of_netflix
+from experiments.fan2015.unreleased import AllRecords
+from workbench import Sweep
 from workbench.claims import Claim, Finding, Printed, all_of, format_number
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import whole
+from workbench.interactions import Interactions
 from workbench.plots import Panel
+from workbench.value import parameter, value
 
-TITLE = "Few users contribute most records"
-PAGE = "Fan & Jin, WWW 2015, section 1, Figure 1"
 FEW = 0.2
 MOST = 0.5
 
@@ -31,19 +35,19 @@ PAPER = {
 }
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset and rank, 1 the most active; statistics of all users in rows of their own."""
-    entries = []
-    for case in cases(profile).values():
-        sizes = -np.sort(-case.dataset.load().records_per_user())
-        ranks = np.unique(np.geomspace(1, len(sizes), 50).round().astype(int))
-        columns = dataset_columns(case) | {"series": "original", "cut": case.l}
-        for rank in ranks:
-            entries.append(
-                columns | {"metric": "Records", "rank": rank, "value": sizes[rank - 1]}
-            )
-        entries += [columns | {"metric": m, "value": v} for m, v in statistics(sizes).items()]
-    return pd.DataFrame(entries).assign(seed=0)
+@value
+class RecordsPerUser:
+    """How many records users have, by rank, 1 the most active; then statistics of all users."""
+
+    points: int = parameter(low=2, integer=True, doc="ranks, as many in each decade")
+
+    def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
+        """A row a rank and a statistic."""
+        sizes = -np.sort(-truth.records_per_user())
+        ranks = np.unique(np.geomspace(1, len(sizes), self.points).round().astype(int))
+        curve = pd.DataFrame({"metric": "Records", "rank": ranks, "value": sizes[ranks - 1]})
+        of_all = pd.Series(statistics(sizes), name="value").rename_axis("metric")
+        return pd.concat([curve, of_all.reset_index()], ignore_index=True)
 
 
 def statistics(sizes: np.ndarray) -> dict[str, float]:
@@ -58,27 +62,6 @@ def statistics(sizes: np.ndarray) -> dict[str, float]:
         "records of the top 1 %": sizes[: max(1, len(sizes) // 100)].sum() / sizes.sum(),
         "records of the top 20 %": few.sum() / sizes.sum(),
     }
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One a dataset, with the l at which SRA and HPA cut dashed."""
-    grid = []
-    for name, cut in rows.groupby("panel", sort=False).cut.first().items():
-        dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=cut))
-        where = {"panel": name, "metric": "Records"}
-        grid.append(Panel(name, where, "rank", theory=dashes))
-    return grid
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset: how unequal its users are."""
-    unequal = rows[rows.metric != "Records"]
-    table = unequal.pivot(index="panel", columns="metric", values="value")
-    table = table.loc[rows.panel.unique(), unequal.metric.unique()]
-    for name in table:
-        share = table[name].max() <= 1 and "most" not in name
-        table[name] = table[name].map(("{:.1%}" if share else "{:,.0f}").format)
-    return table
 
 
 def _statistics(rows, name: str) -> pd.Series:
@@ -112,3 +95,52 @@ CLAIMS = (
         _few,
     ),
 )
+
+
+@value
+class Fig1(Figure):
+    """Records of users, the most active first, and where sampling cuts."""
+
+    title = "Few users contribute most records"
+    page = "Fan & Jin, WWW 2015, section 1, Figure 1"
+    quick = {"netflix_users": 20_000}
+    rough = {"netflix_users": 2000}
+    claims = CLAIMS
+    columns = 3
+
+    data: tuple[str, ...] = datasets()
+    l: int = whole(10, "records of each user that sampling keeps", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    points: int = whole(50, "ranks that are drawn", 2, 10_000, kind=UNPRINTED)
+    netflix_users: int = users_of_netflix()
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel."""
+        return cases(self.data, self.netflix_users, l=self.l, movielens_l=self.movielens_l)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Nothing is random."""
+        metrics = [RecordsPerUser(self.points)]
+        return {
+            name: Sweep([case.dataset], [AllRecords()], metrics, 1)
+            for name, case in self.cases().items()
+        }
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One a dataset, with the l at which SRA and HPA cut dashed."""
+        grid = []
+        for name, case in self.cases().items():
+            dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=case.l))
+            where = {"panel": name, "metric": "Records"}
+            grid.append(Panel(name, where, "rank", theory=dashes))
+        return grid
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """A line a dataset: how unequal its users are."""
+        unequal = rows[rows.metric != "Records"]
+        table = unequal.pivot(index="panel", columns="metric", values="value")
+        table = table.loc[rows.panel.unique(), unequal.metric.unique()]
+        for name in table:
+            share = table[name].max() <= 1 and "most" not in name
+            table[name] = table[name].map(("{:.1%}" if share else "{:,.0f}").format)
+        return table

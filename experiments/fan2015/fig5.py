@@ -16,17 +16,21 @@ Words   more than 60 % of the top 20 (Foursquare) = mean of at least 60 %; 70 %,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from experiments.fan2015.data import (
-    SEEDS,
+    Case,
     cases,
-    dataset_columns,
+    datasets,
     panel_of,
-    sampling_mechanisms,
     undecided_on_slice,
+    users_of_netflix,
 )
+from experiments.fan2015.unreleased import Unreleased
+from workbench import DP, Sweep
 from workbench.claims import (
     ALIKE,
     Claim,
@@ -38,13 +42,14 @@ from workbench.claims import (
     mean_curve,
 )
 from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
+from workbench.interactions import Interactions
+from workbench.mechanisms import HPA
 from workbench.metrics import TopPrecision, weighted_counts
 from workbench.noise import variance
 from workbench.plots import Panel
-
-TITLE = "Popular items, found by the first step of HPA alone"
-PAGE = "Fan & Jin, WWW 2015, section 6.1, Figure 5"
-TOPS = (1, 2, 5, 10, 20, 30, 50, 70, 100)
+from workbench.value import parameter, value
 
 PAPER = {
     "Foursquare": (
@@ -58,65 +63,45 @@ PAPER = {
 }
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset, seed and K; never taken from the store, since the step is no whole release."""
-    entries = []
-    for case in cases(profile).values():
-        data = case.dataset.load()
-        _, mechanism = sampling_mechanisms(case)
-        epsilon = mechanism.budgets()[0]
-        noise_variance = variance(case.d, epsilon, "geometric")
-        for seed in range(SEEDS[profile]):
-            scores, _ = mechanism.scores(data, np.random.default_rng(seed))
-            estimate = score_tables(data, scores, noise_variance)
-            columns = dataset_columns(case) | {
-                "series": "HPA",
-                "seed": seed,
-                "epsilon": epsilon,
-            }
-            columns["metric"] = "TopPrecision"
-            for k in TOPS:
-                entries.append(columns | {"top": k, "value": TopPrecision(k)(data, estimate)})
-        sizes = data.records_per_user()
-        counts = -np.sort(-weighted_counts(data, np.minimum(sizes, case.d) / sizes))
-        spread = np.sqrt(noise_variance)
-        columns = dataset_columns(case) | {"series": "expected", "metric": "SignalToNoise"}
-        for k in TOPS:
-            entries.append(columns | {"top": k, "seed": 0, "value": counts[k - 1] / spread})
-    return pd.DataFrame(entries)
+@value
+class FirstStep:
+    """HPA's first step alone, which scores items; it is no release."""
+
+    mechanism: HPA
+    series = "HPA"
+
+    @property
+    def budget(self) -> DP:
+        """What the step spends."""
+        return DP(self.mechanism.budgets()[0])
+
+    def __call__(self, data: Interactions, rng: np.random.Generator) -> Unreleased:
+        """The scores."""
+        scores, _ = self.mechanism.scores(data, rng)
+        noise = variance(self.mechanism.d, self.budget.epsilon, "geometric")
+        return Unreleased(score_tables(data, scores, noise))
 
 
-def score_tables(data, scores: np.ndarray, noise_variance: float) -> ItemEdgeCounts:
-    """The scores as an estimate of items; edges are none."""
+def score_tables(data: Interactions, scores: np.ndarray, noise: float) -> ItemEdgeCounts:
+    """The scores as an estimate of items, of this variance; edges are none."""
     domain = data.domain
-    items = Histogram(domain.project(domain.attributes[:1]), scores, noise_variance)
+    items = Histogram(domain.project(domain.attributes[:1]), scores, noise)
     return ItemEdgeCounts(items, Histogram(domain, np.zeros(domain.size)))
 
 
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One a dataset, brackets where the paper prints a number."""
-    printed = {panel_of(rows, of): points for of, points in PAPER.items()}
-    grid = []
-    for name in rows.panel.unique():
-        where = {"panel": name, "metric": "TopPrecision"}
-        grid.append(Panel(name, where, "top", log="", printed=printed.get(name, ())))
-    return grid
+@value
+class SignalToNoise:
+    """What the K-th most popular item can expect among d records a user, over the noise's deviation."""
 
+    d: int = parameter(low=1, integer=True, unit="records", doc="of each user")
+    tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
 
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""
-    in_paper = {panel_of(rows, of) for of in PAPER}
-    lines = []
-    for name, points in _printed(rows).items():
-        ratio = mean_curve(rows, "top", panel=name, metric="SignalToNoise")["mean"]
-        precision = _precision(rows, name)["mean"]
-        for point in points:
-            line = {"dataset": name, "K": point.at}
-            line["the paper prints"] = point.says if name in in_paper else ""
-            line["we measure"] = f"{precision[point.at]:.0%}"
-            line["records over noise"] = format_number(ratio[point.at])
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["dataset", "K"])
+    def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
+        """A row a K."""
+        sizes = truth.records_per_user()
+        counts = -np.sort(-weighted_counts(truth, np.minimum(sizes, self.d) / sizes))
+        ratios = counts[np.array(self.tops) - 1] / np.sqrt(estimate.items.variance)
+        return pd.DataFrame({"top": self.tops, "value": ratios})
 
 
 def _printed(rows) -> dict[str, tuple[Printed, Printed]]:
@@ -151,3 +136,64 @@ CLAIMS = (
         "Foursquare's 30 % of the top 100 say nothing against the paper's 40 %.",
     ),
 )
+
+
+@value
+class Fig5(Figure):
+    """Precision of the K highest scores."""
+
+    title = "Popular items, found by the first step of HPA alone"
+    page = "Fan & Jin, WWW 2015, section 6.1, Figure 5"
+    quick = {"netflix_users": 20_000, "seeds": 3}
+    rough = {"netflix_users": 2000, "seeds": 2}
+    claims = CLAIMS
+    shown = ("d",)  # each dataset has its own
+    columns = 3
+
+    data: tuple[str, ...] = datasets()
+    epsilon: float = epsilon(1.0, "privacy budget ε of HPA")
+    popularity_share: float = number(0.1, "of ε that the step has", 0.001, 0.999)
+    d: int | None = whole(None, "records of each user; none: the least of a user, as published")
+    tops: tuple[int, ...] = wholes((1, 2, 5, 10, 20, 30, 50, 70, 100), "K", unit="items")
+    netflix_users: int = users_of_netflix()
+    seeds: int = seeds(20)
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel."""
+        return cases(self.data, self.netflix_users, d=self.d)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """A dataset a panel."""
+        sweeps = {}
+        for name, case in self.cases().items():
+            mechanism = HPA(
+                DP(self.epsilon), case.l, case.d, popularity_share=self.popularity_share
+            )
+            metrics: list[Any] = [TopPrecision(k) for k in self.tops]
+            metrics.append(SignalToNoise(case.d, self.tops))
+            sweeps[name] = Sweep([case.dataset], [FirstStep(mechanism)], metrics, self.seeds)
+        return sweeps
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One a dataset, brackets where the paper prints a number."""
+        printed = {panel_of(rows, of): points for of, points in PAPER.items()}
+        grid = []
+        for name in rows.panel.unique():
+            where = {"panel": name, "metric": "TopPrecision"}
+            grid.append(Panel(name, where, "top", log="", printed=printed.get(name, ())))
+        return grid
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""
+        in_paper = {panel_of(rows, of) for of in PAPER}
+        lines = []
+        for name, points in _printed(rows).items():
+            ratio = mean_curve(rows, "top", panel=name, metric="SignalToNoise")["mean"]
+            precision = _precision(rows, name)["mean"]
+            for point in points:
+                line = {"dataset": name, "K": point.at}
+                line["the paper prints"] = point.says if name in in_paper else ""
+                line["we measure"] = f"{precision[point.at]:.0%}"
+                line["records over noise"] = format_number(ratio[point.at])
+                lines.append(line)
+        return pd.DataFrame(lines).set_index(["dataset", "K"])

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.fan2015.data import cases, dataset_columns
+from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
+from experiments.fan2015.unreleased import AllRecords
+from workbench import Sweep, plots
 from workbench.claims import Claim, Finding, Printed, all_of
+from workbench.figures import Figure
+from workbench.interactions import Interactions
+from workbench.value import value
 
-TITLE = "Statistics of the datasets"
-PAGE = "Fan & Jin, WWW 2015, section 6, Table 4"
 COUNTS = ("users", "items", "records", "max", "min")
 STATISTICS = (*COUNTS, "mean")
 TABLE = {  # users, items, records, max, min; mean
@@ -34,43 +37,16 @@ PAPER = {
 }
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """One row a dataset and statistic; nothing is random."""
-    entries = []
-    for case in cases(profile).values():
-        data = case.dataset.load()
-        sizes = data.records_per_user()
-        values = {
-            "users": len(sizes),
-            "items": (data.item_counts() > 0).sum(),
-            "records": len(data),
-            "max": sizes.max(),
-            "min": sizes.min(),
-            "mean": sizes.mean(),
-        }
-        columns = dataset_columns(case) | {"of": case.of, "twin": case.twin, "seed": 0}
-        entries += [columns | {"metric": m, "value": float(v)} for m, v in values.items()]
-    return pd.DataFrame(entries)
+@value
+class DataStatistics:
+    """The statistics of the table."""
 
-
-def printed(rows: pd.DataFrame, metric: str) -> list[Printed]:
-    """What the paper prints of a statistic, at the panel of its dataset."""
-    place = STATISTICS.index(metric)
-    points = []
-    for row in rows[rows.of != ""].drop_duplicates("panel").itertuples():
-        x = TABLE[row.of][place]
-        points.append(Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=row.panel, value=x))
-    return points
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset and, below the paper's four, what is printed."""
-    lines = []
-    for (name, of), statistics in rows.groupby(["panel", "of"], sort=False):
-        lines.append({"dataset": name} | _texts(statistics.metric, statistics.value))
-        if of:
-            lines.append({"dataset": f"{of}, printed"} | _texts(STATISTICS, TABLE[of]))
-    return pd.DataFrame(lines).set_index("dataset")
+    def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
+        """A row each."""
+        sizes = truth.records_per_user()
+        items = (truth.item_counts() > 0).sum()
+        values = [len(sizes), items, len(truth), sizes.max(), sizes.min(), sizes.mean()]
+        return pd.DataFrame({"metric": STATISTICS, "value": [*map(float, values)]})
 
 
 def _texts(names, values) -> dict[str, str]:
@@ -104,3 +80,62 @@ CLAIMS = (
         "1,276,988 records of 45,289 users are 28.2 each, not 60.2: the table contradicts itself.",
     ),
 )
+
+
+@value
+class Table4(Figure):
+    """Six numbers of each dataset."""
+
+    title = "Statistics of the datasets"
+    page = "Fan & Jin, WWW 2015, section 6, Table 4"
+    quick = {"netflix_users": 20_000}
+    rough = {"netflix_users": 2000}
+    claims = CLAIMS
+
+    data: tuple[str, ...] = datasets()
+    netflix_users: int = users_of_netflix()
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel."""
+        return cases(self.data, self.netflix_users)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Nothing is random."""
+        return {
+            name: Sweep([case.dataset], [AllRecords()], [DataStatistics()], 1)
+            for name, case in self.cases().items()
+        }
+
+    def rows(self, store) -> pd.DataFrame:
+        """Also which column of the table a dataset is of, "" for none, and whether it is made up."""
+        rows = super().rows(store)
+        columns = {name: case.of for name, case in self.cases().items()}
+        twins = {name: case.twin for name, case in self.cases().items()}
+        return rows.assign(of=rows.panel.map(columns), twin=rows.panel.map(twins))
+
+    def plot(self, rows: pd.DataFrame):
+        """Crosses are what is printed."""
+        fig, axes = plots.panels(1, 2, sharey=True)
+        for ax, metric, label in zip(axes, ("mean", "max"), ("mean", "most"), strict=True):
+            ours = rows[rows.metric == metric]
+            how = dict(printed=self.printed(rows, metric), log=True)
+            plots.bars(ours, "panel", ax, label=f"{label} records of a user", **how)
+        return plots.legend(fig)
+
+    def printed(self, rows: pd.DataFrame, metric: str) -> list[Printed]:
+        """What the paper prints of a statistic, at the panel of its dataset."""
+        place = STATISTICS.index(metric)
+        points = []
+        for row in rows[rows.of != ""].drop_duplicates("panel").itertuples():
+            x = TABLE[row.of][place]
+            points.append(Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=row.panel, value=x))
+        return points
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """A line a dataset and, below the paper's four, what is printed."""
+        lines = []
+        for (name, of), statistics in rows.groupby(["panel", "of"], sort=False):
+            lines.append({"dataset": name} | _texts(statistics.metric, statistics.value))
+            if of:
+                lines.append({"dataset": f"{of}, printed"} | _texts(STATISTICS, TABLE[of]))
+        return pd.DataFrame(lines).set_index("dataset")

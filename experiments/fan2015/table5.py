@@ -16,12 +16,16 @@ Words   shares 8 of the true 10 = 7.5 at least on average; far fewer = HPA's is 
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
-from experiments.fan2015._five_methods import all_methods
-from experiments.fan2015.count_claims import METHODS, OURS
-from experiments.fan2015.data import BUDGET, SEEDS, Case, cases, dataset_columns
-from workbench import Trial
+from experiments.fan2015._five_methods import all_methods, series_of_trials
+from experiments.fan2015.count_claims import METHODS, OURS, PRECISION, TEN
+from experiments.fan2015.data import Case, cases
+from experiments.fan2015.unreleased import AllRecords
+from workbench import DP, Sweep, plots
 from workbench.claims import (
     MUCH,
     Claim,
@@ -35,64 +39,48 @@ from workbench.claims import (
 )
 from workbench.datasets.movielens import GROUPS
 from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes
 from workbench.interactions import Interactions
 from workbench.metrics import TopPrecision
 from workbench.plots import Panel
+from workbench.value import parameter, value
 
-TITLE = "Ten films for men under 25"
-PAGE = "Fan & Jin, WWW 2015, section 6.4, Table 5"
-GROUP = "M under 25"
-TEN = 10
-TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200)
-TRUTH = "original"
+TRUTH = AllRecords.series
 PAPER = {"hpa": Printed("8 of the true 10", 0.75, 1.0, at=TEN, value=0.8)}
 
 
-def movielens_case(profile: str) -> Case:
-    """MovieLens, or its twin."""
-    (case,) = [case for case in cases(profile).values() if case.of == "MovieLens"]
-    return case
+@value
+class GroupFilms:
+    """What is released of one group: precision over K, the true ten's counts, and the ten highest."""
+
+    group: int = parameter(low=0, integer=True, doc="its context")
+    tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
+
+    def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
+        """Rows of the metrics `TopPrecision`, `Count` and `list`; films by their codes."""
+        records = context_records(truth, self.group)
+        if isinstance(estimate, Interactions):
+            released: Any = context_records(estimate, self.group)
+            counts = released.item_counts()
+        else:
+            released = context_tables(estimate, self.group)
+            counts = released.items.values
+        shares = [TopPrecision(k)(records, released) for k in self.tops]
+        frames = [pd.DataFrame({"metric": PRECISION, "top": self.tops, "value": shares})]
+        for metric, films in (
+            ("Count", highest(records.item_counts())),
+            ("list", highest(counts)),
+        ):
+            places = range(1, len(films) + 1)
+            columns = {"metric": metric, "place": places, "film": films}
+            frames.append(pd.DataFrame(columns | {"value": counts[films].astype(float)}))
+        return pd.concat(frames, ignore_index=True)
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """Precision in the group for every K; then counts of the true ten; then the lists of one run."""
-    case = movielens_case(profile)
-    data = case.dataset.load()
-    group = GROUPS.index(GROUP)
-    names = film_names(case.dataset)
-    truth = context_records(data, group)
-    true_counts = truth.item_counts()
-    true_ten = _ten_highest(true_counts)
-    entries = []
-    for series, mechanism in all_methods(case, BUDGET).items():
-        for seed in range(SEEDS[profile]):
-            trial = Trial(case.dataset, mechanism, seed)
-            estimate = context_tables(trial.release(data).estimate, group)
-            counts = estimate.items.values
-            columns = {"series": series, "seed": seed, "trial": repr(trial)}
-            for k in TOPS:
-                precision = {"metric": "TopPrecision", "top": k}
-                precision["value"] = TopPrecision(k)(truth, estimate)
-                entries.append(columns | precision)
-            entries += _film_rows("Count", true_ten, counts, names, columns)
-            if seed == 0:  # the lists of one run, as printed
-                entries += _film_rows("list", _ten_highest(counts), counts, names, columns)
-    for metric in ("Count", "list"):
-        columns = {"series": TRUTH, "seed": 0}
-        entries += _film_rows(metric, true_ten, true_counts, names, columns)
-    return pd.DataFrame(entries).assign(epsilon=BUDGET.epsilon, **dataset_columns(case))
-
-
-def _ten_highest(counts):
+def highest(counts: np.ndarray) -> np.ndarray:
+    """The ten items of the highest counts."""
     return (-counts).argsort(kind="stable")[:TEN]
-
-
-def _film_rows(metric: str, films, counts, names, columns: dict) -> list[dict]:
-    entries = []
-    for place, film in enumerate(films, start=1):
-        row = {"metric": metric, "place": place, "film": names[film]}
-        entries.append(columns | row | {"value": float(counts[film])})
-    return entries
 
 
 def context_records(data: Interactions, context: int) -> Interactions:
@@ -115,43 +103,8 @@ def film_names(dataset) -> list[str]:
     return [titles.get(label, f"film {label}") for label in labels]
 
 
-def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is in the figure: the five methods, and the counts of SRA and HPA beside the true ones."""
-    counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
-    precision = (rows.metric == "TopPrecision") & rows.series.isin(METHODS)
-    return rows[counts | precision]
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Precision over K, and what is released of the true ten."""
-    return [
-        Panel("(a) the K most popular films", {"metric": "TopPrecision"}, "top", log="x"),
-        Panel("(b) counts of the true ten", {"metric": "Count"}, "place", log=""),
-    ]
-
-
-def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """The ten films, true and of one run of SRA and HPA; a star marks those of the true ten."""
-    lists = rows[rows.metric == "list"].astype({"place": int})
-    columns = {s: lists[lists.series == s].set_index("place").film for s in (TRUTH, *OURS)}
-    for series in OURS:
-        stars = columns[series].isin(columns[TRUTH]).map({True: " *", False: ""})
-        columns[series] = columns[series] + stars
-    return pd.DataFrame(columns)
-
-
 def _ten(rows) -> pd.DataFrame:
-    return rows[(rows.metric == "TopPrecision") & (rows.top == TEN)]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many of the true ten each method has on average, with the 95 % interval of that mean."""
-    ten = _ten(rows)
-    films = confidence_intervals(ten.assign(value=10 * ten.value), "series").loc[
-        ten.series.unique()
-    ]
-    interval = [f"{film.low:.1f} … {film.high:.1f}" for film in films.itertuples()]
-    return pd.DataFrame({"of the true ten": films["mean"].round(2), "95 %": interval})
+    return rows[(rows.metric == PRECISION) & (rows.top == TEN) & (rows.series != TRUTH)]
 
 
 def _shared(rows) -> Finding:
@@ -173,3 +126,81 @@ CLAIMS = (
         "true films, which the twin does not know, may lie further apart.",
     ),
 )
+
+
+@value
+class Table5(Figure):
+    """The films that one group of people rates most, as released."""
+
+    title = "Ten films for men under 25"
+    page = "Fan & Jin, WWW 2015, section 6.4, Table 5"
+    quick = {"seeds": 3}
+    claims = CLAIMS
+
+    data: str = choice("MovieLens", ("MovieLens", "MovieLens twin"), "ratings, or their twin")
+    group: str = choice("M under 25", GROUPS, "whose films")
+    epsilon: float = epsilon(1.0)
+    l: int = whole(30, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
+    d: int = whole(20, "records of each user for the popularity", unit="records")
+    most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
+    k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
+    width: int | None = whole(None, "of GS' groups; none: chosen privately", kind=UNPRINTED)
+    tops: tuple[int, ...] = wholes(
+        (1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films", kind=UNPRINTED
+    )
+    seeds: int = seeds(20)
+
+    def case(self) -> Case:
+        """MovieLens, or its twin."""
+        (case,) = cases([self.data], movielens_l=self.l, d=self.d, most=self.most).values()
+        return case
+
+    def methods(self) -> dict[str, Any]:
+        """All that is run, by series."""
+        return all_methods(self.case(), DP(self.epsilon), self.k, self.width)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """One dataset; ten films are always compared."""
+        case = self.case()
+        metric = GroupFilms(GROUPS.index(self.group), tuple(sorted({*self.tops, TEN})))
+        mechanisms = [*self.methods().values(), AllRecords()]
+        return {case.name: Sweep([case.dataset], mechanisms, [metric], self.seeds)}
+
+    def rows(self, store) -> pd.DataFrame:
+        """Films by name, and the list of one release."""
+        rows = super().rows(store)
+        names = dict(enumerate(film_names(self.case().dataset)))
+        rows = rows.assign(
+            series=series_of_trials(rows, self.methods()), film=rows.film.map(names)
+        )
+        return rows[(rows.metric != "list") | (rows.seed == 0)].reset_index(drop=True)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Precision over K, and what is released of the true ten."""
+        return [
+            Panel("(a) the K most popular films", {"metric": PRECISION}, "top", log="x"),
+            Panel("(b) counts of the true ten", {"metric": "Count"}, "place", log=""),
+        ]
+
+    def plot(self, rows: pd.DataFrame):
+        """The five methods, and the counts of SRA and HPA beside the true ones."""
+        counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
+        precision = (rows.metric == PRECISION) & rows.series.isin(METHODS)
+        return plots.grid(rows[counts | precision], self.panels(rows), columns=self.columns)
+
+    def table(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The ten films, true and of one run of SRA and HPA; a star marks those of the true ten."""
+        lists = rows[rows.metric == "list"].astype({"place": int})
+        columns = {s: lists[lists.series == s].set_index("place").film for s in (TRUTH, *OURS)}
+        for series in OURS:
+            stars = columns[series].isin(columns[TRUTH]).map({True: " *", False: ""})
+            columns[series] = columns[series] + stars
+        return pd.DataFrame(columns)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """How many of the true ten each method has on average, with the interval of that mean."""
+        ten = _ten(rows)
+        films = confidence_intervals(ten.assign(value=10 * ten.value), "series")
+        films = films.loc[ten.series.unique()]
+        interval = [f"{film.low:.1f} … {film.high:.1f}" for film in films.itertuples()]
+        return pd.DataFrame({"of the true ten": films["mean"].round(2), "95 %": interval})

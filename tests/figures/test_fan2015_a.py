@@ -1,8 +1,6 @@
 """Specs of Fan & Jin, Figures 1, 5, 6, 10, 11 and Table 4: true worlds told from others."""
 
-import re
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +11,7 @@ from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
+from experiments.fan2015 import sampling_theory
 from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015.data import (
     CUT,
@@ -22,15 +21,17 @@ from experiments.fan2015.data import (
 )
 from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
 from tests.reference import sampling
-from workbench import Bound, Domain
+from workbench import DP, Bound, Domain, Trial
 from workbench.claims import DIFFERS, NOT_JUDGED, UNDECIDED, UNTESTABLE, Finding
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
+from workbench.mechanisms import HPA
 from workbench.metrics import (
     TopPrecision,
     sampling_error,
     weighted_counts,
 )
+from workbench.noise import variance
 
 SEEDS = 4
 REAL, OWN = "Online Retail", ("Foursquare twin", "Netflix twin")
@@ -71,7 +72,7 @@ def table4():
 def fig5():
     rows = []
     for name in (REAL, *OWN):
-        for k in fan2015_fig5.TOPS:
+        for k in fan2015_fig5.Fig5().tops:
             one = {"panel": name, "top": k, "series": "HPA"}
             rows.append(one | {"metric": "TopPrecision", "value": 0.9 if k < 50 else 0.8})
             rows.append(one | {"metric": "SignalToNoise", "value": 10 / k})
@@ -79,7 +80,7 @@ def fig5():
 
 
 def fig6():
-    kept = [*fan2015_fig6.KEPT["paper"][:16], 1303]
+    kept = [*fan2015_fig6.DENSE[:16], 1303]
     rows = []
     for name in (REAL, *OWN):
         for epsilon in fan2015_fig6.EPSILONS:
@@ -184,9 +185,7 @@ def test_every_claim_is_broken_somewhere():
 
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    figure = figure_of(spec)
-    compare_with_paper = figure().compare_with_paper if figure else spec.compare_with_paper
-    assert len(compare_with_paper(WORLDS[spec]()))
+    assert len(figure_of(spec)().compare_with_paper(WORLDS[spec]()))
 
 
 def test_a_slice_settles_nothing():
@@ -212,7 +211,7 @@ def test_what_only_recorded_data_can_tell_is_not_testable_with_twins():
 
 
 def test_twins_stand_in_and_files_take_their_place(tmp_path):
-    twins = cases("paper")
+    twins = cases()
     assert list(twins) == [f"{of} twin" for of in fan2015_table4.TABLE]
     for case in twins.values():
         users, items, records, most, least, _ = fan2015_table4.TABLE[case.of]
@@ -220,14 +219,14 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
         assert (case.dataset.users, case.dataset.items) == (users, items)
         assert case.dataset.records == records and case.twin
         assert case.l == (30 if case.of == "MovieLens" else 10)
-    assert list(cases("quick"))[2] == "Netflix twin, 20,000 users"
+    assert list(cases(netflix_users=20_000))[2] == "Netflix twin, 20,000 users"
     for folder, name in (("movielens/ml-1m", "ratings.dat"), ("gowalla", "Gowalla_train.txt")):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).write_text("1\n")
     (tmp_path / "movielens/ml-1m/users.dat").write_text("1\n")
     for name in ("tune", "test", "poi_coos"):
         (tmp_path / f"gowalla/Gowalla_{name}.txt").write_text("1\n")
-    found = cases("paper")
+    found = cases()
     assert list(found)[0] == "Gowalla (LGLMF)" and "MovieLens" in found
     assert not found["MovieLens"].twin and found["MovieLens"].d == 20
 
@@ -276,30 +275,10 @@ def test_the_expected_error_is_that_of_the_literal_reference(once):
 def test_the_formulas_are_those_of_the_literal_reference():
     data = SMALL.load()
     p, n, most = data.item_counts() / len(data), 40, 10
-    ours = fan2015_fig6.formulas(data, 2.0)
+    ours = sampling_theory.formulas(data, 2.0)
     for name, form in (("Equation 22", "printed"), ("corrected", "actual count")):
         best = sampling.best_l(n, most, list(p), 2.0, form)
         assert ours[name] == pytest.approx(np.clip(best, 1, most))
-
-
-@pytest.mark.slow
-def test_the_error_measured_is_the_one_expected(monkeypatch, tmp_path):
-    case = fan2015_data.Case("small", SMALL, "", 30, d=1)
-    monkeypatch.setattr(fan2015_fig6, "cases", lambda profile: {"small": case})
-    monkeypatch.setattr(fan2015_fig6, "SEEDS", {"paper": 150})
-    monkeypatch.setattr(fan2015_fig6, "KEPT", {"paper": (1, 5)})
-    rows = fan2015_fig6.rows("paper", tmp_path)
-    assert fan2015_fig6.sample_sizes(case, "paper") == [1, 5, 30]
-    for of in ("items", "edges"):
-        for epsilon in fan2015_fig6.EPSILONS:
-            law = fan2015_fig6._error(rows, "SRA", "small", of, epsilon, "theory")["mean"]
-            ours = fan2015_fig6._error(rows, "SRA", "small", of, epsilon)["mean"]
-            assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
-    assert set(fan2015_fig6.best_sample_sizes(rows).columns) >= {
-        "exact",
-        "measured",
-        "Equation 22",
-    }
 
 
 def test_popularity_is_scored_by_the_list_of_highest_counts():
@@ -311,21 +290,80 @@ def test_popularity_is_scored_by_the_list_of_highest_counts():
     )
 
 
-def test_rows_of_one_dataset(monkeypatch):
-    case = fan2015_data.Case("Netflix twin", SMALL, "Netflix", 30, 4)
-    for spec in (fan2015_fig5, fan2015_fig1, fan2015_table4):
-        monkeypatch.setattr(spec, "cases", lambda profile: {case.name: case})
-    monkeypatch.setattr(fan2015_fig5, "TOPS", (1, 5))
-    for spec in (fan2015_fig5, fan2015_fig1, fan2015_table4):
-        rows = spec.rows("quick", None)
-        assert rows.truth_public.all() and rows.value.notna().all()
-    assert len(fan2015_table4.printed(rows, "mean")) == 1
-
-
 @pytest.fixture
 def small_netflix(monkeypatch):
     """A small twin in the place of one."""
     monkeypatch.setitem(fan2015_data._TWINS, "Netflix", SMALL)
+
+
+def test_records_by_rank_and_where_sampling_cuts(small_netflix, tmp_path):
+    figure = figure_of(fan2015_fig1).at("quick", data="Netflix", l=3, points=4)
+    rows = figure.rows(tmp_path)
+    sizes = np.sort(SMALL.load().records_per_user())[::-1]
+    curve = rows[rows.metric == "Records"]
+    assert list(curve.value) == [sizes[rank - 1] for rank in curve["rank"].astype(int)]
+    assert curve["rank"].max() == len(sizes) and len(curve) == 4
+    told = rows[rows.metric != "Records"].set_index("metric").value
+    assert told["records of the top 20 %"] == sizes[:8].sum() / 400
+    ((_, cut),) = [figure.panels(rows)[0].theory]
+    assert set(cut(np.array([1.0, 40.0]))) == {3}
+    drawn = figure.draw(rows)
+    assert "l = 3" in drawn._suptitle.get_text()
+    plt.close(drawn)
+    assert len(figure.comparison(rows)) == 1 and figure.judge(rows)[0].outcome == NOT_JUDGED
+
+
+def test_statistics_of_one_dataset(small_netflix, tmp_path):
+    figure = figure_of(fan2015_table4).at("quick", data="Netflix twin")
+    rows = figure.rows(tmp_path)
+    told = rows.set_index("metric").value
+    assert (told["users"], told["records"], told["mean"]) == (40, 400, 10)
+    assert told["max"] == SMALL.load().records_per_user().max()
+    assert set(rows.of) == {"Netflix"} and rows.twin.all() and rows.truth_public.all()
+    (point,) = figure.printed(rows, "mean")
+    assert point.value == 209.2 and point.at == "Netflix twin"
+    plt.close(figure.draw(rows))
+
+
+def test_the_first_step_of_hpa(small_netflix, tmp_path):
+    given = dict(epsilon=2.0, popularity_share=0.5, d=4, tops=(1, 5), seeds=2)
+    figure = figure_of(fan2015_fig5).at("quick", data="Netflix", **given)
+    rows = figure.rows(tmp_path)
+    assert set(rows.epsilon) == {1.0} and set(rows.d) == {4} and set(rows.series) == {"HPA"}
+    data = SMALL.load()
+    mechanism = HPA(DP(2.0), 10, 4, popularity_share=0.5)
+    trial = Trial(SMALL, fan2015_fig5.FirstStep(mechanism), 1)
+    scores = trial.release(data).estimate
+    ours = rows[(rows.metric == "TopPrecision") & (rows.seed == 1)].set_index("top").value
+    assert ours[5] == TopPrecision(5)(data, scores)
+    sizes = data.records_per_user()
+    most = weighted_counts(data, np.minimum(sizes, 4) / sizes).max()
+    ratio = rows[(rows.metric == "SignalToNoise") & (rows.top == 1)].value
+    assert ratio.to_numpy() == pytest.approx(most / np.sqrt(variance(4, 1.0, "geometric")))
+    assert "epsilon = 2" in figure.judge(rows)[0].why
+    plt.close(figure.draw(rows))
+
+
+@pytest.mark.slow
+def test_the_error_measured_is_the_one_expected(small_netflix, tmp_path):
+    figure = figure_of(fan2015_fig6).at(
+        "paper", data="Netflix", netflix_l=(1, 5, 40), netflix_seeds=150, epsilon=0.5
+    )
+    (case,) = figure.cases().values()
+    assert figure.sample_sizes(case) == (1, 5, 30)
+    rows = figure.rows(tmp_path)
+    for of in ("items", "edges"):
+        for epsilon in (*figure.epsilons, 0.5):
+            where = ("SRA", "Netflix twin", of, epsilon)
+            law = fan2015_fig6.error_curve(rows, *where, "theory")["mean"]
+            ours = fan2015_fig6.error_curve(rows, *where)["mean"]
+            assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
+    table = figure.best_sample_sizes(rows)
+    assert set(table.columns) == {"exact", "measured", "Equation 22", "corrected"}
+    assert set(rows[rows.series == "HPA"].epsilon) == {0.5}
+    drawn = figure.draw(rows)
+    assert len(drawn.axes) == 3 and "epsilon = 0.5" in drawn._suptitle.get_text()
+    plt.close(drawn)
 
 
 def test_both_samplings_keep_what_users_have_up_to_l(small_netflix, tmp_path):
@@ -361,14 +399,3 @@ def test_the_week_of_a_sample(small_netflix, tmp_path):
 def test_real_data_that_are_not_at_hand_cannot_be_chosen():
     with pytest.raises(ValueError, match="no file of these is at hand"):
         figure_of(fan2015_fig10).at("quick", data="Gowalla (LGLMF)").sweeps()
-
-
-def test_notebooks_name_datasets_that_are_there_without_any_file(monkeypatch, tmp_path):
-    """`make reproduce` on a fresh machine has twins and nothing else."""
-    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    there = fan2015_data.cases("quick")
-    books = Path(__file__).parents[2].glob("notebooks/fan2015/*.ipynb")
-    named = [
-        n for b in books for n in re.findall(r'cases\(profile\)\[\\"(.+?)\\"\]', b.read_text())
-    ]
-    assert named and set(named) <= set(there)

@@ -80,7 +80,7 @@ def table5():
     told = [
         {"panel": "MovieLens", "series": series, "metric": PRECISION, "top": k, "value": value}
         for series, value in laws.items()
-        for k in fan2015_table5.TOPS
+        for k in fan2015_table5.Table5().tops
     ]
     told = [spread(told, SEEDS)]
     for series, first in (("original", 0), ("SRA", 8), ("HPA", 2)):
@@ -201,10 +201,6 @@ def small(monkeypatch, tmp_path):
     """Two small twins in place of the paper's data."""
     monkeypatch.setitem(fan2015_data._TWINS, "Foursquare", SMALL)
     monkeypatch.setitem(fan2015_data._TWINS, "MovieLens", FILMS)
-    chosen = {
-        "MovieLens twin": fan2015_data.Case("MovieLens twin", FILMS, "MovieLens", 55, 30, 20)
-    }
-    monkeypatch.setattr(fan2015_table5, "cases", lambda profile: chosen)
     return tmp_path
 
 
@@ -309,17 +305,31 @@ def test_a_group_is_its_own_records():
 
 
 def test_table_5_lists_films_of_one_run(small):
-    rows = fan2015_table5.rows("quick", small)
-    table = fan2015_table5.table(rows)
+    figure = figure_of(fan2015_table5).at("quick", seeds=2, tops=(1, 5))
+    rows = figure.rows(small)
+    table = figure.table(rows)
     assert list(table.columns) == ["original", "SRA", "HPA"] and len(table) == 10
     best = set(table.original)
     for series in ("SRA", "HPA"):
         for film in table[series]:
             assert film.endswith(" *") == (film.removesuffix(" *") in best)
-    assert len(fan2015_table5.compare_with_paper(rows)) == len(METHODS) + 6
-    plt.close(
-        plots.grid(fan2015_table5.drawn_rows(rows), fan2015_table5.panels(rows), columns=2)
-    )
+    assert len(figure.compare_with_paper(rows)) == len(METHODS) + 6
+    assert {v.outcome for v in figure.judge(rows)} <= {HOLDS, DIFFERS, UNDECIDED}
+    plt.close(figure.draw(rows))
+
+
+def test_the_films_of_another_group(small):
+    figure = figure_of(fan2015_table5).at("quick", seeds=1, group="F under 25", l=5)
+    rows = figure.rows(small)
+    data = FILMS.load()
+    women = fan2015_table5.context_records(data, fan2015_table5.GROUPS.index("F under 25"))
+    counts = rows[(rows.metric == "Count") & (rows.series == "original")]
+    assert list(counts.value) == sorted(women.item_counts(), reverse=True)[:10]
+    exact = rows[(rows.metric == PRECISION) & (rows.series == "original")]
+    assert list(exact.value) == [TopPrecision(k)(women, women) for k in figure.tops]  # ties
+    assert set(rows[rows.series == "SRA"].l) == {5}
+    (verdict,) = figure.judge(rows)
+    assert verdict.why == "not the paper's setting: group = F under 25, l = 5"
 
 
 def test_films_are_called_by_their_titles_where_they_have_some():
