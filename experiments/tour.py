@@ -5,48 +5,21 @@ Words   the error falls as 1/ε = ten times ε gives a tenth of the error, withi
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from workbench import DP, RandomRanges, Sweep, run
-from workbench.claims import ALIKE, Claim, Finding, Printed, mean_curve
+from workbench import DP, RandomRanges, Sweep, plots
+from workbench.claims import ALIKE, Claim, Finding, mean_curve
 from workbench.datasets import GaussianSparse
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilons, number, queries, seeds, whole
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
-from workbench.plots import name_series
+from workbench.plots import Panel
+from workbench.value import value
 
-STEM = "00_tour"
-TITLE = "A first private release, and what it costs in accuracy"
-PAGE = "no paper"
-
-DATA = GaussianSparse(m=200_000, density=0.05)
-EPSILONS = (0.1, 0.3, 1.0, 3.0)
-SIZE = 10_000
-
-
-def mechanisms() -> list:
-    """Three ways at every ε."""
-    summaries = []
-    for budget in map(DP, EPSILONS):
-        summaries.append(GeometricHistogram(budget))
-        summaries.append(HighPassFilter(budget, size=SIZE))
-        summaries.append(PrioritySampling(budget, size=SIZE))
-    return summaries
-
-
-SWEEP = Sweep(
-    datasets=[DATA],
-    mechanisms=mechanisms(),
-    metrics=[MeanAbsoluteError(RandomRanges(1000, count=200))],
-    seeds=20,
-)
-
-PAPER: tuple[Printed, ...] = ()
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """One row a trial."""
-    sweep = SWEEP.with_max_seeds(5) if profile == "quick" else SWEEP
-    return name_series(run(sweep, store), shown=["epsilon"])
+ERROR = "error"
 
 
 def _falls_as_one_over_epsilon(rows) -> Finding:
@@ -62,3 +35,45 @@ CLAIMS = (
         _falls_as_one_over_epsilon,
     ),
 )
+
+
+@value
+class Tour(Figure):
+    """Three ways at every ε."""
+
+    id = "00_tour"
+    title = "A first private release, and what it costs in accuracy"
+    page = "no paper"
+    quick = {"seeds": 5}
+    claims = CLAIMS
+    shown = ("epsilon",)
+
+    m: int = whole(200_000, "size of the domain", 1000, 10**12, unit="cells")
+    density: float = number(0.05, "share of cells that are not empty", 0, 1, strict=True)
+    epsilons: tuple[float, ...] = epsilons((0.1, 0.3, 1.0, 3.0))
+    size: int = whole(10_000, "of the filter and the sample", unit="cells")
+    query_size: int = whole(1000, "of a range that is asked for", unit="cells")
+    queries: int = queries(200, "ranges")
+    seeds: int = seeds(20)
+
+    def dataset(self) -> GaussianSparse:
+        """A made-up table."""
+        return GaussianSparse(m=self.m, density=self.density)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """One."""
+        mechanisms: list[Any] = []
+        for budget in map(DP, self.epsilons):
+            mechanisms.append(GeometricHistogram(budget))
+            mechanisms.append(HighPassFilter(budget, size=self.size))
+            mechanisms.append(PrioritySampling(budget, size=self.size))
+        metrics = [MeanAbsoluteError(RandomRanges(self.query_size, self.queries))]
+        return {ERROR: Sweep([self.dataset()], mechanisms, metrics, self.seeds)}
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Error over ε."""
+        return [Panel("", {"panel": ERROR}, "epsilon")]
+
+    def plot(self, rows: pd.DataFrame):
+        """One column wide."""
+        return plots.grid(rows, self.panels(rows), columns=1, height=2.4)

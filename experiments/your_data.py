@@ -8,20 +8,29 @@ Words   as expected = the mean error is within 10 % of what `advise` expects, at
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
-import subprocess
-import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from experiments.answer_bank import refusal as refusal
-from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep, run
+from experiments._own_table import (
+    ASKED,
+    BelievedTable,
+    Files,
+    PublicTable,
+    asked_query,
+    command_lines,
+    cut_again,
+    example_domain,
+    example_files,
+    new_folder,
+    run_command,
+    text_field,
+    usual_queries,
+)
+from experiments.answer_bank import refusal
+from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep, plots
 from workbench.advice import Advice, advise, predict_errors
 from workbench.advice.errors import mean_log_error
 from workbench.claims import (
@@ -34,147 +43,18 @@ from workbench.claims import (
     interpolate_log_log,
 )
 from workbench.datasets import GaussianSparse
-from workbench.mechanisms import PrioritySampling
+from workbench.domain import states_public_truth
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, epsilons, number, seeds, whole, wholes
 from workbench.metrics import MeanAbsoluteError
-from workbench.option_grammar import release_options
-from workbench.plots import Panel, name_series
+from workbench.plots import Panel
+from workbench.value import value
 
-STEM = "02_your_data"
-TITLE = "Publishing a table of your own"
-PAGE = "no paper"
-PAPER: tuple = ()
-
-# Yours to replace: each of these is public, and none is read off the data.
-ZONES = [f"zone {k:03}" for k in range(1, 121)]
-HOURS = {"from": 0, "to": 23}
-DOMAIN = {"home": {"file": "zones.txt"}, "work": {"file": "zones.txt"}, "hour": HOURS}
-BOUND = Bound(l0=2, linf=1)
-EPSILON = 1.0
-SIZE = 7000
-BELIEFS = {"density": 0.02, "mean": 20, "spread": 20}  # the last census: 140,000 jobs
-QUERIES = (1, 24, 240, 2_880, 28_800)  # an hour, a day of a pair, of ten; out of a zone, of ten
-ASKED = {  # by codes, from 0
-    "zone 048 to zone 045, from 8 to 9": {"home": {47}, "work": {44}, "hour": {8}},
-    "zone 048 to zones 040–049": {"home": {47}, "work": (39, 49)},
-    "from zone 048": {"home": {47}},
-}
-
-BEST = 3
 BELIEVED = "As believed"
 CROWDED = "The same counts, crowded together"
 COUNT = 100_000  # ranges of one cell; of more cells fewer will do
 PLACED = 1  # their seed: that of the data would place them on its cells
 WITHIN = 0.1
-
-
-def example_files() -> Path:
-    """A new folder with commutes.csv, a made-up table, and domain.json, the cells there can be."""
-    folder = Path(tempfile.mkdtemp(prefix="your-data-"))
-    rng = np.random.default_rng(0)
-    places = np.arange(len(ZONES))
-    hours = np.arange(24)
-    homes, works = rng.lognormal(0, 1.5, (2, len(ZONES), 1, 1))
-    near = np.exp(-abs(np.subtract.outer(places, places)) / 3)[..., None]
-    jobs = homes * works[:, 0] * near * (np.exp(-((hours - 7.5) ** 2) / 4.5) + 0.02)
-    jobs = jobs * rng.lognormal(0, 1, jobs.shape)
-    jobs = rng.poisson(150_000 * jobs / jobs.sum())
-    (folder / "zones.txt").write_text("\n".join(ZONES))
-    (folder / "domain.json").write_text(json.dumps(DOMAIN, indent=1))
-    domain = Domain.read(folder / "domain.json")
-    commutes = domain.frame(np.flatnonzero(jobs)).assign(people=jobs[jobs > 0])
-    commutes.to_csv(folder / "commutes.csv", index=False)
-    return folder
-
-
-def read(path: Path) -> pd.DataFrame:
-    """The file as a DataFrame: yours may come from anywhere."""
-    return pd.read_csv(path)
-
-
-def example_advice() -> Advice:
-    """What to expect, from public numbers alone."""
-    domain = Domain.from_dict({"home": ZONES, "work": ZONES, "hour": HOURS})
-    return advise(domain, EPSILON, SIZE, bound=BOUND, queries=QUERIES, **BELIEFS)
-
-
-def sweep(advice: Advice) -> Sweep:
-    """The best that `advice` names, on made-up tables of as many cells as its domain.
-
-    There one unit moves one count: ε/l1 gives the noise that ε gives where it moves l1.
-    """
-    budget = DP(advice.budget.epsilon / advice.bound.l1)
-    model = advice.model
-    table = dict(m=advice.domain.size, density=model.density, mean=model.mean, std=model.spread)
-    ranges = [RandomRanges(q, max(COUNT // q, 5000), PLACED) for q in advice.queries]
-    return Sweep(
-        datasets=[GaussianSparse(**table), GaussianSparse(**table, placement="skewed")],
-        mechanisms=[replace(o.mechanism, budget=budget) for o in advice.ranked[:BEST]],
-        metrics=[MeanAbsoluteError(workload) for workload in ranges],
-        seeds=20,
-    )
-
-
-def rows(profile: str, store, advice: Advice | None = None) -> pd.DataFrame:
-    """One row a trial and query size, with the error that `advice` expects."""
-    advice = advice or example_advice()
-    rehearsal = sweep(advice) if profile == "paper" else sweep(advice).with_max_seeds(5)
-    options = dict(zip(rehearsal.mechanisms, advice.ranked, strict=False))
-    laws = []
-    for trial in rehearsal.trials():
-        laws += [query.error for query in options[trial.mechanism].query_errors]
-    frame = name_series(run(rehearsal, store)).assign(expected=laws)
-    return frame.assign(
-        panel=[CROWDED if "skewed" in text else BELIEVED for text in frame.dataset]
-    )
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Error over query size, with what is expected, table by table."""
-    laws = []
-    for _, errors in rows.groupby("series"):
-        law = errors.groupby("query_size").expected.first()
-        laws.append(("expected by advise", interpolate_log_log(law.index, law)))
-    return [Panel(p, {"panel": p}, "query_size", theory=laws) for p in (BELIEVED, CROWDED)]
-
-
-def answer_table(release: Release, advice: Advice | None = None) -> pd.DataFrame:
-    """What the release answers, its standard errors, and what `advice` expects of as many cells."""
-    domain = release.estimate.domain
-    queries = Products.of(domain, [*ASKED.values()])
-    cells = queries.cells(domain).astype(int)
-    answers, errors = release.answer(queries, error=True)
-    columns = {"cells": cells, "answer": answers.round(), "±": errors.round()}
-    if advice is not None:
-        law = predict_errors(
-            advice.mechanism, domain, advice.bound, advice.model, cells.tolist()
-        )
-        columns["off, on average"] = [round(query.error, 1) for query in law.query_errors]
-        columns["at worst"] = [round(query.worst) for query in law.query_errors]
-    return pd.DataFrame(columns, index=[*ASKED])
-
-
-def command_lines(advice: Advice) -> tuple[str, str]:
-    """The same advice, and an unbiased release, as they are typed in the folder of the files."""
-    model = advice.model
-    bound = f"{advice.bound.l0},{advice.bound.linf},{advice.bound.l1}"
-    numbers = f"--epsilon {advice.budget.epsilon} --size {advice.size} --bound {bound}"
-    numbers += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
-    numbers += f" --queries {','.join(map(str, advice.queries))}"
-    table = f"commutes.csv --domain domain.json --count people --bound {bound}"
-    sample = release_options(PrioritySampling(advice.budget, advice.size))
-    return (
-        f"workbench advise --domain domain.json {numbers}",
-        f"workbench release {table} {sample} --out unbiased.parquet",
-    )
-
-
-def run_command(line: str, folder: Path) -> str:
-    """A line, and what a terminal in the folder then shows."""
-    main = [sys.executable, "-c", "from workbench.cli import main; main()"]
-    plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
-    command = main + shlex.split(line)[1:]
-    done = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True)
-    return f"$ {line}\n{done.stdout}{done.stderr}"
 
 
 def _as_expected(rows) -> Finding:
@@ -215,3 +95,139 @@ CLAIMS = (
         "is as good over all sizes.",
     ),
 )
+
+
+@value
+class YourData(Figure):
+    """Advice on a table, and its rehearsal on generated ones."""
+
+    id = "02_your_data"
+    title = "Publishing a table of your own"
+    page = "no paper"
+    quick = {"seeds": 5}
+    claims = CLAIMS
+    command_lines = staticmethod(command_lines)
+    run_command = staticmethod(run_command)
+    refusal = staticmethod(refusal)
+    cut_again = staticmethod(cut_again)
+
+    table: str | None = text_field("path", "your table, CSV or Parquet; none: a made-up one")
+    domain_file: str | None = text_field("path", "the cells there can be, as JSON")
+    count: str | None = text_field("name", "the column of counts; none: each row counts one")
+    l0: int = whole(2, "cells that one unit is in, at most", unit="cells")
+    linf: float = number(1, "counts of one unit in a cell, at most", strict=True)
+    epsilon: float = epsilon(1.0)
+    size: int = whole(7000, "about how many cells the file may have", unit="cells")
+    density: float = number(0.02, "belief: share of cells not empty", 0, 1, strict=True)
+    mean: float = number(20, "belief: mean of their counts", unit="counts")  # the last census
+    spread: float = number(20, "belief: their standard deviation", unit="counts")
+    query_sizes: tuple[int, ...] = wholes(
+        (1, 24, 240, 2_880, 28_800), "ranges that matter to you, those that fit", unit="cells"
+    )
+    asked: tuple[str, ...] | None = text_field(
+        "query: home=zone 048 & hour=8..10",
+        "what the release is asked; none: some queries",
+        many=True,
+    )
+    best: int = whole(3, "summaries that are rehearsed, the best first")
+    epsilons: tuple[float, ...] = epsilons((0.5, 1.0, 2.0), "ε of the sweep at the end")
+    seeds: int = seeds(20)
+
+    def files(self) -> Files:
+        """Yours, with a new folder for what is made of them; or those of the example."""
+        self._refuse_half()
+        if self.table is None:
+            return example_files()
+        table, domain = Path(self.table), Path(self.domain_file)
+        return Files(new_folder(), table.resolve(), domain.resolve(), self.count)
+
+    def bound(self) -> Bound:
+        """How far one unit moves the table."""
+        return Bound(self.l0, self.linf)
+
+    def domain(self) -> Domain:
+        """The cells that there could be."""
+        self._refuse_half()
+        return example_domain() if self.table is None else Domain.read(self.domain_file)
+
+    def _refuse_half(self) -> None:
+        if (self.table is None) != (self.domain_file is None):
+            raise ValueError(
+                f"table = {self.table!r} and domain_file = {self.domain_file!r}: need both, or neither"
+            )
+
+    def beliefs(self) -> dict[str, float]:
+        """What is believed of the counts: public, and never read off the table."""
+        return {"density": self.density, "mean": self.mean, "spread": self.spread}
+
+    def advice(self) -> Advice:
+        """What to expect, from public numbers alone."""
+        domain = self.domain()
+        sizes = [size for size in self.query_sizes if size <= domain.size] or [1]
+        how = dict(bound=self.bound(), queries=sizes, **self.beliefs())
+        return advise(domain, self.epsilon, self.size, **how)
+
+    def generated(self, placement: str = "uniform") -> GaussianSparse:
+        """A made-up table of as many cells, as believed; there one unit moves one count."""
+        counts = dict(mean=self.mean, std=self.spread, placement=placement)
+        return GaussianSparse(m=self.domain().size, density=self.density, **counts)
+
+    def comparable_table(self) -> PublicTable | BelievedTable:
+        """Your table where its domain states that the truth is public, else a generated one."""
+        if self.table is None or not states_public_truth(self.domain_file):
+            return BelievedTable(self.generated(), self.bound())
+        return PublicTable(self.table, self.domain_file, self.bound(), self.count)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The best that advice names, on made-up tables.
+
+        ε/l1 gives there the noise that ε gives where one unit moves l1.
+        """
+        advice = self.advice()
+        budget = DP(advice.budget.epsilon / advice.bound.l1)
+        mechanisms = [replace(o.mechanism, budget=budget) for o in advice.ranked[: self.best]]
+        ranges = [RandomRanges(q, max(COUNT // q, 5000), PLACED) for q in advice.queries]
+        metrics = [MeanAbsoluteError(workload) for workload in ranges]
+        tables = {BELIEVED: self.generated(), CROWDED: self.generated("skewed")}
+        return {
+            name: Sweep([table], mechanisms, metrics, self.seeds)
+            for name, table in tables.items()
+        }
+
+    def rows(self, store) -> pd.DataFrame:
+        """One row a trial and query size, with the error that advice expects."""
+        ranked = self.advice().ranked
+        laws: list[float] = []
+        for sweep in self.sweeps().values():
+            options = dict(zip(sweep.mechanisms, ranked, strict=False))
+            for trial in sweep.trials():
+                laws += [query.error for query in options[trial.mechanism].query_errors]
+        return super().rows(store).assign(expected=laws)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Error over query size, with what is expected, table by table."""
+        laws = []
+        for _, errors in rows.groupby("series"):
+            law = errors.groupby("query_size").expected.first()
+            laws.append(("expected by advise", interpolate_log_log(law.index, law)))
+        return [Panel(p, {"panel": p}, "query_size", theory=laws) for p in (BELIEVED, CROWDED)]
+
+    def plot(self, rows: pd.DataFrame):
+        """Side by side."""
+        return plots.grid(rows, self.panels(rows), columns=2, height=2.3)
+
+    def answer_table(self, release: Release, advice: Advice | None = None) -> pd.DataFrame:
+        """What a release answers, its standard errors, and what `advice` expects of as many cells."""
+        domain = release.estimate.domain
+        asked = self.asked or (ASKED if self.table is None else usual_queries(domain))
+        queries = Products.of(domain, [asked_query(domain, text) for text in asked])
+        cells = queries.cells(domain).astype(int)
+        answers, errors = release.answer(queries, error=True)
+        columns = {"cells": cells, "answer": answers.round(), "±": errors.round()}
+        if advice is not None:
+            law = predict_errors(
+                advice.mechanism, domain, advice.bound, advice.model, cells.tolist()
+            )
+            columns["off, on average"] = [round(query.error, 1) for query in law.query_errors]
+            columns["at worst"] = [round(query.worst) for query in law.query_errors]
+        return pd.DataFrame(columns, index=[*asked])

@@ -17,6 +17,7 @@ from workbench.libraries import pd
 from workbench.value import value
 
 MAX_CELLS = 2**63 - 1  # keys are int64
+_TRUTH_PUBLIC = "truth_public"  # the one key of a domain's file that is no attribute
 
 
 @value
@@ -255,15 +256,43 @@ class Domain:
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
-        """A domain from a JSON file, as `from_dict` reads it."""
-        path = Path(path)
-        try:
-            attributes = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{path}: no such domain file") from None
-        except json.JSONDecodeError as e:
-            raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
-        return cls.from_dict(attributes, path.parent)
+        """A domain from a JSON file, as `from_dict` reads it.
+
+        Beside its attributes the file may say `"truth_public"`, which `states_public_truth` reads.
+        """
+        attributes, _ = _read_domain_file(Path(path))
+        return cls.from_dict(attributes, Path(path).parent)
+
+
+def states_public_truth(path: str | Path) -> bool:
+    """Whether a domain's JSON file states that exact counts of the table beside it may be shown.
+
+    It does by `"truth_public": true`. Without it they may not, and nothing compares with them.
+
+    Raises
+    ------
+    ValueError
+        If what it states is neither true nor false.
+    """
+    _, public = _read_domain_file(Path(path))
+    return public
+
+
+def _read_domain_file(path: Path) -> tuple[Any, bool]:
+    """The attributes of a domain's file, and whether the truth is stated to be public."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such domain file") from None
+    except json.JSONDecodeError as e:
+        raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
+    public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
+    if not isinstance(public, bool):
+        raise ValueError(
+            f"{path}: {_TRUTH_PUBLIC} = {str(public)[:40]!r} is not allowed: need true (exact counts may "
+            "be shown) or false; no attribute of a domain's file may be called so"
+        )
+    return content, public
 
 
 def _labels_from_json(name: str, values: Any, folder: Path) -> tuple | range:

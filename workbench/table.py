@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from pathlib import Path
 
 import numpy as np
 
 from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
-from workbench.labelled_rows import arrow_column, refuse_missing_columns, value_codes
+from workbench.labelled_rows import (
+    arrow_column,
+    read_table_file,
+    refuse_missing_columns,
+    value_codes,
+)
 from workbench.libraries import pd
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
@@ -280,6 +286,41 @@ class SparseTable:
             keys *= size
             keys += value_codes(domain, attribute, arrow_column(frame[attribute]), attribute)
         counts = frame[count].to_numpy() if count else np.ones(len(frame), np.int64)
+        return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        domain: Domain,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        truth_public: bool = False,
+    ) -> SparseTable:
+        """From a CSV (`.csv.gz` too) or Parquet file, whose values are compared with labels as text.
+
+        Parameters
+        ----------
+        path : path
+            One column an attribute; rows of the same cell add up.
+        domain, bound, count, truth_public
+            As in `from_frame`.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing, or a value that is missing or outside
+            the domain, with its column and line.
+        """
+        columns = [*domain.attributes, *([count] if count else [])]
+        rows = read_table_file(Path(path), columns)
+        keys = domain.keys(rows.domain_codes(domain))
+        counts = rows.counts(count) if count else np.ones(len(keys), np.int64)
         return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
 
     def __len__(self) -> int:

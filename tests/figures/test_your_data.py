@@ -8,9 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments import _own_table as own
 from experiments import your_data as spec
-from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable, noise, widgets
-from workbench.claims import DIFFERS, HOLDS
+from workbench import (
+    DP,
+    PUBLIC,
+    Bound,
+    Domain,
+    Products,
+    RandomRanges,
+    Release,
+    SparseTable,
+    Sweep,
+    experiment,
+    noise,
+    widgets,
+)
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED
 from workbench.mechanism import noise_blocks
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
@@ -23,39 +37,40 @@ CELLS = json.loads((Path(__file__).parents[2] / "notebooks/02_your_data.ipynb").
 PROSE = "\n".join("".join(c["source"]) for c in CELLS if c["cell_type"] == "markdown")
 
 
-@pytest.fixture(scope="module")
-def folder():
-    return spec.example_files()
+FIGURE = spec.YourData.at("quick")
 
 
 @pytest.fixture(scope="module")
-def table(folder):
-    domain = Domain.read(folder / "domain.json")
-    frame = spec.read(folder / "commutes.csv")
-    return SparseTable.from_frame(frame, domain, spec.BOUND, count="people")
+def files():
+    return FIGURE.files()
+
+
+@pytest.fixture(scope="module")
+def table(files):
+    return SparseTable.read(files.table, FIGURE.domain(), FIGURE.bound(), count=files.count)
 
 
 @pytest.fixture(scope="module")
 def advice():
-    return spec.example_advice()
+    return FIGURE.advice()
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory, advice):
-    return spec.rows("quick", tmp_path_factory.mktemp("store"), advice)
+def rows(tmp_path_factory):
+    return FIGURE.rows(tmp_path_factory.mktemp("store"))
 
 
-def test_the_files_hold_a_private_table_in_the_domain_that_is_advised_on(table, advice):
-    assert table.domain == advice.domain and table.bound == advice.bound == Bound(2, 1)
+def test_the_files_hold_a_private_table_in_the_domain_that_is_advised_on(files, table, advice):
+    assert Domain.read(files.domain) == table.domain == advice.domain
+    assert table.bound == advice.bound == Bound(2, 1)
     assert not table.truth_public and f"{len(table):,}" not in repr(table)
-    again = spec.read(spec.example_files() / "commutes.csv")
-    assert again.equals(table.to_frame().rename(columns={"count": "people"}))
+    assert FIGURE.files().table.read_bytes() == files.table.read_bytes()
 
 
 def test_the_panel_opens_on_the_private_table_with_the_beliefs(table):
-    told = dict(epsilon=spec.EPSILON, size=spec.SIZE, believed=True)
-    panel = widgets.advice(table, **told, **spec.BELIEFS)
-    assert panel.values.items() >= (told | spec.BELIEFS).items()
+    told = dict(epsilon=FIGURE.epsilon, size=FIGURE.size, believed=True)
+    panel = widgets.advice(table, **told, **FIGURE.beliefs())
+    assert panel.values.items() >= (told | FIGURE.beliefs()).items()
 
 
 def blocks_of(mechanism, domain, l1):
@@ -64,7 +79,7 @@ def blocks_of(mechanism, domain, l1):
 
 
 def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release(advice):
-    rehearsed = spec.sweep(advice)
+    rehearsed = FIGURE.sweeps()[spec.BELIEVED]
     line, l1 = rehearsed.datasets[0].domain, rehearsed.datasets[0].load().bound.l1
     assert line.size == advice.domain.size and l1 == 1 != advice.bound.l1
     for option, ours in zip(advice.ranked, rehearsed.mechanisms, strict=False):
@@ -80,17 +95,19 @@ def test_the_rehearsal_has_the_noise_and_the_cuts_of_the_release(advice):
 
 @pytest.mark.slow
 def test_rows_carry_what_is_expected_of_their_own_summary(rows, advice):
-    assert len(rows) == 2 * spec.BEST * 5 * len(spec.QUERIES) and rows.truth_public.all()
+    assert (
+        len(rows) == 2 * FIGURE.best * 5 * len(FIGURE.query_sizes) and rows.truth_public.all()
+    )
     told = {
         (
             o.mechanism.transform is not None,
             isinstance(o.mechanism, HighPassFilter),
             off.query,
         ): off
-        for o in advice.ranked[: spec.BEST]
+        for o in advice.ranked[: FIGURE.best]
         for off in o.query_errors
     }
-    assert len(told) == spec.BEST * len(spec.QUERIES)
+    assert len(told) == FIGURE.best * len(FIGURE.query_sizes)
     for row in rows.itertuples():
         kind = "Dyadic" in row.trial, "HighPassFilter" in row.trial, row.query_size
         assert row.expected == told[kind].error
@@ -98,7 +115,7 @@ def test_rows_carry_what_is_expected_of_their_own_summary(rows, advice):
 
 
 def test_the_dashes_go_through_what_is_expected_and_no_further(rows):
-    for panel in spec.panels(rows):
+    for panel in FIGURE.panels(rows):
         for (_, law), (_, some) in zip(panel.theory, rows.groupby("series"), strict=True):
             expected = some.groupby("query_size").expected.first()
             assert np.allclose(law(expected.index.to_numpy(float)), expected)
@@ -106,7 +123,7 @@ def test_the_dashes_go_through_what_is_expected_and_no_further(rows):
 
 
 def test_closed_forms_are_what_is_measured(rows):
-    assert spec.CLAIMS[0].judge(rows, "quick").outcome == HOLDS
+    assert FIGURE.claims[0].judge(rows, "quick").outcome == HOLDS
 
 
 def made():
@@ -116,14 +133,14 @@ def made():
         dict(panel=panel, series=series, query_size=q, seed=seed, expected=x * q, value=y * q)
         for panel in (spec.BELIEVED, spec.CROWDED)
         for series, x in laws.items()
-        for q in spec.QUERIES
+        for q in FIGURE.query_sizes
         for seed in range(5)
         for y in [x * (1 + 0.01 * (seed - 2))]
     )
 
 
 def test_both_claims_hold_where_they_should():
-    assert [c.judge(made(), "quick").outcome for c in spec.CLAIMS] == [HOLDS, HOLDS]
+    assert [c.judge(made(), "quick").outcome for c in FIGURE.claims] == [HOLDS, HOLDS]
 
 
 @pytest.mark.parametrize(
@@ -140,54 +157,150 @@ def test_a_claim_differs_once_one_part_of_it_is_broken(claim, where, factor):
     rows = made()
     some = np.logical_and.reduce([rows[c] == x for c, x in where.items()])
     rows.loc[some, "value"] *= factor
-    outcomes = [c.judge(rows, "paper").outcome for c in spec.CLAIMS]
+    outcomes = [c.judge(rows, "paper").outcome for c in FIGURE.claims]
     assert outcomes[claim] == DIFFERS
 
 
 def test_what_is_believed_wrongly_breaks_no_closed_form():
     rows = made()
     rows.loc[rows.panel == spec.CROWDED, "value"] *= 3
-    assert spec.CLAIMS[0].judge(rows, "quick").outcome == HOLDS
+    assert FIGURE.claims[0].judge(rows, "quick").outcome == HOLDS
 
 
 @pytest.mark.slow
 def test_a_filter_has_no_error_bars_and_a_sample_has_true_ones(table, advice):
-    filtered = spec.answer_table(advice.mechanism(table), advice)
+    filtered = FIGURE.answer_table(advice.mechanism(table), advice)
     assert filtered["±"].isna().all() and filtered.cells.tolist() == [1, 240, 2_880]
     assert (filtered["off, on average"] < filtered["at worst"]).all()
     sample = PrioritySampling(advice.budget, advice.size)
-    truth = table.answer(spec.Products.of(table.domain, [*spec.ASKED.values()]))
+    truth = table.answer(
+        Products.of(table.domain, [own.asked_query(table.domain, text) for text in own.ASKED])
+    )
     inside = []
     for seed in range(100):
-        told = spec.answer_table(sample(table, np.random.default_rng(seed)))
+        told = FIGURE.answer_table(sample(table, np.random.default_rng(seed)))
         inside.append(abs(told["answer"] - truth) <= 2 * told["±"])
     assert (np.mean(inside, axis=0) > 0.85).all()
 
 
 @pytest.mark.slow
-def test_the_lines_run_on_these_very_files(folder, table, advice):
-    asking, releasing = spec.command_lines(advice)
-    assert spec.run_command(asking, folder).strip().endswith(release_options(advice.mechanism))
-    said = spec.run_command(releasing, folder)
+def test_the_lines_run_on_these_very_files(files, table, advice):
+    folder = files.folder
+    asking, releasing = FIGURE.command_lines(advice, files)
+    assert "commutes.csv --domain domain.json" in releasing and "--count people" in releasing
+    assert (
+        FIGURE.run_command(asking, folder).strip().endswith(release_options(advice.mechanism))
+    )
+    said = FIGURE.run_command(releasing, folder)
     again = Release.load(folder / "unbiased.parquet")
     assert said.startswith(f"$ {releasing}\n") and "\nunbiased.parquet" in said
     assert "1-DP" in said
-    assert again.privacy == DP(spec.EPSILON) and not again.simulated
+    assert again.privacy == DP(FIGURE.epsilon) and not again.simulated
     assert again.bound == table.bound and again.estimate.domain == table.domain
-    assert "unbiased.parquet exists" in spec.run_command(releasing, folder)
+    assert "unbiased.parquet exists" in FIGURE.run_command(releasing, folder)
 
 
 def test_what_is_refused(table, advice, tmp_path):
     release = advice.mechanism(table, np.random.default_rng(0))
-    error = MeanAbsoluteError(spec.RandomRanges(24, count=100))
-    assert "truth_public" in spec.refusal(error, table, release.estimate)
-    assert "seeded rng" in spec.refusal(release.save, tmp_path / "seeded.parquet")
+    error = MeanAbsoluteError(RandomRanges(24, count=100))
+    assert "truth_public" in FIGURE.refusal(error, table, release.estimate)
+    assert "seeded rng" in FIGURE.refusal(release.save, tmp_path / "seeded.parquet")
     shown = release.to_frame().query("noisy > 0")
     public = SparseTable.from_frame(shown, table.domain, PUBLIC, count="noisy")
-    assert "the table is PUBLIC" in spec.refusal(advice.mechanism, public)
+    assert "the table is PUBLIC" in FIGURE.refusal(advice.mechanism, public)
 
 
 def test_what_is_to_be_replaced_is_there():
-    names = set(re.findall(r"`([A-Z]{3,})`", PROSE))
-    assert names >= {"EPSILON", "SIZE", "QUERIES", "BELIEFS", "ASKED"}
-    assert all(hasattr(spec, name) for name in names)
+    names = set(re.findall(r"`([a-z_]{3,})`", PROSE))
+    assert names >= {
+        "table",
+        "domain_file",
+        "epsilon",
+        "size",
+        "query_sizes",
+        "density",
+        "asked",
+    }
+
+
+# --- one's own files
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A table and its domain, which says nothing of its truth."""
+    (tmp_path / "mine.csv").write_text("shop,day,n\na,1,5\nb,3,2\nb,3,1\n")
+    return write_domain(tmp_path)
+
+
+def write_domain(folder, **more):
+    attributes = {"shop": ["a", "b"], "day": {"from": 0, "to": 6}}
+    (folder / "domain.json").write_text(json.dumps(attributes | more))
+    paths = dict(table=str(folder / "mine.csv"), domain_file=str(folder / "domain.json"))
+    return dict(count="n", l0=3, size=5, query_sizes=(1, 7, 99), seeds=1) | paths
+
+
+def test_a_table_of_ones_own_takes_the_place_of_the_example(mine, tmp_path):
+    figure = spec.YourData.at("quick", **mine)
+    files = figure.files()
+    table = SparseTable.read(files.table, figure.domain(), figure.bound(), count=files.count)
+    assert table.total == 8 and table.bound == Bound(3, 1) and not table.truth_public
+    advice = figure.advice()
+    assert advice.queries == (1, 7) and advice.domain.shape == (2, 7)
+    told = figure.answer_table(advice.mechanism(table, np.random.default_rng(0)), advice)
+    assert list(told.index) == ["shop=b & day=3", "shop=b"] and list(told.cells) == [1, 7]
+    figure = spec.YourData.at("quick", **mine, asked="shop=a..b & day=2..4, day=0")
+    told = figure.answer_table(advice.mechanism(table, np.random.default_rng(0)))
+    assert list(told.cells) == [6, 2]
+    asking, releasing = figure.command_lines(advice, files)
+    assert str(tmp_path / "mine.csv") in releasing and "--count n" in releasing
+    assert {v.outcome for v in figure.judge(None)} == {NOT_JUDGED}
+
+
+def test_a_private_table_is_never_compared_with(mine, tmp_path):
+    figure = spec.YourData.at("quick", **mine)
+    generated = figure.comparable_table()
+    assert isinstance(generated, own.BelievedTable)
+    assert generated.load().domain.size == 14 and generated.load().bound == Bound(3, 1)
+    for sweep in figure.sweeps().values():
+        assert "mine.csv" not in repr(sweep.datasets)
+    refused = own.PublicTable(mine["table"], mine["domain_file"], Bound(3, 1), "n")
+    with pytest.raises(ValueError, match='does not state "truth_public": true'):
+        refused.load()
+
+
+def test_where_the_domain_states_it_the_table_itself_is_swept(mine, tmp_path):
+    figure = spec.YourData.at("quick", **write_domain(tmp_path, truth_public=True))
+    dataset = figure.comparable_table()
+    assert dataset.load().total == 8 and dataset.load().truth_public
+    mechanisms = [PrioritySampling(DP(epsilon), size=5) for epsilon in figure.epsilons]
+    sweep = Sweep([dataset], mechanisms, [MeanAbsoluteError(RandomRanges(7))], 1)
+    rows = experiment.run(sweep, tmp_path / "store")
+    assert rows.truth_public.all() and len(rows) == 3 and "mine.csv" in rows.dataset[0]
+    assert figure.domain().attributes == ("shop", "day")
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"domain_file": None}, "domain_file = None: need both, or neither"),
+        ({"asked": "shop=c"}, "'c' is no value, nor values, of 'shop'"),
+        ({"asked": "shop=b..a"}, "'b..a' is no value"),
+        ({"asked": "till=1"}, "attribute 'till' is not in"),
+    ],
+)
+def test_what_is_not_there_is_refused(mine, given, says):
+    figure = spec.YourData(**mine | given) if "asked" not in given else None
+    with pytest.raises(ValueError, match=re.escape(says)):
+        if figure is None:
+            own.asked_query(spec.YourData.at("quick", **mine).domain(), given["asked"])
+        else:
+            figure.files()
+
+
+def test_the_sweep_of_ones_own_is_ten_lines():
+    sources = ["".join(c["source"]) for c in CELLS if c["cell_type"] == "code"]
+    (cell,) = [source for source in sources if "comparable_table()" in source]
+    lines = [line for line in cell.splitlines() if line.strip()]
+    assert len(lines) <= 10 and "to_csv" in cell and "plots.grid" in cell
+    assert not re.search(r"[ .]_[a-z]", cell)

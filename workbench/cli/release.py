@@ -273,19 +273,10 @@ def _read(path: Path, domain: Domain, count: str | None, bound: Bound) -> Sparse
 
     A cell outside the domain, or a count that is none, is named by file and line.
     """
-    import numpy as np
-
-    from workbench.labelled_rows import read_table_file
     from workbench.table import SparseTable
 
     if count in domain.attributes:
         raise ValueError(
             f"--count {count!r} is an attribute of the domain: need another column"
         )
-    columns = [*domain.attributes]
-    if count:
-        columns.append(count)
-    rows = read_table_file(path, columns)
-    keys = domain.keys(rows.domain_codes(domain))
-    counts = rows.counts(count) if count else np.ones(len(keys), np.int64)
-    return SparseTable.from_keys(domain, keys, counts, bound)
+    return SparseTable.read(path, domain, bound, count=count)
