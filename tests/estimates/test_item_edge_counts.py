@@ -25,7 +25,7 @@ from workbench import (
     compose,
     metrics,
 )
-from workbench.domain import MAX_CELLS
+from workbench.domain import MAX_CELLS, states_public_truth
 from workbench.mechanisms import HighPassFilter
 from workbench.value import parameter, read_only, value
 from workbench.workload import Shuffle
@@ -480,6 +480,39 @@ def test_tables_do_not_follow_the_arrays_they_were_made_of():
     table = SparseTable(Domain(("x",), (9,)), keys, counts, Bound())
     keys[0], counts[0] = 7, 1000
     assert table.keys.tolist() == [1, 5] and table.counts.tolist() == [2, 3]
+
+
+def test_a_domains_file_may_state_that_the_truth_is_public(tmp_path):
+    path = tmp_path / "domain.json"
+    for stated, public in (
+        ({}, False),
+        ({"truth_public": False}, False),
+        ({"truth_public": True}, True),
+    ):
+        path.write_text(json.dumps({"x": 9} | stated))
+        assert states_public_truth(path) is public
+        assert Domain.read(path) == Domain(("x",), (9,))
+    for wrong in ("true", 1, None, ["yes", "no"]):
+        path.write_text(json.dumps({"x": 9, "truth_public": wrong}))
+        for read in (Domain.read, states_public_truth):
+            with pytest.raises(ValueError, match="truth_public = .* need true .* or false"):
+                read(path)
+    path.write_text("[1, 2]")
+    with pytest.raises(ValueError, match="a domain is an object of attributes"):
+        Domain.read(path)
+
+
+def test_a_table_is_read_from_a_file(tmp_path):
+    domain = Domain(("x", "y"), (2, 30), (("007", "08"), None))
+    path = tmp_path / "table.csv"
+    path.write_text("y,x,n\n5,007,2\n29,08,1\n5,007,3\n")
+    table = SparseTable.read(path, domain, Bound(2, 1), count="n")
+    assert table.keys.tolist() == [5, 59] and table.counts.tolist() == [5, 1]
+    assert table.bound == Bound(2, 1) and not table.truth_public
+    assert SparseTable.read(path, domain, Bound(), truth_public=True).counts.tolist() == [2, 1]
+    path.write_text("y,x\n30,08\n")
+    with pytest.raises(ValueError, match="line 2, column 'y': found '30'"):
+        SparseTable.read(path, domain, Bound())
 
 
 def test_label_files_are_read_as_people_write_them(tmp_path):
