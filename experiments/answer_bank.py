@@ -16,52 +16,18 @@ import pandas as pd
 from workbench import DP, Session, SparseTable
 from workbench.claims import Claim, Finding, all_of, format_number, mean_curve
 from workbench.datasets import IPUMSTwin
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, number, numbers, whole
 from workbench.plots import Panel
+from workbench.value import value
 from workbench.workload import Marginals, Products
 
-STEM = "03_answer_bank"
-TITLE = "What the next answer costs, the more a session has bought"
-PAGE = "no paper"
-PAPER: tuple = ()
-
-DATA = IPUMSTwin(records=20_000)
-BUDGET = DP(1.0)
-TOTAL = 20_000
 COUNTS = Marginals(1)
-ERRORS = np.geomspace(300, 3000, 9)  # tuples
 UNASKED = {  # ages from 16, salaries in thousands
     "46 to 55, salary from 20": {"Age": (30, 40), "Salary": (20, 50)},
     "49 to 62, salary 15 to 34": {"Age": (33, 47), "Salary": (15, 35)},
     "women of 46 to 55": {"Age": (30, 40), "Gender": {0}},
 }
-
-
-def folder() -> Path:
-    """A new folder for a session's file, to be deleted with everything in /tmp or its like."""
-    return Path(tempfile.mkdtemp(prefix="session-"))
-
-
-def blocks() -> Products:
-    """Ages by tens and salaries by tens, together: 40 boxes, of which a person is in one."""
-    ages = [(a, min(a + 10, 79)) for a in range(0, 79, 10)]
-    salaries = [(s, min(s + 10, 50)) for s in range(0, 50, 10)]
-    return Products.of(DATA.domain, [{"Age": a, "Salary": s} for a in ages for s in salaries])
-
-
-def unasked_queries() -> Products:
-    """Three questions that nobody has asked."""
-    return Products.of(DATA.domain, [*UNASKED.values()])
-
-
-def recalled_answers(session: Session, truth: SparseTable | None = None) -> pd.DataFrame:
-    """What the bank says of them, with and without bias; the truth if it is public."""
-    values, errors = session.recall(unasked_queries())
-    unbiased, unbiased_errors = session.recall(unasked_queries(), alpha=np.inf)
-    columns = {"recalled": values.round(), "±": errors.round()}
-    columns |= {"unbiased": unbiased.round(), "± ": unbiased_errors.round()}
-    if truth is not None:
-        columns["truth"] = truth.answer(unasked_queries())
-    return pd.DataFrame(columns, index=[*UNASKED])
 
 
 def refusal(call, *args, **more) -> str:
@@ -71,41 +37,6 @@ def refusal(call, *args, **more) -> str:
     except (ValueError, OSError) as e:
         return f"{type(e).__name__}: {e}"
     raise AssertionError("nothing was refused")
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """Prices of the second question in three sessions, whose banks hold more and more."""
-    table = DATA.load()
-    second = unasked_queries()[np.array([1])]
-    marginals = (COUNTS, 0.1)
-    banks = {
-        "an empty bank": [],
-        "marginals": [marginals],
-        "marginals and blocks": [marginals, (blocks(), 0.1)],
-    }
-    entries = []
-    for name, purchases in banks.items():
-        with tempfile.TemporaryDirectory() as home:
-            path = Path(home) / "prices.session"
-            with Session.open(path, table, DP(100.0), total=TOTAL) as session:
-                for workload, epsilon in purchases:
-                    session.ask(workload, epsilon)
-                for error in ERRORS.tolist():
-                    price = session.price(second, error)
-                    entries.append({"series": name, "error": error, "value": price})
-                if len(purchases) == 2:
-                    recalled = session.recall(COUNTS)[1].mean()
-                    bought = np.sqrt(session.bank.variances[0])
-    bars = {"panel": "bars", "metric": "bar"}
-    entries.append(bars | {"series": "recalled", "value": recalled})
-    entries.append(bars | {"series": "bought", "value": bought})
-    frame = pd.DataFrame(entries).fillna({"panel": "price", "metric": "Price"})
-    return frame.assign(dataset=repr(DATA), truth_public=True, seed=0)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Price over the error that is asked for."""
-    return [Panel("", {"panel": "price"}, "error", log="x")]
 
 
 def _cheaper(rows) -> Finding:
@@ -133,3 +64,109 @@ CLAIMS = (
     Claim("bank-1", "What is in the bank makes a further answer cheaper.", _cheaper),
     Claim("bank-2", "An answer that was bought is recalled with less error.", _less_error),
 )
+
+
+@value
+class AnswerBank(Figure):
+    """Prices of a further question in three sessions, whose banks hold more and more."""
+
+    id = "03_answer_bank"
+    title = "What the next answer costs, the more a session has bought"
+    page = "no paper"
+    claims = CLAIMS
+    columns = 1
+
+    people: int = whole(20_000, "made-up people")
+    epsilon: float = epsilon(1.0, "the session's privacy budget ε")
+    counts_epsilon: float = number(0.1, "ε of the counts of single attributes", 1e-6, 1000)
+    blocks_epsilon: float = number(
+        0.1, "ε of the blocks, where prices are compared", 1e-6, 1000
+    )
+    errors: tuple[float, ...] = numbers(
+        tuple(np.geomspace(300, 3000, 9).tolist()),
+        "errors that are asked for",
+        strict=True,
+        unit="people",
+    )
+
+    counts = COUNTS
+    refusal = staticmethod(refusal)
+
+    @property
+    def dataset(self) -> IPUMSTwin:
+        """Made up, so that the truth may stand beside."""
+        return IPUMSTwin(records=self.people)
+
+    @property
+    def budget(self) -> DP:
+        """The session's."""
+        return DP(self.epsilon)
+
+    def folder(self) -> Path:
+        """A new folder for a session's file, to be deleted with everything in /tmp or its like."""
+        return Path(tempfile.mkdtemp(prefix="session-"))
+
+    def blocks(self) -> Products:
+        """Ages by tens and salaries by tens, together: 40 boxes, of which a person is in one."""
+        ages = [(a, min(a + 10, 79)) for a in range(0, 79, 10)]
+        salaries = [(s, min(s + 10, 50)) for s in range(0, 50, 10)]
+        boxes = [{"Age": a, "Salary": s} for a in ages for s in salaries]
+        return Products.of(self.dataset.domain, boxes)
+
+    def unasked_queries(self) -> Products:
+        """Three questions that nobody has asked."""
+        return Products.of(self.dataset.domain, [*UNASKED.values()])
+
+    def recalled_answers(
+        self, session: Session, truth: SparseTable | None = None
+    ) -> pd.DataFrame:
+        """What the bank says of them, with and without bias; the truth if it is public."""
+        values, errors = session.recall(self.unasked_queries())
+        unbiased, unbiased_errors = session.recall(self.unasked_queries(), alpha=np.inf)
+        columns = {"recalled": values.round(), "±": errors.round()}
+        columns |= {"unbiased": unbiased.round(), "± ": unbiased_errors.round()}
+        if truth is not None:
+            columns["truth"] = truth.answer(self.unasked_queries())
+        return pd.DataFrame(columns, index=[*UNASKED])
+
+    def rows(self, store) -> pd.DataFrame:
+        """Prices of the second question; error bars of the bank that holds most."""
+        marginals = (COUNTS, self.counts_epsilon)
+        banks = {
+            "an empty bank": [],
+            "marginals": [marginals],
+            "marginals and blocks": [marginals, (self.blocks(), self.blocks_epsilon)],
+        }
+        frame = pd.DataFrame([row for bank in banks.items() for row in self.bank_rows(*bank)])
+        return frame.assign(dataset=repr(self.dataset), truth_public=True, seed=0)
+
+    def bank_rows(self, name: str, purchases: list[tuple]) -> list[dict]:
+        """What one session's bank says after its purchases."""
+        second = self.unasked_queries()[np.array([1])]
+        table = self.dataset.load()
+        with tempfile.TemporaryDirectory() as home:
+            path = Path(home) / "prices.session"
+            with Session.open(path, table, DP(100.0), total=self.people) as session:
+                for workload, epsilon in purchases:
+                    session.ask(workload, epsilon)
+                about = {"panel": "price", "metric": "Price", "series": name}
+                rows = [
+                    about | {"error": error, "value": session.price(second, error)}
+                    for error in self.errors
+                ]
+                if len(purchases) == 2:
+                    bars = {"panel": "bars", "metric": "bar"}
+                    recalled = session.recall(COUNTS)[1].mean()
+                    bought = np.sqrt(session.bank.variances[0])
+                    rows.append(bars | {"series": "recalled", "value": recalled})
+                    rows.append(bars | {"series": "bought", "value": bought})
+        return rows
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Price over the error that is asked for."""
+        return [Panel("", {"panel": "price"}, "error", log="x")]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Prices by bank, a row an error."""
+        prices = rows[rows.panel == "price"]
+        return prices.pivot_table("value", "error", "series", sort=False)

@@ -1,15 +1,15 @@
-"""Chen, Zhou & Bhowmick 2012: the data, questions, noise and prior of Figures 2 to 5.
+"""Chen, Zhou & Bhowmick 2012: the data, queries, noise and prior of Figures 2 to 7.
 
 Data    Census Income, the real extract of the nine attributes with 199,523 people, where it is at hand;
         and the twin of the paper's extract, with its domains and its 500,000 people. How many people
-        there are is printed, so it is declared (`total`) and not counted.
-m       5000 past queries in the paper; here 1500 (paper profile) and 400 (quick), since every seed,
-        prior, dataset and kind of query is an eigendecomposition of m × m. Fewer queries are each
-        answered with less noise, as ε is the same, and say less together.
-Noise   Laplace's, ε = 1 for all m together. The paper takes the sensitivity to be m; here it is
+        there are is printed, so every method knows it.
+m       5000 past queries in the paper; here 1500 and less, since every seed, prior, dataset and kind of
+        query is an eigendecomposition of m × m. Fewer queries are each answered with less noise, as ε
+        is the same, and say less together. Each release has queries of its own.
+Noise   Laplace's, one ε for all m together. The paper takes the sensitivity to be m; here it is
         computed from the queries, which no tuple meets all: about a third of that for ranges, and
         somewhat over a half for tables.
-Prior   all 1-D marginals, ε = 0.02 more, noisy counts below the noise's deviation raised to it.
+Prior   all 1-D marginals, bought beside, noisy counts below the noise's deviation raised to it.
 """
 
 from __future__ import annotations
@@ -18,93 +18,90 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from workbench import DP, SparseTable
+from workbench import DP
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.experiment import first_available
 from workbench.inference import product_prior
+from workbench.mechanism import Mechanism, Release
 from workbench.mechanisms import LaplaceQueries
+from workbench.value import parameter, value
 from workbench.workload import (
     Marginals,
     RandomMarginalRanges,
     RandomTables,
-    linear_queries,
+    Workload,
     workload_sensitivity,
 )
 
-BUDGET = DP(1.0)
-PRIOR_BUDGET = DP(0.02)
-PAST = {"quick": 400, "paper": 1500}
-NEW = {"quick": 400, "paper": 1000}
-SEEDS = {"quick": 3, "paper": 5}
-ALPHAS = np.geomspace(10, 1e7, 13)  # tuples: two a decade
-KINDS = {"ranges": RandomMarginalRanges, "tables": RandomTables}
+CENSUS = "Census Income"
+TWIN = "IPUMS twin"
+TOTALS = {CENSUS: 199_523, TWIN: 500_000}
+RECIPES = {"ranges": RandomMarginalRanges, "tables": RandomTables}
+PAST = "past"
+NEW = "new"
 WITHOUT = "no prior"
 WITH = "with prior"
 
 
-@dataclass(frozen=True)
-class Case:
-    """One dataset by the name of its panels, and the number of its people as printed."""
+def datasets(names: tuple[str, ...]) -> dict[str, Any]:
+    """Datasets by name, without those whose files are not at hand; the twin if none is left."""
+    all_names = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin()}
+    available = {name: all_names[name] for name in names if all_names[name] is not None}
+    return available or {TWIN: all_names[TWIN]}
 
-    name: str
-    dataset: Any
-    total: float
+
+@dataclass(frozen=True)
+class Bank:
+    """What was bought: answers to past queries, and a prior; `seed` is that of the queries."""
+
+    history: NoisyAnswers
+    prior: tuple[tuple[float, ...], ...]
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.history)
 
     @property
-    def twin(self) -> bool:
-        """Whether it is made up."""
-        return isinstance(self.dataset, IPUMSTwin)
+    def priors(self) -> dict[str, tuple | None]:
+        """Without and with."""
+        return {WITHOUT: None, WITH: self.prior}
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise of an answer that was bought."""
+        return float(self.history.variances[0] ** 0.5)
+
+    def queries(self, count: int) -> dict[str, Workload]:
+        """The past ones, and new ranges that are independent of them."""
+        new = RandomMarginalRanges(count, seed=self.seed + 1).on(self.history.domain)
+        return {PAST: self.history.workload, NEW: new}
 
 
-def cases() -> dict[str, Case]:
-    """What is run, by the names of panels: real data first, if it is at hand."""
-    available = {}
-    census = first_available(CensusIncome(), None)
-    if census is not None:
-        available["Census Income"] = Case("Census Income", census, 199_523.0)
-    available["IPUMS twin"] = Case("IPUMS twin", IPUMSTwin(), 500_000.0)
-    return available
+@value
+class QueryBank(Mechanism):
+    """Buy answers to random queries, others in each release, and the marginals of a prior."""
 
+    epsilon: float = parameter(1.0, 0, strict=True, doc="ε of all answers together")
+    prior_epsilon: float = parameter(0.02, 0, strict=True, doc="ε of the marginals")
+    past: str = parameter("ranges", choices=tuple(RECIPES), doc="kind of queries")
+    queries: int = parameter(1500, 1, integer=True, doc="how many")
+    scale: float = parameter(0.0, 0, unit="tuples", doc="the least scale of their noise")
 
-def random_queries(kind: str, count: int, seed: int, new: bool = False):
-    """A recipe of random 2-D queries; new ones are independent of the past ones of any seed."""
-    return KINDS[kind](count, seed=2 * seed + new)
+    @property
+    def budget(self) -> DP:
+        """Of both purchases."""
+        return DP(self.epsilon + self.prior_epsilon)
 
-
-def noise_budget(table: SparseTable, workload, scale: float | None) -> DP:
-    """What Laplace noise of this scale costs for all queries together; ε = 1 if none is given."""
-    if scale is None:
-        return BUDGET
-    return DP(workload_sensitivity(workload, table.domain) / scale)
-
-
-def noisy_answers(
-    table: SparseTable, workload, *entropy: int, budget: DP = BUDGET
-) -> NoisyAnswers:
-    """Noisy answers, with noise that anyone can replay: the data is public."""
-    return LaplaceQueries(budget, workload)(table, np.random.default_rng(entropy)).estimate
-
-
-def prior(table: SparseTable, *entropy: int) -> tuple[tuple[float, ...], ...]:
-    """Weights of each attribute's codes, bought for ε = 0.02."""
-    return product_prior(noisy_answers(table, Marginals(1), 2, *entropy, budget=PRIOR_BUDGET))
-
-
-def exact_answers(table: SparseTable, workload) -> Float[np.ndarray, " queries"]:
-    """Exact answers, of public data only."""
-    assert table.truth_public
-    workload = linear_queries(workload, table.domain)
-    return workload.sums(table.domain, table.keys, table.counts)
-
-
-def dataset_columns(case: Case, **more: Any) -> dict[str, Any]:
-    """The columns of every row that is of this dataset."""
-    return {
-        "dataset": repr(case.dataset),
-        "truth_public": case.dataset.truth_public,
-        "epsilon": BUDGET.epsilon,
-        "case": case.name,
-    } | more
+    def __call__(self, table, rng=None) -> Release:
+        """Release a bank."""
+        seed = 2 * int(np.random.default_rng(rng).integers(2**31))  # the queries are public
+        queries = RECIPES[self.past](self.queries, seed=seed)
+        epsilon = self.epsilon
+        if self.scale:
+            epsilon = min(epsilon, workload_sensitivity(queries, table.domain) / self.scale)
+        answers = LaplaceQueries(DP(epsilon), queries)(table, rng)
+        marginals = LaplaceQueries(DP(self.prior_epsilon), Marginals(1))(table, rng)
+        bank = Bank(answers.estimate, product_prior(marginals.estimate), seed)
+        return Release(bank, answers.ledger + marginals.ledger, self, table.bound)

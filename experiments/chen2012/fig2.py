@@ -4,10 +4,10 @@ Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 2.
 Read    from the text; the plots are not in our copy, and no number is printed. (c) and (d) are, by the
         text, of one kind of queries and of two; which two is not said. Here (c) is new ranges from past
         ranges, (d) new ranges from past tables, what the caption of Figure 3 calls general queries.
-Open    Data, m, noise and prior: `chen2012_data`. α from 10 to 10⁷ tuples, two a decade: the ends are
-        the prior alone and, for as few queries, the unbiased answer. The paper does not say over which
-        values it draws. Intervals are uniform among all that are not empty. Inner products are averages
-        over the prior, where the paper's may be sums: its α is then another by √N.
+Open    Data, m, noise and prior: `data`. The paper does not say over which α it draws; here the ends
+        are the prior alone and, for as few queries, the unbiased answer. Intervals are uniform among
+        all that are not empty. Inner products are averages over the prior, where the paper's may be
+        sums: its α is then another by √N.
         With fewer queries than the paper's 5000 and sensitivities that are computed, the noise is a
         tenth of its Lap(5000). "Lap(5000)" is the twin with that noise, which costs ε = 0.1 to 0.2 for
         1500 queries; it was added after the first run, and is not judged.
@@ -26,29 +26,25 @@ Words   a suitable α beats both ends = the least mean error lies inside the gri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from experiments.chen2012.data import (
-    ALPHAS,
-    KINDS,
+    CENSUS,
     NEW,
-    PAST,
-    SEEDS,
+    RECIPES,
+    TWIN,
     WITH,
     WITHOUT,
-    Case,
-    cases,
-    dataset_columns,
-    exact_answers,
-    noise_budget,
-    noisy_answers,
-    prior,
-    random_queries,
+    QueryBank,
+    datasets,
 )
+from experiments.chen2012.shared import ErrorsOverAlpha, best_inside, near_least, prior_gain
+from workbench import Sweep
 from workbench.claims import (
-    ALIKE,
     MUCH,
     Claim,
     Finding,
@@ -57,91 +53,22 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
-from workbench.inference import KernelPCA
-from workbench.metrics import rmse
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, queries, seeds, selection, whole
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "Error of kernel PCA over its trade-off α"
-PAGE = "Chen et al., EDBT 2012, section 5.1, Figure 2"
-PAPER: dict = {}  # no number is printed
 PANELS = {
     "a": "past ranges",
     "b": "past tables",
     "c": "new ranges, from ranges",
     "d": "new ranges, from tables",
 }
-PRINTED = 5000.0
-AS_PRINTED = ", Lap(5000)"
-PAIRS = (("a", "c"), ("b", "d"))  # of past and new queries, by what was bought
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset, panel, prior, α and seed; cheap enough not to be stored."""
-    measured = []
-    for case in cases().values():
-        table = case.dataset.load()
-        for seed in range(SEEDS[profile]):
-            for kind in KINDS:
-                for scale in (None, PRINTED) if case.twin else (None,):
-                    measured += error_rows(case, table, kind, seed, profile, scale)
-    return pd.DataFrame(measured).sort_values("case", kind="stable", ignore_index=True)
-
-
-def error_rows(
-    case: Case, table, kind: str, seed: int, profile: str, scale: float | None
-) -> Iterator[dict]:
-    """Of one history: errors on its own queries and on new ranges, at every α.
-
-    The noise costs ε = 1, or whatever a `scale` of Laplace's law costs.
-    """
-    place = [*KINDS].index(kind)
-    past = random_queries(kind, PAST[profile], seed)
-    budget = noise_budget(table, past, scale)
-    history = noisy_answers(table, past, place, seed, budget=budget)
-    new = random_queries("ranges", NEW[profile], seed, new=True)
-    columns = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
-    columns["epsilon"] = budget.epsilon
-    columns["deviation"] = float(history.variances[0] ** 0.5)
-    if scale is not None:
-        columns["case"] += AS_PRINTED
-    queries = dict(zip(PAIRS[place], (history.workload, new), strict=True))
-    exact = {panel: exact_answers(table, workload) for panel, workload in queries.items()}
-    for series, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
-        eigen = KernelPCA(1.0, case.total, weights)(history).eigen
-        for panel, workload in queries.items():
-            answers = eigen.project(workload)
-            for alpha in ALPHAS.tolist():
-                value = rmse(answers.values(alpha), exact[panel])
-                yield columns | dict(panel=panel, series=series, alpha=alpha, value=value)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Four a dataset; the noise of a bought answer is dashed."""
-    grid = []
-    for case in rows.case.unique():
-        for panel, label in PANELS.items():
-            noise = _noise(rows, case, panel)
-            dashes = ("noise of a bought answer", lambda x, noise=noise: np.full(len(x), noise))
-            where = {"case": case, "panel": panel}
-            grid.append(Panel(f"({panel}) {label}: {case}", where, "alpha", theory=dashes))
-    return grid
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a dataset, panel and prior: the best α, and errors there, at both ends, and bought."""
-    lines = []
-    for case, panel, series, error in _curves(rows, rows.case.unique()):
-        best = error["mean"].idxmin()
-        line = {"dataset": case, "panel": f"({panel}) {PANELS[panel]}", "": series}
-        line |= {
-            "best α": format_number(best),
-            "RMSE there": format_number(error["mean"][best]),
-        }
-        line["at α = 10"] = format_number(error["mean"].iloc[0])
-        line["at α = 10⁷"] = format_number(error["mean"].iloc[-1])
-        line["noise bought"] = format_number(_noise(rows, case, panel))
-        lines.append(line)
-    return pd.DataFrame(lines).set_index(["dataset", "panel", ""])
+PAIRS = {
+    "ranges": ("a", "c"),
+    "tables": ("b", "d"),
+}  # of past and new queries, by what was bought
+AS_PRINTED = ", Lap("
 
 
 def _judged(rows) -> list[str]:
@@ -163,53 +90,13 @@ def _noise(rows, case: str, panel: str) -> float:
     return float(rows[(rows.case == case) & (rows.panel == panel)].deviation.mean())
 
 
-def _best_inside(error: pd.DataFrame, times: float = 1.0) -> Finding:
-    """Whether the least error is at neither end; the largest α has `times` as much, or more."""
-    best = error["mean"].idxmin()
-    least = error.loc[best]
-    first = error.iloc[0]
-    last = error.iloc[-1]
-    measured = f"least {format_number(least['mean'])} at α = {format_number(best)}, "
-    measured += f"{format_number(first['mean'] / least['mean'])}× and "
-    measured += f"{format_number(last['mean'] / least['mean'])}×"
-    if best in (error.index[0], error.index[-1]) or last.high < times * least.low:
-        return Finding(False, measured)
-    apart = first.low > least.high and last.low > times * least.high
-    leans = last["mean"] >= times * least["mean"]
-    return Finding(True if apart else None, measured, if_unsettled=leans)
-
-
-def gains(rows: pd.DataFrame, case: str, panel: str) -> pd.DataFrame:
-    """Error without prior over error with it, seed by seed, and its interval at every α."""
-    errors = rows[(rows.case == case) & (rows.panel == panel)]
-    errors = errors.pivot_table("value", ["alpha", "seed"], "series")
-    return mean_curve((errors[WITHOUT] / errors[WITH]).rename("value").reset_index(), "alpha")
-
-
-def _prior_gain(rows, case: str, panel: str) -> Finding:
-    gain = gains(rows, case, panel)
-    first = gain.iloc[0]
-    last = gain["mean"].iloc[-1]
-    largest = gain["mean"].max()
-    measured = (
-        f"{format_number(first['mean'])}× at the smallest α, at most {format_number(largest)}× "
-    )
-    measured += (
-        f"(α = {format_number(gain['mean'].idxmax())}), {format_number(last)}× at the largest"
-    )
-    vanishes = 1 / ALIKE <= last <= ALIKE
-    if not vanishes or first.high < 1 or largest > ALIKE * first["mean"]:
-        return Finding(False, measured)
-    return Finding(True if first.low > 1 else None, measured, if_unsettled=first["mean"] > 1)
-
-
 def _past(rows) -> Finding:
     parts = {}
     for case, panel, series, error in _curves(rows, _judged(rows), "ab"):
-        parts[f"{case}, ({panel}), {series}"] = _best_inside(error)
+        parts[f"{case}, ({panel}), {series}"] = best_inside(error)
     for case in _judged(rows):
         for panel in "ab":
-            parts[f"{case}, ({panel}), gain of the prior"] = _prior_gain(rows, case, panel)
+            parts[f"{case}, ({panel}), gain of the prior"] = prior_gain(rows, case, panel)
     return all_of(parts)
 
 
@@ -224,14 +111,14 @@ def _new(rows) -> Finding:
         parts[f"{name}: reasonable"] = Finding(
             holds, measured, if_unsettled=least["mean"] < noise
         )
-        parts[f"{name}: small and suitable"] = _best_inside(error, MUCH)
+        parts[f"{name}: small and suitable"] = best_inside(error, MUCH)
     return all_of(parts)
 
 
 def _same_alpha(rows) -> Finding:
     parts = {}
     for case in _judged(rows):
-        for past_panel, new_panel in PAIRS:
+        for past_panel, new_panel in PAIRS.values():
             for series in (WITHOUT, WITH):
                 past = _error(rows, case, past_panel, series)
                 new = _error(rows, case, new_panel, series)
@@ -241,15 +128,6 @@ def _same_alpha(rows) -> Finding:
                 }
                 parts[f"{case}, ({past_panel}) and ({new_panel}), {series}"] = all_of(both)
     return all_of(parts)
-
-
-def near_least(error: pd.DataFrame, alpha: float) -> Finding:
-    """Whether the error at α is within 1.25× of the least."""
-    at = error.loc[alpha]
-    least = error.loc[error["mean"].idxmin()]
-    ratio = at["mean"] / least["mean"]
-    measured = f"{format_number(ratio)}× at α = {format_number(alpha)}, best {format_number(least.name)}"
-    return Finding(decide(ratio <= ALIKE, at.low > ALIKE * least.high), measured)
 
 
 CLAIMS = (
@@ -278,3 +156,84 @@ CLAIMS = (
         "α, where past ones err half as much again.",
     ),
 )
+
+
+@value
+class Fig2(Figure):
+    """Past queries and new ones, two kinds of purchases, with and without prior."""
+
+    title = "Error of kernel PCA over its trade-off α"
+    page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
+    quick = {"past": 400, "queries": 400, "seeds": 3}
+    claims = CLAIMS
+
+    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets")
+    epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
+    prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
+    scale: float = number(5000.0, "scale of the noise that the paper prints", unit="tuples")
+    low: float = number(10.0, "least α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)
+    past: int = whole(1500, "m, the past queries", kind=EFFORT)
+    queries: int = queries(1000, "new queries")
+    seeds: int = seeds(5, "histories, each of queries and noise of its own")
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """Values of α, evenly on a logarithmic axis."""
+        return tuple(np.geomspace(self.low, self.high, self.points).tolist())
+
+    @property
+    def banks(self) -> list[QueryBank]:
+        """What is bought."""
+        budgets = (self.epsilon, self.prior_epsilon)
+        return [QueryBank(*budgets, past=past, queries=self.past) for past in RECIPES]
+
+    @property
+    def metric(self):
+        """What is measured."""
+        return ErrorsOverAlpha(self.alphas, self.queries)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Every dataset, and the twin once more with the noise that the paper prints."""
+        runs = {name: (data, self.banks) for name, data in datasets(self.data).items()}
+        if TWIN in runs:
+            printed = [replace(bank, scale=self.scale) for bank in self.banks]
+            runs[f"{TWIN}{AS_PRINTED}{self.scale:g})"] = (runs[TWIN][0], printed)
+        return {
+            name: Sweep([data], banks, [self.metric], self.seeds)
+            for name, (data, banks) in runs.items()
+        }
+
+    def rows(self, store) -> pd.DataFrame:
+        """Panels are told apart by what was bought and what is asked."""
+        rows = Figure.rows(self, store)
+        of_past = rows.past.map({kind: past for kind, (past, _) in PAIRS.items()})
+        of_new = rows.past.map({kind: new for kind, (_, new) in PAIRS.items()})
+        panel = of_new.where(rows.kind == NEW, of_past)
+        return rows.assign(case=rows.panel, panel=panel, series=rows.prior)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Four a dataset; the noise of a bought answer is dashed."""
+        grid = []
+        for case in rows.case.unique():
+            for panel, label in PANELS.items():
+                noise = _noise(rows, case, panel)
+                dashes = ("noise of a bought answer", partial(np.full_like, fill_value=noise))
+                where = {"case": case, "panel": panel}
+                grid.append(Panel(f"({panel}) {label}: {case}", where, "alpha", theory=dashes))
+        return grid
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The best α, and errors there, at both ends, and bought, by dataset, panel and prior."""
+        lines = []
+        for case, panel, series, error in _curves(rows, rows.case.unique()):
+            best = error["mean"].idxmin()
+            errors = {"RMSE there": error["mean"][best]}
+            for alpha in (error.index[0], error.index[-1]):
+                errors[f"at α = {format_number(alpha)}"] = error["mean"][alpha]
+            errors["noise bought"] = _noise(rows, case, panel)
+            line = {"dataset": case, "panel": f"({panel}) {PANELS[panel]}", "": series}
+            numbers = {"best α": best} | errors
+            lines.append(line | {name: format_number(x) for name, x in numbers.items()})
+        return pd.DataFrame(lines).set_index(["dataset", "panel", ""])

@@ -5,9 +5,9 @@ Read    from the text; the plot is not in our copy, and no number is printed. Th
         itself: it cross-validates on ranges and has true errors of new ranges from general queries,
         which would be Figure 2(d), but says that they match Figure 2(c). Theorem 4 is about new queries
         of the same kind: here both are ranges, and the true curve is that of Figure 2(c).
-Open    Data, m, noise, prior and α: `chen2012_data`, and "Lap(5000)" from `chen2012_fig2`, the paper's
-        noise on our fewer queries. Five folds, the same for all α of a seed; the total stays known in
-        each. Estimates of the squared error may be negative, and are then drawn as 0. Kernel PCA only.
+Open    The histories are those of Figure 2, with "Lap(5000)", the paper's noise on our fewer queries.
+        The folds are the same for all α of a seed; the total stays known in each. Estimates of the
+        squared error may be negative, and are then drawn as 0. Kernel PCA only.
 Words   follows = within 1.25× of the true error at three quarters of the α, or intervals overlap;
         slightly above it = the mean ratio of the estimate to the truth, seed by seed, is above 1 at
         three quarters of the α, its interval too; near = at the α of the least estimate the true error
@@ -16,28 +16,12 @@ Words   follows = within 1.25× of the true error at three quarters of the α, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
-from experiments.chen2012.data import (
-    ALPHAS,
-    NEW,
-    PAST,
-    SEEDS,
-    WITH,
-    WITHOUT,
-    Case,
-    cases,
-    dataset_columns,
-    exact_answers,
-    noise_budget,
-    noisy_answers,
-    prior,
-    random_queries,
-)
-from experiments.chen2012.fig2 import AS_PRINTED, PRINTED, near_least
+from experiments.chen2012.data import NEW, WITH, WITHOUT, Bank, QueryBank
+from experiments.chen2012.fig2 import Fig2
+from experiments.chen2012.shared import near_least
 from workbench.claims import (
     Claim,
     Finding,
@@ -47,96 +31,56 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
+from workbench.figures import Figure
+from workbench.figures.parameters import whole
 from workbench.inference import select_alpha
 from workbench.metrics import rmse
+from workbench.metrics.refusal import refuse_private
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "Cross-validated and true errors over α"
-PAGE = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
-PAPER: dict = {}  # no number is printed
-FOLDS = 5
 ESTIMATED = ", cross-validated"
-CHOSEN = ", chosen"
+DRAWN = "RMSE"
+CHOSEN = "chosen"  # the metric of what a fresh split says of the chosen α
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a panel, prior, α, seed, and error: true, cross-validated, and that of a fresh split."""
-    measured = []
-    for case in cases().values():
-        table = case.dataset.load()
-        for scale in (None, PRINTED) if case.twin else (None,):
-            for seed in range(SEEDS[profile]):
-                measured += error_rows(case, table, seed, profile, scale)
-    return pd.DataFrame(measured)
+@value
+class CrossValidated:
+    """Errors that cross-validation estimates, and the true ones on new ranges."""
 
+    alphas: tuple[float, ...]
+    queries: int
+    folds: int
 
-def error_rows(
-    case: Case, table, seed: int, profile: str, scale: float | None
-) -> Iterator[dict]:
-    """Of one history of ranges, that of Figure 2."""
-    past = random_queries("ranges", PAST[profile], seed)
-    new = random_queries("ranges", NEW[profile], seed, new=True)
-    budget = noise_budget(table, past, scale)
-    history = noisy_answers(table, past, 0, seed, budget=budget)
-    exact = exact_answers(table, new)
-    columns = dataset_columns(case, seed=seed, metric="RMSE", queries=len(history))
-    columns["epsilon"] = budget.epsilon
-    columns["panel"] = case.name if scale is None else case.name + AS_PRINTED
-    grid = dict(low=ALPHAS[0], high=ALPHAS[-1], points=len(ALPHAS), refine=0)
-    for series, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
-        selected = select_alpha(
-            history, FOLDS, total=case.total, prior=weights, seed=seed, **grid
-        )
-        answers = selected.posterior.eigen.project(new)
-        for alpha, squared in zip(ALPHAS.tolist(), selected.errors, strict=True):
-            point = columns | {"alpha": alpha}
-            yield point | {"series": series, "value": rmse(answers.values(alpha), exact)}
-            value = float(np.sqrt(max(0.0, squared)))
-            yield point | {"series": series + ESTIMATED, "value": value, "squared": squared}
-        chosen = {"metric": "chosen", "alpha": selected.alpha, "value": selected.rmse}
-        yield columns | chosen | {"series": series, "panel": columns["panel"] + CHOSEN}
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One a dataset and noise."""
-    return [Panel(name, {"panel": name}, "alpha") for name in _names(rows)]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a panel and prior: the best α by either curve, and what a user is told and gets.
-
-    By the means over seeds; what a fresh split tells at each seed's own choice, averaged.
-    """
-    lines = []
-    for name in _names(rows):
-        for series in (WITHOUT, WITH):
-            true, estimated = _true_and_estimated(rows, name, series)
-            best = true["mean"].idxmin()
-            chosen = estimated["mean"].idxmin()
-            fresh = mean_curve(rows, "series", panel=name + CHOSEN)["mean"][series]
-            line = {"panel": name, "": series}
-            line["best α"] = format_number(best)
-            line["chosen α"] = format_number(chosen)
-            line["true RMSE"] = format_number(true["mean"][best])
-            line["at the chosen"] = format_number(true["mean"][chosen])
-            line["estimated there"] = format_number(estimated["mean"][chosen])
-            line["by a fresh split"] = format_number(fresh)
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["panel", ""])
-
-
-def _names(rows) -> list[str]:
-    return [name for name in rows.panel.unique() if not name.endswith(CHOSEN)]
+    def __call__(self, truth, bank: Bank) -> pd.DataFrame:
+        """A row a prior, α, and error: true, cross-validated; and that of a fresh split."""
+        refuse_private(truth)
+        new = bank.queries(self.queries)[NEW]
+        exact = truth.answer(new)
+        grid = dict(low=self.alphas[0], high=self.alphas[-1], points=len(self.alphas), refine=0)
+        errors = []
+        for name, prior in bank.priors.items():
+            known = dict(total=float(truth.total), prior=prior, seed=bank.seed)
+            selected = select_alpha(bank.history, self.folds, **known, **grid)
+            answers = selected.posterior.eigen.project(new)
+            for alpha, squared in zip(self.alphas, selected.errors.tolist(), strict=True):
+                true = rmse(answers.values(alpha), exact)
+                errors.append((name, DRAWN, alpha, true))
+                errors.append((name + ESTIMATED, DRAWN, alpha, np.sqrt(max(0.0, squared))))
+            errors.append((name, CHOSEN, selected.alpha, selected.rmse))
+        return pd.DataFrame(errors, columns=["prior", "metric", "alpha", "value"])
 
 
 def _true_and_estimated(rows, panel: str, series: str) -> list[pd.DataFrame]:
     names = (series, series + ESTIMATED)
-    return [mean_curve(rows, "alpha", panel=panel, series=name) for name in names]
+    return [mean_curve(rows, "alpha", panel=panel, series=name, metric=DRAWN) for name in names]
 
 
 def _above(rows, panel: str, series: str) -> Finding:
     """Whether the estimates are above the true errors, seed by seed."""
-    errors = rows[rows.panel == panel].pivot_table("value", ["alpha", "seed"], "series")
+    errors = rows[(rows.panel == panel) & (rows.metric == DRAWN)].pivot_table(
+        "value", ["alpha", "seed"], "series"
+    )
     ratio = (errors[series + ESTIMATED] / errors[series]).rename("value").reset_index()
     ratio = mean_curve(ratio, "alpha")
     above = (ratio["mean"] > 1).mean()
@@ -149,7 +93,7 @@ def _above(rows, panel: str, series: str) -> Finding:
 
 def _validated(rows) -> Finding:
     parts = {}
-    for panel in _names(rows):
+    for panel in rows.panel.unique():
         for series in (WITHOUT, WITH):
             true, estimated = _true_and_estimated(rows, panel, series)
             name = f"{panel}, {series}"
@@ -170,3 +114,60 @@ CLAIMS = (
         "the paper's noise, with prior, up to 7 % below at the largest α.",
     ),
 )
+
+
+@value
+class Fig3(Fig2):
+    """Histories of ranges alone, as in Figure 2."""
+
+    title = "Cross-validated and true errors over α"
+    page = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
+    claims = CLAIMS
+
+    folds: int = whole(5, "parts of the past answers, each held out once", 2)
+
+    @property
+    def banks(self) -> list[QueryBank]:
+        """What is bought."""
+        return super().banks[:1]
+
+    @property
+    def metric(self):
+        """What is measured."""
+        return CrossValidated(self.alphas, self.queries, self.folds)
+
+    def rows(self, store) -> pd.DataFrame:
+        """A panel a dataset and noise."""
+        rows = Figure.rows(self, store)
+        return rows.assign(series=rows.prior)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One a dataset and noise."""
+        return [
+            Panel(name, {"panel": name, "metric": DRAWN}, "alpha")
+            for name in rows.panel.unique()
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The best α by either curve, and what a user is told and gets, by panel and prior.
+
+        By the means over seeds; what a fresh split tells at each seed's own choice, averaged.
+        """
+        lines = []
+        for name in rows.panel.unique():
+            fresh = mean_curve(rows, "series", panel=name, metric=CHOSEN)["mean"]
+            for series in (WITHOUT, WITH):
+                true, estimated = _true_and_estimated(rows, name, series)
+                best = true["mean"].idxmin()
+                chosen = estimated["mean"].idxmin()
+                numbers = {
+                    "best α": best,
+                    "chosen α": chosen,
+                    "true RMSE": true["mean"][best],
+                    "at the chosen": true["mean"][chosen],
+                    "estimated there": estimated["mean"][chosen],
+                    "by a fresh split": fresh[series],
+                }
+                line = {name: format_number(x) for name, x in numbers.items()}
+                lines.append({"panel": name, "": series} | line)
+        return pd.DataFrame(lines).set_index(["panel", ""])

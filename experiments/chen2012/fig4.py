@@ -4,16 +4,14 @@ Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 4.
 Read    from the text, which says only that it is about 2-D range queries; the plots, and what is
         varied in them, are not in our copy. The four parameters are our reading: the number of past
         queries m, the privacy ε of all of them, the number of attributes (the first d), and of tuples.
-Open    The twin of the paper's extract alone, as its size can be chosen: 500,000 tuples, nine
-        attributes, m = 1000 (quick: 300), and ε = 0.1, which makes the noise of an answer, as computed
-        from fewer queries, much like that of the paper's Lap(5000); one of these varies at a time. (A
-        first trial had ε = 1, where answers have a tenth of that noise and nothing is left to infer.)
-        The prior costs ε = 0.02 more. α is chosen in the same way for all: a fifth of the first run's
-        noisy answers is held out, the least squared error on these decides, which is free, and then
-        the fit is of all. Kernel PCA: two α a decade from 10 to 10⁷ tuples. Maximum entropy: weights
-        of at most 0.03, 0.3 and 3 nats (αN/b), 512 chains, 100 steps at most (quick: 0.3, 256, 60);
-        more of both fit better, and take an hour for all points.
-        The errors are of the past queries, and of 500 new ranges, purely from past answers.
+Open    The twin of the paper's extract alone, as its size can be chosen. ε = 0.1 makes the noise of an
+        answer, as computed from fewer queries, much like that of the paper's Lap(5000). (A first trial
+        had ε = 1, where answers have a tenth of that noise and nothing is left to infer.) One of the
+        four varies at a time.
+        α is chosen in the same way for all: a fifth of a history's noisy answers is held out, the least
+        squared error on these decides, which is free, and then the fit is of all. More chains and steps
+        of maximum entropy fit better, and take an hour for all points.
+        The errors are of the past queries, and of new ranges, purely from past answers.
 Words   usually lower = below, intervals apart, at three quarters of all points of all four sweeps, with
         and without prior, each against kernel PCA with the same prior, on past queries. Comparable =
         kernel PCA with prior is within 1.25× of maximum entropy with prior, or below it, or intervals
@@ -23,26 +21,14 @@ Words   usually lower = below, intervals apart, at three quarters of all points 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from experiments.chen2012.data import (
-    ALPHAS,
-    WITH,
-    WITHOUT,
-    Case,
-    dataset_columns,
-    exact_answers,
-    noisy_answers,
-    prior,
-    random_queries,
-)
-from workbench import DP
+from experiments.chen2012.data import NEW, PAST, WITH, WITHOUT, QueryBank
+from experiments.chen2012.shared import ENTROPY, KERNEL, ErrorsOfBoth, FirstAttributes
+from workbench import Sweep
 from workbench.claims import (
     ALIKE,
     Claim,
@@ -54,159 +40,23 @@ from workbench.claims import (
     format_number,
 )
 from workbench.datasets import IPUMSTwin
-from workbench.estimates import NoisyAnswers
-from workbench.inference import KernelPCA, MaximumEntropy
-from workbench.metrics import rmse
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import number, numbers, queries, seeds, whole, wholes
 from workbench.plots import Panel
+from workbench.value import value
 
-TITLE = "Kernel PCA and maximum entropy over four parameters"
-PAGE = "Chen et al., EDBT 2012, section 5.1, Figure 4"
-PAPER: dict = {}  # no number is printed
-SEEDS = {"quick": 2, "paper": 3}
-FIT = {"quick": dict(chains=256, steps=60), "paper": dict(chains=512, steps=100)}
-BOXES = {"quick": (0.3,), "paper": (0.03, 0.3, 3.0)}  # nats
-NEW = 500
-KERNEL = "kernel PCA"
-ENTROPY = "maximum entropy"
-PAST = "past"
-FRESH = "new"
-
-
-@dataclass(frozen=True)
-class Point:
-    """What varies."""
-
-    queries: int = 1000
-    epsilon: float = 0.1
-    attributes: int = 9
-    tuples: int = 500_000
-
-
-PARAMETERS = [field.name for field in fields(Point)]
-BASE = {"quick": Point(queries=300), "paper": Point()}
-SWEEPS = {
-    "paper": {
-        "queries": (500, 1000, 2000),
-        "epsilon": (0.03, 0.1, 1.0),
-        "attributes": (3, 6, 9),
-        "tuples": (50_000, 150_000, 500_000),
-    },
-    "quick": {
-        "queries": (300, 600),
-        "epsilon": (0.1, 1.0),
-        "attributes": (4, 9),
-        "tuples": (50_000, 500_000),
-    },
+TITLES = {
+    "queries": "past queries",
+    "epsilon": "privacy",
+    "attributes": "attributes",
+    "tuples": "tuples",
 }
-TITLES = dict(zip(PARAMETERS, ("past queries", "privacy", "attributes", "tuples"), strict=True))
-
-
-class Method(NamedTuple):
-    """A way to answer: from a history and several α to answers at each, and the α to try."""
-
-    fit: Callable[[NoisyAnswers, list[float]], list[Callable]]
-    alphas: list[float]
-
-
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a sweep, point, seed, method, and kind of queries; the common point is in all sweeps."""
-    by_point: dict[Point, list[dict]] = {}
-    measured = []
-    for sweep, values in SWEEPS[profile].items():
-        for x in values:
-            point = replace(BASE[profile], **{sweep: x})
-            if point not in by_point:
-                by_point[point] = list(error_rows(point, profile))
-            measured += [row | {"panel": sweep} for row in by_point[point]]
-    return pd.DataFrame(measured)
-
-
-def error_rows(point: Point, profile: str) -> Iterator[dict]:
-    """All methods at one point; α is chosen at the first seed, and stays."""
-    dataset = IPUMSTwin(records=point.tuples)
-    case = Case("IPUMS twin", dataset, float(point.tuples))
-    whole = dataset.load()
-    table = whole.project(whole.domain.attributes[: point.attributes])
-    alphas: dict[str, float] = {}
-    for seed in range(SEEDS[profile]):
-        past = random_queries("ranges", point.queries, seed)
-        history = noisy_answers(table, past, 4, seed, budget=DP(point.epsilon))
-        queries = {PAST: history.workload, FRESH: random_queries("ranges", NEW, seed, True)}
-        exact = {kind: exact_answers(table, workload) for kind, workload in queries.items()}
-        columns = dataset_columns(case, seed=seed, metric="RMSE") | vars(point)
-        columns["deviation"] = float(history.variances[0] ** 0.5)
-        scale = float(history.scales[0])
-        for label, weights in {WITHOUT: None, WITH: prior(table, seed)}.items():
-            for name, method in methods(case.total, weights, scale, profile).items():
-                series = f"{name}, {label}"
-                if series not in alphas:
-                    alphas[series] = choose_alpha(history, *method)
-                (answer,) = method.fit(history, [alphas[series]])
-                for kind, workload in queries.items():
-                    row = dict(series=series, kind=kind, alpha=alphas[series])
-                    yield columns | row | {"value": rmse(answer(workload), exact[kind])}
-
-
-def methods(
-    total: float, weights: tuple | None, scale: float, profile: str
-) -> dict[str, Method]:
-    """Both approaches, by name."""
-
-    def kernel(history: NoisyAnswers, alphas) -> list[Callable]:
-        fitted = KernelPCA(1.0, total, weights)(history)
-        return [fitted.with_alpha(alpha).answer for alpha in alphas]
-
-    def entropy(history: NoisyAnswers, alphas) -> list[Callable]:
-        fit = partial(MaximumEntropy, total=total, prior=weights, **FIT[profile])
-        return [fit(alpha)(history).answer for alpha in alphas]
-
-    return {
-        ENTROPY: Method(entropy, [x * scale / total for x in BOXES[profile]]),
-        KERNEL: Method(kernel, ALPHAS.tolist()),
-    }
-
-
-def choose_alpha(history: NoisyAnswers, fit: Callable, alphas: list[float]) -> float:
-    """The α that foresees held-out noisy answers best; their noise adds the same to all."""
-    if len(alphas) == 1:
-        return alphas[0]
-    held = np.arange(len(history)) % 5 == 0
-    test = history[held]
-    errors = [
-        rmse(answer(test.workload), test.values) for answer in fit(history[~held], alphas)
-    ]
-    return alphas[int(np.argmin(errors))]
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """A panel a parameter: past queries above, new ones below."""
-    return [
-        Panel(f"{TITLES[sweep]}: {kind} ranges", {"panel": sweep, "kind": kind}, sweep)
-        for sweeps in (("queries", "epsilon"), ("attributes", "tuples"))
-        for kind in (PAST, FRESH)
-        for sweep in sweeps
-    ]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """RMSE of past and new queries, a row a point; what was bought has the noise."""
-    lines = []
-    for sweep in rows.panel.unique():
-        for x, errors in rows[rows.panel == sweep].groupby(sweep):
-            line = {"varied": TITLES[sweep], "value": f"{x:g}"}
-            line["noise bought"] = format_number(float(errors.deviation.mean()))
-            means = errors.groupby(["kind", "series"]).value.mean()
-            for kind in (PAST, FRESH):
-                for series in errors.series.unique():
-                    line[f"{kind}: {series}"] = format_number(means[kind, series])
-            lines.append(line)
-    return pd.DataFrame(lines).set_index(["varied", "value"])
 
 
 def _error(rows, method: str, label: str, kind: str) -> pd.DataFrame:
     """Over all points, each once."""
     errors = rows[(rows.series == f"{method}, {label}") & (rows.kind == kind)]
-    return confidence_intervals(errors.drop_duplicates([*PARAMETERS, "seed"]), PARAMETERS)
+    return confidence_intervals(errors.drop_duplicates([*TITLES, "seed"]), [*TITLES])
 
 
 def _pair(rows, label: str, kind: str) -> list[pd.DataFrame]:
@@ -236,16 +86,6 @@ def _lower(rows) -> Finding:
     return all_of(_parts(rows, PAST))
 
 
-def new_queries(rows: pd.DataFrame) -> pd.DataFrame:
-    """The claim's two halves, asked of new queries; not judged."""
-    marks = {True: "yes", False: "no", None: "not settled"}
-    lines = [
-        {"": label, "holds": marks[finding.holds], "measured": finding.measured}
-        for label, finding in _parts(rows, FRESH).items()
-    ]
-    return pd.DataFrame(lines).set_index("")
-
-
 CLAIMS = (
     Claim(
         "n-4",
@@ -256,3 +96,104 @@ CLAIMS = (
         "ε = 1 kernel PCA returns the bought answers, which a fit in few steps does not reach.",
     ),
 )
+
+
+@value
+class Fig4(Figure):
+    """One parameter varies at a time, from past ranges over two attributes."""
+
+    title = "Kernel PCA and maximum entropy over four parameters"
+    page = "Chen et al., EDBT 2012, section 5.1, Figure 4"
+    quick = {
+        "past": (300, 600),
+        "epsilons": (0.1, 1.0),
+        "attributes": (4, 9),
+        "tuples": (50_000, 500_000),
+        "usual_past": 300,
+        "weights": (0.3,),
+        "chains": 256,
+        "steps": 60,
+        "seeds": 2,
+    }
+    claims = CLAIMS
+
+    past: tuple[int, ...] = wholes((500, 1000, 2000), "m, the past queries", kind=EFFORT)
+    epsilons: tuple[float, ...] = numbers(
+        (0.03, 0.1, 1.0), "privacy budgets ε of all past answers", 1e-6, 1000, kind=EFFORT
+    )
+    attributes: tuple[int, ...] = wholes((3, 6, 9), "attributes", 2, 9, kind=EFFORT)
+    tuples: tuple[int, ...] = wholes((50_000, 150_000, 500_000), "people", kind=EFFORT)
+    usual_past: int = whole(1000, "m where something else varies", kind=EFFORT)
+    epsilon: float = number(0.1, "ε where something else varies", 1e-6, 1000, kind=UNPRINTED)
+    prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
+    people: int = whole(500_000, "people where something else varies")
+    alphas: tuple[float, ...] = numbers(
+        tuple(np.geomspace(10, 1e7, 13).round(1).tolist()),
+        "α of kernel PCA that are tried",
+        strict=True,
+        unit="tuples",
+        kind=UNPRINTED,
+    )
+    weights: tuple[float, ...] = numbers(
+        (0.03, 0.3, 3.0),
+        "largest weights of maximum entropy (αN/b) that are tried",
+        strict=True,
+        unit="nats",
+        kind=EFFORT,
+    )
+    chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
+    steps: int = whole(100, "steps of maximum entropy, at most", kind=EFFORT)
+    queries: int = queries(500, "new queries")
+    seeds: int = seeds(3, "histories, each of queries and noise of its own")
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """A panel a parameter; the point that they share is one trial."""
+        usual = QueryBank(self.epsilon, self.prior_epsilon, queries=self.usual_past)
+        data = IPUMSTwin(self.people)
+        narrow = [data if d == 9 else FirstAttributes(data, d) for d in self.attributes]
+        fit = dict(chains=self.chains, steps=self.steps)
+        errors = ErrorsOfBoth(self.alphas, self.weights, self.queries, **fit)
+        runs = {
+            "queries": ([data], [replace(usual, queries=m) for m in self.past]),
+            "epsilon": ([data], [replace(usual, epsilon=x) for x in self.epsilons]),
+            "attributes": (narrow, [usual]),
+            "tuples": ([replace(data, records=n) for n in self.tuples], [usual]),
+        }
+        return {panel: Sweep(*run, [errors], self.seeds) for panel, run in runs.items()}
+
+    def rows(self, store) -> pd.DataFrame:
+        """Methods are the series."""
+        rows = super().rows(store)
+        return rows.assign(series=rows.method)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """A panel a parameter: past queries above, new ones below."""
+        return [
+            Panel(f"{TITLES[sweep]}: {kind} ranges", {"panel": sweep, "kind": kind}, sweep)
+            for sweeps in (("queries", "epsilon"), ("attributes", "tuples"))
+            for kind in (PAST, NEW)
+            for sweep in sweeps
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """RMSE of past and new queries, a row a point; what was bought has the noise."""
+        lines = []
+        for sweep in rows.panel.unique():
+            for x, errors in rows[rows.panel == sweep].groupby(sweep):
+                line = {"varied": TITLES[sweep], "value": f"{x:g}"}
+                line["noise bought"] = format_number(float(errors.deviation.mean()))
+                means = errors.groupby(["kind", "series"]).value.mean()
+                for kind in (PAST, NEW):
+                    for series in errors.series.unique():
+                        line[f"{kind}: {series}"] = format_number(means[kind, series])
+                lines.append(line)
+        return pd.DataFrame(lines).set_index(["varied", "value"])
+
+    def new_queries(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The claim's two halves, asked of new queries; not judged."""
+        marks = {True: "yes", False: "no", None: "not settled"}
+        lines = [
+            {"": label, "holds": marks[finding.holds], "measured": finding.measured}
+            for label, finding in _parts(rows, NEW).items()
+        ]
+        return pd.DataFrame(lines).set_index("")

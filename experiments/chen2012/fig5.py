@@ -3,14 +3,13 @@
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.1, Figure 5; costs in sections 3 and 4.
 Read    from the text; the plot is not in our copy, and no number is printed. "O(n²r)", with n the
         tuples, should be O(m²r), with m the queries.
-Open    Ranges on pairs of attributes of the twin, noise at ε = 1. Number of queries: doubled from 125
-        (quick) or 250 (paper). Universe: the twin's 2, 3, 4, 6 and 9 largest attributes, up to all
-        1.3·10¹¹ cells. Database: 5000 to 500,000 people (paper: 2 million). A last panel was added
-        after the first run, and is not judged: always nine attributes, whose codes are merged.
+Open    Ranges on pairs of attributes of the twin. Universe: the twin's largest attributes, up to all
+        1.3·10¹¹ cells. A last panel was added after the first run, and is not judged: always nine
+        attributes, whose codes are merged.
         What is timed is inference and the improved answers to all past queries: for kernel PCA inner
         products, one eigendecomposition and one α. Maximum entropy takes a fixed number of steps, as in
-        the paper, 200 (quick: 20) of 2048 chains; it is not run to convergence, which may take more
-        of them for more queries. "Buying" is the release itself, the only thing that looks at the data.
+        the paper; it is not run to convergence, which may take more of them for more queries. "Buying"
+        is the release itself, the only thing that looks at the data.
         Processor time, one thread, the best of several; slow ways without a warm-up.
 Words   grows with the number of queries = from the smallest to the largest m the time rises by more
         than 1.25×, both methods; not with database or universe = the largest time is within 1.25× of
@@ -31,31 +30,22 @@ import numpy as np
 import pandas as pd
 
 from experiments.benchmarks._timing import seconds_in_turns
-from experiments.chen2012.data import BUDGET, noisy_answers, random_queries
-from workbench import Domain, SparseTable
+from experiments.chen2012.shared import ENTROPY, KERNEL, fewer_attributes, fewer_codes
+from workbench import DP, SparseTable, Trial
 from workbench.claims import ALIKE, Claim, Finding, all_of, format_number
 from workbench.cli.bench import machine
 from workbench.datasets import IPUMSTwin
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, whole, wholes
 from workbench.inference import KernelPCA, MaximumEntropy
 from workbench.mechanisms import LaplaceQueries
+from workbench.option_grammar import parameter_text
 from workbench.plots import Panel
+from workbench.value import value
+from workbench.workload import RandomMarginalRanges
 
-TITLE = "Running time of inference from past answers"
-PAGE = "Chen et al., EDBT 2012, section 5.1, Figure 5"
-PAPER: dict = {}  # no number is printed
-QUERIES = {"quick": (125, 250, 500, 1000), "paper": (250, 500, 1000, 2000, 4000)}
-ATTRIBUTES = {"quick": (2, 4, 9), "paper": (2, 3, 4, 6, 9)}
-TUPLES = {"quick": (5000, 50_000, 500_000), "paper": (5000, 50_000, 500_000, 2_000_000)}
-FIXED = {"quick": 250, "paper": 1000}  # queries, where something else varies
-REPEAT = {"quick": 4, "paper": 9}
-REPEAT_SLOW = 2
 SLOW = 1000  # queries; above, kernel PCA is slow
-ALPHA = {"kernel": 3000.0, "entropy": 1e-3}
-STEPS = {"quick": 20, "paper": 200}
-CHAINS = 2048
-MERGED = {"quick": (8, 1), "paper": (8, 4, 2, 1)}  # codes
-KERNEL = "kernel PCA"
-ENTROPY = "maximum entropy"
+REPEAT_SLOW = 2
 BUYING = "buying the answers"
 OVER = {
     "queries": "number of queries",
@@ -65,114 +55,9 @@ OVER = {
 }
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a method and point; never taken from the store, since machines differ.
-
-    In a process of its own, whose linear algebra has one thread: two would wait for each other, and
-    count it as work.
-    """
-    one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    top = Path(__file__).resolve().parents[1]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.csv"
-        command = [sys.executable, "-m", "experiments.chen2012.fig5", profile, str(path)]
-        subprocess.run(command, cwd=top, env=os.environ | one_thread, check=True)
-        return pd.read_csv(path)
-
-
-def measured(profile: str) -> pd.DataFrame:
-    """The rows, timed here and now."""
-    table = IPUMSTwin().load()
-    fixed = FIXED[profile]
-    times = []
-    for m in QUERIES[profile]:
-        times += timing_rows(table, m, "queries", m, profile)
-    for d in ATTRIBUTES[profile]:
-        part = fewer_attributes(table, d)
-        times += timing_rows(part, fixed, "universe", float(part.domain.size), profile)
-    for codes in MERGED[profile]:
-        part = fewer_codes(table, codes)
-        times += timing_rows(part, fixed, "merged", float(part.domain.size), profile)
-    for n in TUPLES[profile]:
-        times += timing_rows(IPUMSTwin(n).load(), fixed, "tuples", n, profile)
-    return pd.DataFrame(times)
-
-
-def fewer_attributes(table: SparseTable, d: int) -> SparseTable:
-    """The same people by their d largest attributes."""
-    shape = table.domain.shape
-    axes = sorted(np.argsort([-n for n in shape], kind="stable")[:d].tolist())
-    names = tuple(table.domain.attributes[axis] for axis in axes)
-    domain = Domain(names, tuple(shape[axis] for axis in axes))
-    codes = np.stack([table.domain.column(table.keys, name) for name in names], axis=1)
-    return _recoded(table, domain, codes)
-
-
-def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
-    """The same people with so many codes of each attribute made one, but two left at least."""
-    widths = [min(codes, n // 2) for n in table.domain.shape]
-    shape = tuple(-(-n // w) for n, w in zip(table.domain.shape, widths, strict=True))
-    domain = Domain(table.domain.attributes, shape)
-    return _recoded(table, domain, table.domain.codes(table.keys) // widths)
-
-
-def _recoded(table: SparseTable, domain: Domain, codes: np.ndarray) -> SparseTable:
-    keys = domain.keys(codes)
-    public = table.truth_public
-    return SparseTable.from_keys(domain, keys, table.counts, table.bound, truth_public=public)
-
-
-def timing_rows(table: SparseTable, m: int, panel: str, x: float, profile: str) -> list[dict]:
-    """Seconds of each method for m ranges over one table."""
-    workload = random_queries("ranges", m, 0)
-    history = noisy_answers(table, workload, 5, m)
-    total = float(table.counts.sum())
-    settings = dict(limit=0, chains=CHAINS, steps=STEPS[profile], tolerance=0.0)
-    entropy_method = MaximumEntropy(ALPHA["entropy"], total, **settings)
-    kernel = partial(improved_answers, KernelPCA(ALPHA["kernel"], total), history)
-    entropy = partial(improved_answers, entropy_method, history)
-    buying = partial(LaplaceQueries(BUDGET, workload), table)
-    slow = (entropy, buying)
-    slow_seconds = seconds_in_turns(*slow, repeat=REPEAT_SLOW, cold=slow)
-    if m > SLOW:
-        kernel_seconds = seconds_in_turns(kernel, repeat=REPEAT_SLOW, cold=[kernel])
-    else:
-        kernel_seconds = seconds_in_turns(kernel, repeat=REPEAT[profile])
-    columns = {
-        "panel": panel,
-        "dataset": "IPUMSTwin",
-        "truth_public": True,
-        "epsilon": BUDGET.epsilon,
-        "metric": "ProcessorTime",
-        "m": m,
-        _along(panel): x,
-        "machine": machine(),
-    }
-    names = (KERNEL, ENTROPY, BUYING)
-    return [
-        columns | {"series": name, "value": min(seconds), "repeated": len(seconds)}
-        for name, seconds in zip(names, kernel_seconds + slow_seconds, strict=True)
-    ]
-
-
 def improved_answers(method, history) -> np.ndarray:
     """Improved answers to all past queries."""
     return method(history).answer(history.workload)
-
-
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """Time over each of the four."""
-    return [Panel(label, {"panel": panel}, _along(panel)) for panel, label in OVER.items()]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Seconds: a line a point, a column a method."""
-    lines = []
-    for panel, label in OVER.items():
-        for x, times in _times(rows, panel).iterrows():
-            line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else f"{x:.1e}"}
-            lines.append(line | {name: f"{seconds:.3g} s" for name, seconds in times.items()})
-    return pd.DataFrame(lines).set_index(["over", ""])
 
 
 def _along(panel: str) -> str:
@@ -220,5 +105,118 @@ CLAIMS = (
 )
 
 
+@value
+class Fig5(Figure):
+    """Processor time of both approaches, over four sizes; never taken from a store."""
+
+    title = "Running time of inference from past answers"
+    page = "Chen et al., EDBT 2012, section 5.1, Figure 5"
+    quick = {
+        "queries": (125, 250, 500, 1000),
+        "attributes": (2, 4, 9),
+        "tuples": (5000, 50_000, 500_000),
+        "merged": (8, 1),
+        "usual_queries": 250,
+        "steps": 20,
+        "repeat": 4,
+    }
+    claims = CLAIMS
+
+    epsilon: float = epsilon(1.0)
+    queries: tuple[int, ...] = wholes(
+        (250, 500, 1000, 2000, 4000), "m, the past queries", kind=EFFORT
+    )
+    attributes: tuple[int, ...] = wholes(
+        (2, 3, 4, 6, 9), "the largest attributes", 2, 9, kind=EFFORT
+    )
+    tuples: tuple[int, ...] = wholes((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
+    merged: tuple[int, ...] = wholes((8, 4, 2, 1), "codes made one", kind=EFFORT)
+    usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
+    people: int = whole(500_000, "people where something else varies")
+    kernel_alpha: float = number(
+        3000.0, "α of kernel PCA", strict=True, unit="tuples", kind=UNPRINTED
+    )
+    entropy_alpha: float = number(1e-3, "α of maximum entropy", strict=True, kind=UNPRINTED)
+    chains: int = whole(2048, "chains of maximum entropy", 64, 2**22, kind=UNPRINTED)
+    steps: int = whole(200, "steps of maximum entropy", kind=EFFORT)
+    repeat: int = whole(9, "times, of which the best counts", kind=EFFORT)
+
+    def rows(self, store) -> pd.DataFrame:
+        """A row a method and point, timed in a process of its own.
+
+        Its linear algebra has one thread: two would wait for each other, and count it as work.
+        """
+        one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+        top = Path(__file__).resolve().parents[2]
+        values = [f"{name}={parameter_text(getattr(self, name))}" for name in self.parameters()]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.csv"
+            command = [sys.executable, "-m", "experiments.chen2012.fig5", str(path), *values]
+            subprocess.run(command, cwd=top, env=os.environ | one_thread, check=True)
+            return pd.read_csv(path)
+
+    def measured(self) -> pd.DataFrame:
+        """The rows, timed here and now."""
+        table = IPUMSTwin(self.people).load()
+        points = [("queries", table, m, m) for m in self.queries]
+        for d in self.attributes:
+            part = fewer_attributes(table, d)
+            points.append(("universe", part, self.usual_queries, float(part.domain.size)))
+        for codes in self.merged:
+            part = fewer_codes(table, codes)
+            points.append(("merged", part, self.usual_queries, float(part.domain.size)))
+        for n in self.tuples:
+            points.append(("tuples", IPUMSTwin(n).load(), self.usual_queries, n))
+        return pd.DataFrame([row for point in points for row in self.timing_rows(*point)])
+
+    def timing_rows(self, panel: str, table: SparseTable, m: int, x: float) -> list[dict]:
+        """Seconds of each method for m ranges over one table."""
+        mechanism = LaplaceQueries(DP(self.epsilon), RandomMarginalRanges(m))
+        history = Trial(IPUMSTwin(), mechanism, 0).release(table).estimate
+        total = float(table.total)
+        fixed = dict(limit=0, chains=self.chains, steps=self.steps, tolerance=0.0)
+        entropy_method = MaximumEntropy(self.entropy_alpha, total, **fixed)
+        kernel = partial(improved_answers, KernelPCA(self.kernel_alpha, total), history)
+        entropy = partial(improved_answers, entropy_method, history)
+        buying = partial(mechanism, table)
+        slow = (entropy, buying)
+        slow_seconds = seconds_in_turns(*slow, repeat=REPEAT_SLOW, cold=slow)
+        if m > SLOW:
+            kernel_seconds = seconds_in_turns(kernel, repeat=REPEAT_SLOW, cold=[kernel])
+        else:
+            kernel_seconds = seconds_in_turns(kernel, repeat=self.repeat)
+        columns = {
+            "panel": panel,
+            "dataset": "IPUMSTwin",
+            "truth_public": True,
+            "epsilon": self.epsilon,
+            "metric": "ProcessorTime",
+            "m": m,
+            _along(panel): x,
+            "machine": machine(),
+        }
+        names = (KERNEL, ENTROPY, BUYING)
+        return [
+            columns | {"series": name, "value": min(seconds), "repeated": len(seconds)}
+            for name, seconds in zip(names, kernel_seconds + slow_seconds, strict=True)
+        ]
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Time over each of the four."""
+        return [Panel(label, {"panel": panel}, _along(panel)) for panel, label in OVER.items()]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Seconds: a line a point, a column a method."""
+        lines = []
+        for panel, label in OVER.items():
+            for x, times in _times(rows, panel).iterrows():
+                line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else f"{x:.1e}"}
+                lines.append(
+                    line | {name: f"{seconds:.3g} s" for name, seconds in times.items()}
+                )
+        return pd.DataFrame(lines).set_index(["over", ""])
+
+
 if __name__ == "__main__":
-    measured(sys.argv[1]).to_csv(sys.argv[2], index=False)
+    given = dict(text.split("=", 1) for text in sys.argv[2:])
+    Fig5.at("paper", **given).measured().to_csv(sys.argv[1], index=False)

@@ -2,19 +2,18 @@
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.2, Figure 6.
 Read    from the text; the plot is not in our copy, and no error is printed.
-Open    Data and total: `chen2012_data`; the quick profile runs the first dataset only. All cells of all
-        36 bivariate marginals are bought for ε = 1, Lap(36). Maximum entropy makes a database of them,
-        with as many tuples as the data (quick: 60,000); its α is not printed. Here 3·10⁻⁴, the best of
-        3·10⁻⁵, 10⁻⁴, 3·10⁻⁴ and 10⁻³ on another draw of the twin (seed 1; 199,523 and 500,000 people
-        agree on it), settled before the first run. "SGD as printed" is the paper's own fit, γ = 10⁻⁴
-        and 10⁶ steps of one chain, at the same α.
-        γ = e is read as each attribute's, which costs a tuple ε = 9, under local privacy; the same
-        methods at ε = 1 a tuple stand beside it, and are not judged. Flipping: a bit a code. Their
-        joints are unbiased ones with negative cells put to 0, scaled to the total; the paper says
-        nothing of this, and it helps them. So are the noisy marginals treated, which it does not show.
-        Nine triples of the 84 are drawn by lot. Three runs, and five more of the responses at γ = e,
-        which are cheap and vary most: added after a run of three, where every mean was settled but not
-        every interval apart.
+Open    All cells of all 36 bivariate marginals are bought, Lap(36) at ε = 1. Maximum entropy makes a
+        database of them; its α is not printed. Here 3·10⁻⁴, the best of 3·10⁻⁵, 10⁻⁴, 3·10⁻⁴ and 10⁻³
+        on another draw of the twin (seed 1; 199,523 and 500,000 people agree on it), settled before the
+        first run. "SGD as printed" is the paper's own fit, γ = 10⁻⁴ and 10⁶ steps of one chain, at the
+        same α.
+        γ = e is read as each attribute's, which costs a tuple ε = 9; the same methods at the database's
+        ε a tuple stand beside it, and are not judged. Flipping: a bit a code. Their joints are unbiased
+        ones with negative cells put to 0, scaled to the total; the paper says nothing of this, and it
+        helps them. So are the noisy marginals treated, which it does not show.
+        Nine triples of the 84 are drawn by lot. The responses at γ = e are cheap and vary most, and run
+        more often: added after a run of three, where every mean was settled but not every interval
+        apart.
 Words   error = Σ|p − p̃|, between 0 and 2; it is cut at 1 in the drawing, not before it is judged.
         Lowest on every pair = below retention and below flipping at γ = e, on every pair, intervals
         apart. Works = an error of 0.25 at most; only for small domains = both responses work on every
@@ -24,16 +23,27 @@ Words   error = Σ|p − p̃|, between 0 and 2; it is cut at 1 in the drawing, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
-from experiments.chen2012.data import BUDGET, Case, cases, dataset_columns, noisy_answers
-from workbench import DP, Domain, Marginals, SparseTable
+from experiments.chen2012.data import CENSUS, TWIN
+from experiments.chen2012.published import (
+    ENTROPY,
+    NOISY,
+    PRINTED,
+    RESPONSES,
+    RIVALS,
+    SHORT,
+    joint_shares,
+    marginal_sweeps,
+    response_sweeps,
+    with_methods,
+)
+from workbench import DP, Domain, SparseTable, Sweep, plots
 from workbench.claims import (
     Claim,
     Finding,
@@ -43,197 +53,48 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
-from workbench.estimates import NoisyAnswers
-from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
-from workbench.mechanisms import Flipping, RetentionReplacement
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, seeds, selection, whole
+from workbench.metrics.refusal import refuse_private
 from workbench.plots import Panel
-from workbench.workload import Margins
+from workbench.value import value
 
-TITLE = "Errors of joint distributions of two and three attributes"
-PAGE = "Chen et al., EDBT 2012, section 5.2, Figure 6"
-PAPER: dict = {}  # no number is printed
-ALPHA = 3e-4
-SEEDS = {"quick": 2, "paper": 3}
-REPORTS = {"quick": 4, "paper": 8}  # runs of the responses at γ = e
-STEPS = {"quick": 150, "paper": 750}
-SIZE = {"quick": 60_000}
-TRIPLES = 9
-ENTROPY = "maximum entropy"
-PRINTED = "SGD as printed"
-NOISY = "noisy marginals"
-RESPONSES = {"retention": RetentionReplacement, "flipping": Flipping}
-AMPLIFIED = ", γ = e"
-EQUAL = ", ε = 1"
-RIVALS = tuple(name + AMPLIFIED for name in RESPONSES)
-DRAWN = (ENTROPY, PRINTED, *RIVALS, NOISY)
 REST = "other pairs"
 SMALL = 50  # cells
 LARGE = 500
 WORKS = 0.25  # errors
 MEANINGLESS = 1.0
 REASONABLE = 0.5
-SHORT = {
-    "Gender": "Sex",
-    "Education": "Educ",
-    "Birthplace": "Birth",
-    "Workclass": "Work",
-    "Marital": "Mar",
-    "MaritalStatus": "Mar",
-    "Occupation": "Occ",
-    "Income": "Inc",
-    "Salary": "Sal",
-}
-Joint = Callable[[tuple[int, ...]], Float[np.ndarray, "..."] | None]
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset, seed, method and joint."""
-    measured = []
-    for case in profile_cases(profile):
-        table = case.dataset.load()
-        for seed in range(REPORTS[profile]):
-            measured += error_rows(case, table, seed, profile)
-    return pd.DataFrame(measured)
+@value
+class JointErrors:
+    """Σ|p − p̃| of every pair of attributes, and of some triples."""
 
+    triples: int
 
-def profile_cases(profile: str) -> list[Case]:
-    """The datasets of a profile."""
-    available = [*cases().values()]
-    return available[:1] if profile == "quick" else available
-
-
-def error_rows(case: Case, table: SparseTable, seed: int, profile: str) -> Iterator[dict]:
-    """Every joint, as every method publishes it, against the truth."""
-    domain = table.domain
-    true = table_shares(table)
-    joints = _joints(case, table, seed, profile)
-    for axes in [*combinations(range(len(domain.shape)), 2), *triples(domain)]:
-        exact = true(axes)
-        names = [SHORT.get(domain.attributes[axis], domain.attributes[axis]) for axis in axes]
-        columns = dataset_columns(case, seed=seed, metric="JointError", k=len(axes))
-        columns["first"] = names[0]
-        columns["others"] = ", ".join(names[1:])
-        columns["joint"] = ", ".join(names)
-        columns["cells"] = prod(domain.shape[axis] for axis in axes)
-        for series, joint in joints.items():
-            shares = joint(axes)
+    def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
+        """A row a joint that the estimate has."""
+        refuse_private(truth)
+        domain = truth.domain
+        exact = joint_shares(truth)
+        ours = joint_shares(estimate)
+        rows = []
+        for axes in [*combinations(range(len(domain.shape)), 2), *self.drawn(domain)]:
+            shares = ours(axes)
             if shares is not None:
-                value = float(np.abs(shares - exact).sum())
-                epsilon = 9.0 if series in RIVALS else BUDGET.epsilon
-                yield columns | {"series": series, "value": value, "epsilon": epsilon}
+                names = [SHORT.get(domain.attributes[a], domain.attributes[a]) for a in axes]
+                row = {"k": len(axes), "first": names[0], "others": ", ".join(names[1:])}
+                row["joint"] = ", ".join(names)
+                row["cells"] = prod(domain.shape[a] for a in axes)
+                rows.append(row | {"value": float(np.abs(shares - exact(axes)).sum())})
+        return pd.DataFrame(rows)
 
-
-def _joints(case: Case, table: SparseTable, seed: int, profile: str) -> dict[str, Joint]:
-    """What each method publishes, by series; of late seeds responses at γ = e only."""
-    if seed >= SEEDS[profile]:
-        reports = response_reports(table, seed, (AMPLIFIED,))
-        return {name: report_shares(answers) for name, answers in reports.items()}
-    synthetic = synthetic_tables(case, table, seed, profile)
-    joints = {name: table_shares(made) for name, made in synthetic.items()}
-    for name, answers in response_reports(table, seed).items():
-        joints[name] = report_shares(answers)
-    return joints | {NOISY: marginal_shares(marginals(table, seed))}
-
-
-def marginals(table: SparseTable, seed: int) -> NoisyAnswers:
-    """All cells of all bivariate marginals, for ε = 1."""
-    return noisy_answers(table, Marginals(2), 6, seed)
-
-
-def synthetic_tables(case: Case, table, seed: int, profile: str) -> dict[str, SparseTable]:
-    """Synthetic databases from the noisy marginals: ours, and the paper's own fit."""
-    history = marginals(table, seed)
-    fits = {
-        ENTROPY: MaximumEntropy(ALPHA, case.total, steps=STEPS[profile], seed=seed),
-        PRINTED: MaximumEntropyAsPrinted(ALPHA, case.total, seed=seed),
-    }
-    size = SIZE.get(profile, int(case.total))
-    return {name: fit(history).synthetic(size, seed) for name, fit in fits.items()}
-
-
-def response_reports(table: SparseTable, seed: int, prices=(AMPLIFIED, EQUAL)) -> dict:
-    """Reports of both randomised responses: γ = e for each attribute, and for a tuple."""
-    used = sum(n > 1 for n in table.domain.shape)
-    budgets = {AMPLIFIED: DP(float(used)), EQUAL: BUDGET}
-    reports = {}
-    for price in prices:
-        for name, response in RESPONSES.items():
-            rng = np.random.default_rng([7, seed])
-            reports[name + price] = response(budgets[price])(table, rng).estimate
-    return reports
-
-
-def triples(domain: Domain) -> list[tuple[int, ...]]:
-    """Some sets of three attributes, by lot."""
-    candidates = [*combinations(range(len(domain.shape)), 3)]
-    lots = np.random.default_rng(3).choice(len(candidates), TRIPLES, replace=False)
-    return [candidates[lot] for lot in sorted(lots)]
-
-
-def table_shares(table: SparseTable) -> Joint:
-    """Shares of the tuples of a table."""
-    return Margins(table.domain, table.keys, table.counts / table.total).dense
-
-
-def report_shares(reports) -> Joint:
-    """Shares that reports tell of, without negative cells."""
-    names = reports.domain.attributes
-    return lambda axes: reports.joint([names[k] for k in axes], clipped=True) / reports.total
-
-
-def marginal_shares(answers: NoisyAnswers) -> Joint:
-    """Shares of noisy bivariate tables, without negative cells; of three attributes None."""
-    shape = answers.domain.shape
-    pairs = [*combinations(range(len(shape)), 2)]
-    sizes = [shape[a] * shape[b] for a, b in pairs]
-    shares = {}
-    for (a, b), noisy in zip(
-        pairs, np.split(answers.values, np.cumsum(sizes)[:-1]), strict=True
-    ):
-        cells = np.maximum(noisy, 0).reshape(shape[a], shape[b])
-        shares[a, b] = cells / cells.sum()
-    return shares.get
-
-
-def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The methods of the figure, on the first dataset, cut at 1 as in the paper; by panels.
-
-    A panel has an attribute with those that follow it; attributes with few to follow share one.
-    """
-    drawn = rows[rows.series.isin(DRAWN) & (rows.case == rows.case.iloc[0])]
-    pairs = drawn[drawn.k == 2].groupby("first").joint.nunique()
-    many = drawn["first"].map(pairs) > len(pairs) // 2
-    alone = (drawn.k == 2) & many
-    panel = drawn["first"].where(alone, REST).where(drawn.k == 2, "triples")
-    bar = drawn.others.where(alone, drawn.joint)
-    return drawn.assign(value=drawn.value.clip(upper=1.0), panel=panel, bar=bar)
-
-
-def panels(drawn: pd.DataFrame) -> list[Panel]:
-    """Pairs by their first attribute, the remaining pairs, triples."""
-    titles = {name: f"{name} and …" for name in drawn.panel.unique()}
-    titles |= {REST: REST, "triples": "triples"}
-    return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in titles.items()]
-
-
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean errors of joints by their size: a row a dataset and method."""
-    pairs = rows[rows.k == 2]
-    groups = {
-        "pairs": pairs,
-        f"≤ {SMALL} cells": pairs[pairs.cells <= SMALL],
-        f"≥ {LARGE} cells": pairs[pairs.cells >= LARGE],
-        "triples": rows[rows.k == 3],
-    }
-    methods = rows.groupby(["case", "series"], sort=False).size().index
-    table = {}
-    for title, errors in groups.items():
-        means = errors.groupby(["case", "series"]).value.mean()
-        table[title] = means.reindex(methods).map(format_number)
-    means = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
-    wins = means.idxmin(axis=1).groupby("case").value_counts().reindex(methods, fill_value=0)
-    table["lowest on"] = wins.map("{} of 36".format)
-    return pd.DataFrame(table).replace("nan", "").rename_axis(["dataset", "method"])
+    def drawn(self, domain: Domain) -> list[tuple[int, ...]]:
+        """The triples, by lot."""
+        candidates = [*combinations(range(len(domain.shape)), 3)]
+        lots = np.random.default_rng(3).choice(len(candidates), self.triples, replace=False)
+        return [candidates[lot] for lot in sorted(lots)]
 
 
 def _error(rows, case: str, series: str, k: int) -> pd.DataFrame:
@@ -300,3 +161,81 @@ CLAIMS = (
         _triples,
     ),
 )
+
+
+@value
+class Fig6(Figure):
+    """What maximum entropy makes of noisy pair tables, and randomised responses."""
+
+    title = "Errors of joint distributions of two and three attributes"
+    page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
+    quick = {"data": (CENSUS,), "size": 60_000, "steps": 150, "seeds": 2, "reports": 4}
+    claims = CLAIMS
+
+    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
+    epsilon: float = epsilon(1.0)
+    log_gamma: float = number(1.0, "ln γ, the ε of a response for one attribute", 1e-3, 100)
+    alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
+    size: int | None = whole(None, "tuples of a database; None: as many as people", kind=EFFORT)
+    triples: int = whole(9, "triples of attributes", 1, 84, kind=EFFORT)
+    steps: int = whole(750, "steps of maximum entropy, at most", kind=EFFORT)
+    seeds: int = seeds(3)
+    reports: int = whole(8, "runs of the responses at γ", kind=EFFORT)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Noisy pair tables; responses at γ, and at the same ε a tuple."""
+        errors = JointErrors(self.triples)
+        marginals = marginal_sweeps(self, errors)
+        equal = [response(DP(self.epsilon)) for response in RESPONSES.values()]
+        cheap = {
+            f"{name}, ε = {self.epsilon:g}": Sweep(sweep.datasets, equal, [errors], self.seeds)
+            for name, sweep in marginals.items()
+        }
+        return marginals | response_sweeps(self, errors, self.reports) | cheap
+
+    def rows(self, store) -> pd.DataFrame:
+        """Methods are the series."""
+        return with_methods(super().rows(store))
+
+    def drawn_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The methods of the figure, on the first dataset, cut at 1 as in the paper; by panels.
+
+        A panel has an attribute with those that follow it; attributes with few to follow share one.
+        """
+        shown = rows.series.isin((ENTROPY, PRINTED, NOISY)) | rows.series.str.contains("γ")
+        drawn = rows[shown & (rows.case == rows.case.iloc[0])]
+        pairs = drawn[drawn.k == 2].groupby("first").joint.nunique()
+        many = drawn["first"].map(pairs) > len(pairs) // 2
+        alone = (drawn.k == 2) & many
+        panel = drawn["first"].where(alone, REST).where(drawn.k == 2, "triples")
+        bar = drawn.others.where(alone, drawn.joint)
+        return drawn.assign(value=drawn.value.clip(upper=1.0), panel=panel, bar=bar)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Pairs by their first attribute, the remaining pairs, triples."""
+        names = self.drawn_rows(rows).panel.unique()
+        titles = {name: f"{name} and …" for name in names} | {REST: REST, "triples": "triples"}
+        return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in titles.items()]
+
+    def plot(self, rows: pd.DataFrame):
+        """Of what is drawn alone."""
+        return plots.grid(self.drawn_rows(rows), self.panels(rows), columns=2, height=1.6)
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Mean errors of joints by their size: a row a dataset and method."""
+        pairs = rows[rows.k == 2]
+        groups = {
+            "pairs": pairs,
+            f"≤ {SMALL} cells": pairs[pairs.cells <= SMALL],
+            f"≥ {LARGE} cells": pairs[pairs.cells >= LARGE],
+            "triples": rows[rows.k == 3],
+        }
+        methods = rows.groupby(["case", "series"], sort=False).size().index
+        table = {}
+        for title, errors in groups.items():
+            means = errors.groupby(["case", "series"]).value.mean()
+            table[title] = means.reindex(methods).map(format_number)
+        means = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
+        wins = means.idxmin(axis=1).groupby("case").value_counts()
+        table["lowest on"] = wins.reindex(methods, fill_value=0).map("{} of 36".format)
+        return pd.DataFrame(table).replace("nan", "").rename_axis(["dataset", "method"])

@@ -2,86 +2,87 @@
 
 Paper   Chen, Zhou & Bhowmick, EDBT 2012: section 5.2, Figure 7.
 Read    from the text; the plot is not in our copy, and neither errors nor the range of k are printed.
-Open    k from 1 to 5. Random sets of k attributes, intervals uniform among all that are not empty; 150
-        queries a k (quick: 50), others in each run, since flipped reports cost time for each. Data,
-        methods, α and prices are those of `chen2012_fig6`: databases from noisy bivariate marginals
-        (ε = 1), and both responses at γ = e an attribute, a tuple's ε being 9. Responses answer without
-        bias; an answer below 0 or above the total is not cut. "Everyone alike" answers each query by
-        its share of the cells, with no look at data; it is ours, for comparison.
+Open    Random sets of k attributes, intervals uniform among all that are not empty; the same queries in
+        all runs. Data, methods and α are those of Figure 6. Responses answer without bias; an answer
+        below 0 or above the total is not cut. "Everyone alike" answers each query by its share of the
+        cells, with no look at data; it is ours, for comparison.
 Words   the RMSE of a run is over its queries, in tuples. Lowest for every k = below retention and below
         flipping at γ = e at each k, intervals apart, on each dataset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from experiments.chen2012.data import BUDGET, Case, dataset_columns, exact_answers
-from experiments.chen2012.fig6 import (
-    AMPLIFIED,
+from experiments.chen2012.data import CENSUS, TWIN
+from experiments.chen2012.published import (
     ENTROPY,
     RIVALS,
-    SEEDS,
-    profile_cases,
-    response_reports,
-    synthetic_tables,
+    marginal_sweeps,
+    response_sweeps,
+    with_methods,
 )
+from workbench import Domain, SparseTable, Sweep
 from workbench.claims import Claim, Finding, all_of, check_lower, format_number, mean_curve
+from workbench.estimates import NoisyAnswers
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import (
+    epsilon,
+    number,
+    queries,
+    seeds,
+    selection,
+    whole,
+    wholes,
+)
 from workbench.metrics import rmse
+from workbench.metrics.refusal import refuse_private
 from workbench.plots import Panel
-from workbench.workload import RandomMarginalRanges
-
-TITLE = "Error of range queries on k attributes"
-PAGE = "Chen et al., EDBT 2012, section 5.2, Figure 7"
-PAPER: dict = {}  # no number is printed
-DIMS = (1, 2, 3, 4, 5)
-COUNT = {"quick": 50, "paper": 150}
-FLAT = "everyone alike"
+from workbench.value import value
+from workbench.workload import RandomMarginalRanges, Workload
 
 
-def rows(profile: str, store) -> pd.DataFrame:
-    """A row a dataset, seed, method and k."""
-    measured = []
-    for case in profile_cases(profile):
-        table = case.dataset.load()
-        for seed in range(SEEDS[profile]):
-            measured += error_rows(case, table, seed, profile)
-    return pd.DataFrame(measured)
+@dataclass(frozen=True)
+class Uniform:
+    """The same number of people in every cell."""
+
+    domain: Domain
+    total: float = 1.0
+
+    def answer(self, workload: Workload) -> np.ndarray:
+        """Shares of the cells."""
+        return workload.cells(self.domain) / float(self.domain.size)
 
 
-def error_rows(case: Case, table, seed: int, profile: str) -> Iterator[dict]:
-    """All methods on the queries of one run."""
-    synthetic = synthetic_tables(case, table, seed, profile)
-    reports = response_reports(table, seed, (AMPLIFIED,))
-    for k in DIMS:
-        ranges = RandomMarginalRanges(COUNT[profile], k, seed=100 * k + seed)
-        exact = exact_answers(table, ranges)
-        cells = ranges.on(table.domain).cells(table.domain)
-        flat = case.total * (cells / float(table.domain.size))
-        columns = dataset_columns(case, seed=seed, metric="RMSE", dims=k, queries=len(exact))
-        answers = {
-            n: case.total / made.total * made.answer(ranges) for n, made in synthetic.items()
-        }
-        answers |= {name: report.answer(ranges) for name, report in reports.items()}
-        for series, values in answers.items():
-            epsilon = 9.0 if series in RIVALS else BUDGET.epsilon
-            yield columns | {"series": series, "value": rmse(values, exact), "epsilon": epsilon}
-        yield columns | {"series": FLAT, "value": rmse(flat, exact), "epsilon": 0.0}
+@value
+class EveryoneAlike:
+    """What is known before anything is bought."""
+
+    def __call__(self, answers: NoisyAnswers) -> Uniform:
+        """On the domain of the answers, whose values are not used."""
+        return Uniform(answers.domain)
 
 
-def panels(rows: pd.DataFrame) -> list[Panel]:
-    """One a dataset."""
-    return [Panel(case, {"case": case}, "dims", log="y") for case in rows.case.unique()]
+@value
+class RangeErrors:
+    """RMSE of range queries on k attributes, for several k; answers add up to the public total."""
 
+    dims: tuple[int, ...]
+    queries: int
 
-def compare_with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """RMSE, a row a dataset and method, a column a k."""
-    methods = rows.groupby(["case", "series"], sort=False).size().index
-    means = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(methods)
-    means.columns = [f"k = {k}" for k in means.columns]
-    return means.map(format_number).rename_axis(["dataset", "method"])
+    def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
+        """A row a k; none of noisy marginals, which have no answers."""
+        refuse_private(truth)
+        rows = []
+        for k in () if isinstance(estimate, NoisyAnswers) else self.dims:
+            ranges = RandomMarginalRanges(self.queries, k, seed=k).on(truth.domain)
+            answers = truth.total / estimate.total * estimate.answer(ranges)
+            rows.append({"dims": k, "value": rmse(answers, truth.answer(ranges))})
+        return pd.DataFrame(rows).assign(metric="RMSE")
 
 
 def _lowest(rows) -> Finding:
@@ -103,3 +104,44 @@ CLAIMS = (
         "much with the queries of a run that three runs do not set all intervals apart.",
     ),
 )
+
+
+@value
+class Fig7(Figure):
+    """The methods of Figure 6, on range queries."""
+
+    title = "Error of range queries on k attributes"
+    page = "Chen et al., EDBT 2012, section 5.2, Figure 7"
+    quick = {"data": (CENSUS,), "size": 60_000, "steps": 150, "queries": 50, "seeds": 2}
+    claims = CLAIMS
+
+    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
+    epsilon: float = epsilon(1.0)
+    log_gamma: float = number(1.0, "ln γ, the ε of a response for one attribute", 1e-3, 100)
+    alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
+    dims: tuple[int, ...] = wholes((1, 2, 3, 4, 5), "k, attributes", 1, 9, kind=UNPRINTED)
+    size: int | None = whole(None, "tuples of a database; None: as many as people", kind=EFFORT)
+    steps: int = whole(750, "steps of maximum entropy, at most", kind=EFFORT)
+    queries: int = queries(150, "queries of each k")
+    seeds: int = seeds(3)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Databases of noisy pair tables, and responses at γ."""
+        errors = RangeErrors(self.dims, self.queries)
+        marginals = marginal_sweeps(self, errors, EveryoneAlike())
+        return marginals | response_sweeps(self, errors, self.seeds)
+
+    def rows(self, store) -> pd.DataFrame:
+        """Methods are the series."""
+        return with_methods(super().rows(store))
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """One a dataset."""
+        return [Panel(case, {"case": case}, "dims", log="y") for case in rows.case.unique()]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """RMSE, a row a dataset and method, a column a k."""
+        methods = rows.groupby(["case", "series"], sort=False).size().index
+        means = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(methods)
+        means.columns = [f"k = {k}" for k in means.columns]
+        return means.map(format_number).rename_axis(["dataset", "method"])
