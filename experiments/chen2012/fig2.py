@@ -72,7 +72,7 @@ AS_PRINTED = ", Lap("
 
 
 def _judged(rows) -> list[str]:
-    return [case for case in rows.case.unique() if not case.endswith(AS_PRINTED)]
+    return [case for case in rows.case.unique() if AS_PRINTED not in case]
 
 
 def _curves(rows, cases, panels=tuple(PANELS)) -> Iterator[tuple[str, str, str, pd.DataFrame]]:

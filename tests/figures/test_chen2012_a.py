@@ -1,7 +1,5 @@
 """Specs of Chen et al., Figures 2, 3 and 5, and of the answer bank: true worlds and false ones."""
 
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -12,16 +10,19 @@ from experiments.chen2012 import data as chen2012_data
 from experiments.chen2012 import fig2 as chen2012_fig2
 from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
-from experiments.chen2012.data import ALPHAS, WITH, WITHOUT
-from tests.figures.worlds import differs, holds, spread
-from workbench import metrics, plots
-from workbench.claims import DIFFERS, HOLDS, UNDECIDED
+from experiments.chen2012 import shared as chen2012_shared
+from experiments.chen2012.data import WITH, WITHOUT, QueryBank
+from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from workbench import Trial
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from workbench.datasets import IPUMSTwin
 from workbench.workload import workload_sensitivity
 
 SEEDS = 6
 CASES = ("Census Income", "IPUMS twin")
+PRINTED = "IPUMS twin, Lap(5000)"
 SMALL = IPUMSTwin(records=3000)
+ALPHAS = chen2012_fig2.Fig2().alphas
 
 
 def law(alpha, prior, new):
@@ -35,10 +36,10 @@ def fig2():
         (
             {"case": case, "panel": panel, "series": series, "alpha": alpha, "metric": "RMSE"}
             | {"deviation": 520.0, "value": law(alpha, series, panel in "cd")}
-            for case in (*CASES, CASES[1] + chen2012_fig2.AS_PRINTED)
+            for case in (*CASES, PRINTED)
             for panel in chen2012_fig2.PANELS
             for series in (WITHOUT, WITH)
-            for alpha in ALPHAS.tolist()
+            for alpha in ALPHAS
         ),
         SEEDS,
     )
@@ -46,16 +47,16 @@ def fig2():
 
 def fig3():
     told = []
-    for name in (*CASES, CASES[1] + chen2012_fig2.AS_PRINTED):
+    for name in (*CASES, PRINTED):
         for series in (WITHOUT, WITH):
             one = {"panel": name, "metric": "RMSE"}
-            for alpha in ALPHAS.tolist():
+            for alpha in ALPHAS:
                 value = law(alpha, series, True)
                 at = one | {"alpha": alpha}
                 told.append(at | {"series": series, "value": value})
                 estimated = series + chen2012_fig3.ESTIMATED
                 told.append(at | {"series": estimated, "value": 1.1 * value})
-            chosen = {"panel": f"{name}, chosen", "metric": "chosen", "value": 500.0}
+            chosen = {"metric": chen2012_fig3.CHOSEN, "value": 500.0}
             told.append(one | chosen | {"series": series, "alpha": 1e4})
     world = spread(told, SEEDS)
     noise = world.series.str.endswith(chen2012_fig3.ESTIMATED)
@@ -86,7 +87,7 @@ def fig5():
 def bank():
     told = []
     for name, share in (("an empty bank", 1.0), ("marginals", 0.9), ("blocks", 0.5)):
-        for error in answer_bank.ERRORS.tolist():
+        for error in answer_bank.AnswerBank().errors:
             one = {"panel": "price", "metric": "Price", "series": name, "error": error}
             told.append(one | {"value": share * 10 / error})
     told += [
@@ -98,7 +99,7 @@ def bank():
 
 WORLDS = {chen2012_fig2: fig2, chen2012_fig3: fig3, chen2012_fig5: fig5, answer_bank: bank}
 ESTIMATE = WITH + chen2012_fig3.ESTIMATED
-LARGE = ALPHAS.tolist()[-1]
+LARGE = ALPHAS[-1]
 BROKEN = [  # claim, which rows, by what factor
     ("n-2a", {"case": CASES[0], "panel": "a", "series": WITH, "alpha": LARGE}, 0.1),
     ("n-2a", {"case": CASES[1], "panel": "b", "series": WITHOUT, "alpha": LARGE}, 1.5),
@@ -116,7 +117,7 @@ BROKEN = [  # claim, which rows, by what factor
     ("bank-1", {"series": "marginals"}, 2),
     ("bank-2", {"series": "recalled"}, 2),
 ]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 specs = pytest.mark.parametrize("spec", WORLDS, ids=lambda s: s.__name__.split(".")[1])
 
 
@@ -139,12 +140,10 @@ def test_every_claim_is_broken():
 
 def test_the_papers_noise_is_shown_and_not_judged():
     world = fig2()
-    printed = world.case.str.endswith(chen2012_fig2.AS_PRINTED)
-    world.loc[printed, "value"] = 1.0
-    assert all(c.judge(world, "quick").outcome == HOLDS for c in chen2012_fig2.CLAIMS)
-    assert any(
-        "Lap(5000)" in name for name, *_ in chen2012_fig2.compare_with_paper(world).index
-    )
+    world.loc[world.case == PRINTED, "value"] = 1.0
+    assert all(c.judge(world, "quick").outcome == HOLDS for c in claims_of(chen2012_fig2))
+    comparison = chen2012_fig2.Fig2().compare_with_paper(world)
+    assert PRINTED in comparison.index.get_level_values("dataset")
 
 
 def test_few_seeds_settle_nothing():
@@ -158,11 +157,11 @@ def test_few_seeds_settle_nothing():
 @specs
 def test_a_world_is_drawn_and_told(spec):
     world = WORLDS[spec]()
-    fig = plots.grid(world, spec.panels(world), columns=2)
-    assert len(fig.axes) == len(spec.panels(world))
+    figure = figure_of(spec)()
+    fig = figure.draw(world)
+    assert len(fig.axes) == len(figure.panels(world))
     plt.close(fig)
-    if hasattr(spec, "compare_with_paper"):
-        assert len(spec.compare_with_paper(world))
+    assert len(figure.compare_with_paper(world))
 
 
 # --- what the specs compute themselves
@@ -170,71 +169,99 @@ def test_a_world_is_drawn_and_told(spec):
 
 @pytest.fixture
 def small(monkeypatch):
-    """One small dataset, few queries, one seed."""
-    case = chen2012_data.Case("IPUMS twin", SMALL, 3000.0)
-    for spec in (chen2012_fig2, chen2012_fig3):
-        monkeypatch.setattr(spec, "cases", lambda: {case.name: case})
-        monkeypatch.setattr(spec, "SEEDS", {"quick": 2})
-        for name in ("PAST", "NEW"):
-            monkeypatch.setattr(spec, name, {"quick": 40})
-    return case
+    """One small dataset, few queries, two seeds."""
+    monkeypatch.setattr(chen2012_fig2, "datasets", lambda names: {CASES[1]: SMALL})
+    return {"past": 40, "queries": 40, "seeds": 2}
 
 
 def test_data_that_is_not_at_hand_is_left_out(monkeypatch, tmp_path):
-    from workbench.datasets import published
+    from workbench.datasets.readers import published
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    assert list(chen2012_data.cases()) == ["IPUMS twin"]
-    (case,) = chen2012_data.cases().values()
-    assert case.twin and case.total == case.dataset.records
+    assert list(chen2012_data.datasets(CASES)) == ["IPUMS twin"]
+    (data,) = chen2012_data.datasets(CASES[:1]).values()
+    assert data.records == chen2012_data.TOTALS[CASES[1]]
 
 
-def test_questions_noise_and_prior_are_what_the_spec_says():
+def test_queries_noise_and_prior_are_what_the_spec_says():
     table = SMALL.load()
-    past, new = (chen2012_data.random_queries("ranges", 50, 3, new) for new in (False, True))
-    assert past != new and past == chen2012_data.random_queries("ranges", 50, 3)
-    told = [chen2012_data.noisy_answers(table, past, 0, seed) for seed in (3, 3, 4)]
-    assert (told[0].values == told[1].values).all() and (told[0].values != told[2].values).any()
-    moved = workload_sensitivity(past, table.domain)
-    assert moved < 50 and told[0].scales[0] == pytest.approx(moved, rel=1e-3)
-    prior = chen2012_data.prior(table, 3)
-    assert tuple(map(len, prior)) == table.domain.shape
-    assert all(min(p) > 0 and sum(p) == pytest.approx(1) for p in prior)
-    exact = chen2012_data.exact_answers(table, past)
-    assert exact == pytest.approx(table.answer(past))
-    assert metrics.rmse(exact + 3.0, exact) == pytest.approx(3.0)
-    private = SimpleNamespace(truth_public=False)
-    with pytest.raises(AssertionError):
-        chen2012_data.exact_answers(private, past)
+    bank, again, other = (
+        Trial(SMALL, QueryBank(queries=50), seed).release(table).estimate for seed in (3, 3, 4)
+    )
+    assert bank.seed == again.seed != other.seed and bank.seed % 2 == 0
+    assert (bank.history.values == again.history.values).all()
+    assert (bank.history.values != other.history.values).any()
+    queries = bank.queries(30)
+    assert list(map(len, queries.values())) == [50, 30]
+    moved = workload_sensitivity(queries["past"], table.domain)
+    assert moved < 50 and bank.history.scales[0] == pytest.approx(moved, rel=1e-3)
+    assert tuple(map(len, bank.prior)) == table.domain.shape
+    assert all(min(p) > 0 and sum(p) == pytest.approx(1) for p in bank.prior)
+
+
+def test_a_bank_costs_what_it_says_and_louder_noise_costs_less():
+    table = SMALL.load()
+    usual, loud, quiet = (
+        QueryBank(queries=50, scale=scale)(table, np.random.default_rng(0))
+        for scale in (0.0, 5000.0, 1e-3)
+    )
+    assert usual.privacy.epsilon == pytest.approx(1.02) == QueryBank().budget.epsilon
+    assert loud.estimate.history.scales[0] == pytest.approx(5000, rel=1e-3)
+    assert loud.privacy.epsilon < 0.05
+    assert quiet.estimate.deviation == usual.estimate.deviation, "the budget is the limit"
+
+
+def test_metrics_refuse_a_private_truth():
+    table = SMALL.load()
+    bank = Trial(SMALL, QueryBank(queries=10), 0).release(table).estimate
+    private = type(table)(table.domain, table.keys, table.counts, table.bound)
+    for metric in (chen2012_fig2.Fig2().metric, chen2012_fig3.Fig3().metric):
+        with pytest.raises(ValueError, match="truth_public"):
+            metric(private, bank)
 
 
 @pytest.mark.slow
 def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_path):
-    rows = chen2012_fig2.rows("quick", tmp_path)
+    rows = chen2012_fig2.Fig2.at("quick", **small).rows(tmp_path)
     assert len(rows) == 2 * 2 * 4 * 2 * len(ALPHAS) and rows.truth_public.all()
-    assert rows[~rows.case.str.endswith("5000)")].epsilon.eq(1.0).all()
-    printed = rows[rows.case.str.endswith("5000)")]
+    printed = rows[rows.case == PRINTED]
     assert np.allclose(printed.deviation, 5000 * np.sqrt(2), rtol=1e-3)
-    past = rows[(rows.case == small.name) & (rows.panel == "b") & (rows.alpha == LARGE)]
+    past = rows[(rows.case == CASES[1]) & (rows.panel == "b") & (rows.alpha == LARGE)]
     assert past.value.mean() == pytest.approx(past.deviation.mean(), rel=0.4), "unbiased"
 
 
 @pytest.mark.slow
 def test_figure_3_has_the_true_curve_of_figure_2c(small, tmp_path):
-    two, three = (spec.rows("quick", tmp_path) for spec in (chen2012_fig2, chen2012_fig3))
+    two, three = (
+        figure.at("quick", **small).rows(tmp_path)
+        for figure in (chen2012_fig2.Fig2, chen2012_fig3.Fig3)
+    )
     keys = ["seed", "series", "alpha"]
-    there = two[(two.case == small.name) & (two.panel == "c")].set_index(keys).value
-    here = three[(three.panel == small.name) & three.series.isin([WITH, WITHOUT])]
-    assert np.allclose(here.set_index(keys).value[there.index], there, rtol=1e-6)
-    assert len(chen2012_fig3.compare_with_paper(three)) == 4
+    there = two[(two.case == CASES[1]) & (two.panel == "c")].set_index(keys).value
+    here = three[(three.panel == CASES[1]) & three.series.isin([WITH, WITHOUT])]
+    here = here[here.metric == "RMSE"].set_index(keys).value
+    assert np.allclose(here[there.index], there, rtol=1e-6)
+    assert len(chen2012_fig3.Fig3.at("quick", **small).compare_with_paper(three)) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [chen2012_fig2.Fig2, chen2012_fig3.Fig3])
+def test_other_settings_run_and_are_not_judged(cls, small, tmp_path):
+    few = small | {"past": 20, "queries": 5, "points": 3}
+    figure = cls.at("quick", **few, epsilon=0.5, scale=700.0)
+    rows = figure.rows(tmp_path)
+    assert rows.epsilon.eq(0.5).all() and rows.alpha.nunique() == 3
+    assert any("Lap(700)" in name for name in rows.get("case", rows.panel))
+    assert "epsilon = 0.5" in figure.draw(rows).get_suptitle()
+    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
 def test_merged_and_narrowed_people_are_the_same_people():
     table = SMALL.load()
-    part = chen2012_fig5.fewer_attributes(table, 2)
+    part = chen2012_shared.fewer_attributes(table, 2)
     assert part.domain.shape == (79, 51) and part.total == table.total
-    coarse = chen2012_fig5.fewer_codes(table, 8)
+    coarse = chen2012_shared.fewer_codes(table, 8)
     assert coarse.domain.attributes == table.domain.attributes
     assert min(coarse.domain.shape) >= 2 and coarse.domain.shape[0] == 10
     assert coarse.total == table.total
@@ -242,31 +269,36 @@ def test_merged_and_narrowed_people_are_the_same_people():
     again = coarse.domain.column(coarse.keys, "Age")
     counted = [np.bincount(k, t.counts, 10) for k, t in ((ages, table), (again, coarse))]
     assert (counted[0] == counted[1]).all()
-    same = chen2012_fig5.fewer_codes(table, 1)
+    same = chen2012_shared.fewer_codes(table, 1)
     assert same.domain.shape == table.domain.shape and (same.keys == table.keys).all()
 
 
 @pytest.mark.slow
-def test_times_are_of_all_three_and_name_their_machine(monkeypatch):
-    monkeypatch.setitem(chen2012_fig5.STEPS, "quick", 2)
-    monkeypatch.setattr(chen2012_fig5, "CHAINS", 64)
-    told = pd.DataFrame(chen2012_fig5.timing_rows(SMALL.load(), 20, "merged", 1e5, "quick"))
-    assert set(told.series) == {
+def test_times_are_of_all_three_and_name_their_machine(tmp_path):
+    """In a process of its own, at another setting."""
+    few = {"queries": 20, "usual_queries": 20, "attributes": 2, "merged": 8, "tuples": 1000}
+    fast = {"people": 1000, "chains": 64, "steps": 2, "repeat": 1}
+    figure = chen2012_fig5.Fig5.at("quick", **few, **fast)
+    rows = figure.rows(tmp_path)
+    assert set(rows.series) == {
         chen2012_fig5.KERNEL,
         chen2012_fig5.ENTROPY,
         chen2012_fig5.BUYING,
     }
-    assert (told.value > 0).all() and told.machine.str.len().gt(3).all()
-    assert told.universe.eq(1e5).all() and told.truth_public.all()
+    assert (rows.value > 0).all() and rows.machine.str.len().gt(3).all()
+    assert set(rows.panel) == {*chen2012_fig5.OVER} and rows.truth_public.all()
+    assert rows[rows.panel == "universe"].universe.eq(79 * 51).all()
+    assert [v.outcome for v in figure.judge(rows)] == [NOT_JUDGED]
+    plt.close(figure.draw(rows))
 
 
 @pytest.mark.slow
-def test_a_bank_makes_answers_cheaper(monkeypatch, tmp_path):
-    monkeypatch.setattr(answer_bank, "DATA", SMALL)
-    monkeypatch.setattr(answer_bank, "TOTAL", 3000)
-    monkeypatch.setattr(answer_bank, "ERRORS", np.array([50.0, 300.0]))
-    rows = answer_bank.rows("quick", tmp_path)
-    assert all(c.judge(rows, "quick").outcome == HOLDS for c in answer_bank.CLAIMS)
+def test_a_bank_makes_answers_cheaper(tmp_path):
+    figure = answer_bank.AnswerBank(people=3000, errors=(50.0, 300.0))
+    rows = figure.rows(tmp_path)
+    assert set(rows[rows.panel == "price"].error) == {50.0, 300.0}
+    assert all(c.judge(rows, "quick").outcome == HOLDS for c in figure.claims)
+    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
 def test_a_refusal_is_told_and_its_absence_is_an_error():

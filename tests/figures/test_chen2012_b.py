@@ -8,8 +8,11 @@ import pytest
 from experiments.chen2012 import fig4 as chen2012_fig4
 from experiments.chen2012 import fig6 as chen2012_fig6
 from experiments.chen2012 import fig7 as chen2012_fig7
-from tests.figures.worlds import differs, holds, spread
-from workbench import DP, Bound, Domain, Marginals, SparseTable, plots
+from experiments.chen2012 import published, shared
+from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from workbench import DP, Bound, Domain, Marginals, SparseTable
+from workbench.claims import NOT_JUDGED
+from workbench.datasets import IPUMSTwin
 from workbench.mechanisms import LaplaceQueries, RetentionReplacement
 
 SEEDS = 6
@@ -17,10 +20,13 @@ SEEDS = 6
 
 def fig4():
     told = []
-    for sweep, values in chen2012_fig4.SWEEPS["paper"].items():
-        for x in values:
-            point = vars(chen2012_fig4.Point()) | {sweep: x}
-            for kind in (chen2012_fig4.PAST, chen2012_fig4.FRESH):
+    usual = {"queries": 1000, "epsilon": 0.1, "attributes": 9, "tuples": 500_000}
+    figure = chen2012_fig4.Fig4()
+    values = (figure.past, figure.epsilons, figure.attributes, figure.tuples)
+    for sweep, xs in zip(usual, values, strict=True):
+        for x in xs:
+            point = usual | {sweep: x}
+            for kind in (chen2012_fig4.PAST, chen2012_fig4.NEW):
                 for series, value in (
                     ("maximum entropy, no prior", 300.0),
                     ("kernel PCA, no prior", 900.0),
@@ -54,10 +60,10 @@ def fig7():
     return spread(
         (
             {"case": "some", "dims": k, "series": series, "value": value}
-            for k in chen2012_fig7.DIMS
+            for k in chen2012_fig7.Fig7().dims
             for series, value in (
                 (chen2012_fig6.ENTROPY, 900.0 / k),
-                (chen2012_fig7.FLAT, 5000.0),
+                (published.FLAT, 5000.0),
                 *((rival, 3000.0 * 10**k) for rival in chen2012_fig6.RIVALS),
             )
         ),
@@ -77,7 +83,7 @@ BROKEN = [  # claim, which rows, by what factor
     ("n-6b", {"series": chen2012_fig6.ENTROPY, "k": 3}, 30),
     ("n-7", {"series": chen2012_fig6.ENTROPY, "dims": 1}, 100),
 ]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in spec.CLAIMS}
+CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -95,9 +101,9 @@ def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
 @pytest.mark.parametrize("spec", WORLDS)
 def test_a_spec_tells_its_numbers_and_draws_all_its_panels(spec):
     rows = WORLDS[spec]()
-    assert len(spec.compare_with_paper(rows))
-    drawn = spec.drawn_rows(rows) if hasattr(spec, "drawn_rows") else rows
-    fig = plots.grid(drawn, spec.panels(drawn), columns=2)
+    figure = figure_of(spec)()
+    assert len(figure.compare_with_paper(rows))
+    fig = figure.draw(rows)
     assert all(ax.lines or ax.patches for ax in fig.axes)
 
 
@@ -106,7 +112,7 @@ def test_new_queries_are_told_and_not_judged():
     world.loc[world.kind == "new", "value"] *= np.where(
         world.series[world.kind == "new"].str.startswith("kernel"), 0.1, 1
     )
-    assert "no" in set(chen2012_fig4.new_queries(world).holds)
+    assert "no" in set(chen2012_fig4.Fig4().new_queries(world).holds)
     holds(CLAIMS["n-4"][1], world)
 
 
@@ -125,22 +131,66 @@ def test_all_ways_to_a_joint_are_near_the_truth():
     table, rng = small(), np.random.default_rng(1)
     noisy = LaplaceQueries(DP(100.0), Marginals(2))(table, rng).estimate
     reports = RetentionReplacement(DP(30.0))(table, rng).estimate
-    true = chen2012_fig6.table_shares(table)
+    true = published.joint_shares(table)
     for axes in ((0, 1), (0, 2), (1, 2)):
         exact = true(axes)
         assert exact.sum() == pytest.approx(1)
-        for joint in (
-            chen2012_fig6.marginal_shares(noisy),
-            chen2012_fig6.report_shares(reports),
-        ):
-            assert np.abs(joint(axes) - exact).sum() < 0.02
-    assert chen2012_fig6.marginal_shares(noisy)((0, 1, 2)) is None
+        for estimate in (noisy, reports):
+            assert np.abs(published.joint_shares(estimate)(axes) - exact).sum() < 0.02
+    assert published.joint_shares(noisy)((0, 1, 2)) is None
 
 
 def test_triples_are_different_and_always_the_same():
     domain = Domain(tuple("abcdefghi"), (2,) * 9)
-    some = chen2012_fig6.triples(domain)
-    assert len(set(some)) == chen2012_fig6.TRIPLES and some == chen2012_fig6.triples(domain)
+    errors = chen2012_fig6.JointErrors(9)
+    some = errors.drawn(domain)
+    assert len(set(some)) == 9 and some == errors.drawn(domain)
+
+
+def test_joints_and_ranges_of_the_truth_itself_have_no_error():
+    table = small()
+    joints = chen2012_fig6.JointErrors(1)(table, table)
+    assert len(joints) == 3 + 1 and joints.value.abs().max() < 1e-12
+    ranges = chen2012_fig7.RangeErrors((1, 2, 3), 20)
+    assert ranges(table, table).value.abs().max() < 1e-9
+    noisy = LaplaceQueries(DP(1.0), Marginals(2))(table, np.random.default_rng(0)).estimate
+    assert ranges(table, noisy).empty, "marginals answer no ranges"
+    alike = ranges(table, chen2012_fig7.EveryoneAlike()(noisy))
+    assert list(alike.dims) == [1, 2, 3] and (alike.value > 0).all()
+
+
+def test_everyone_alike_has_the_same_in_every_cell():
+    domain = small().domain
+    alike = chen2012_fig7.Uniform(domain)
+    assert alike.answer(Marginals(3).on(domain)) == pytest.approx(1 / 24)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", [chen2012_fig6, chen2012_fig7])
+def test_other_settings_of_what_is_published_run_and_are_not_judged(
+    spec, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(published, "datasets", lambda names: {"IPUMS twin": IPUMSTwin(2000)})
+    more = {"triples": 1, "reports": 1} if spec is chen2012_fig6 else {"queries": 2, "dims": 2}
+    figure = figure_of(spec).at("quick", seeds=1, steps=1, size=100, log_gamma=2.0, **more)
+    rows = figure.rows(tmp_path)
+    responses = rows[rows.mechanism == "Flipping"]
+    assert responses[responses.series == "flipping, γ = e^2"].epsilon.eq(18.0).all()
+    assert {published.ENTROPY, published.PRINTED} < set(rows.series)
+    assert "log_gamma = 2" in figure.draw(rows).get_suptitle()
+    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
+
+
+@pytest.mark.slow
+def test_other_settings_of_both_approaches_run_and_are_not_judged(tmp_path):
+    few = {"past": 12, "usual_past": 10, "epsilons": 0.3, "attributes": "2,9", "tuples": 900}
+    fast = {"queries": 5, "seeds": 1, "chains": 64, "steps": 1}
+    figure = chen2012_fig4.Fig4.at("quick", people=1000, **few, **fast)
+    rows = figure.rows(tmp_path)
+    sizes = {panel: set(rows[rows.panel == panel][panel]) for panel in chen2012_fig4.TITLES}
+    assert sizes == {"queries": {12}, "epsilon": {0.3}, "attributes": {2, 9}, "tuples": {900}}
+    assert "people = 1000" in figure.draw(rows).get_suptitle()
+    assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
 def test_alpha_is_the_one_that_foresees_best():
@@ -150,5 +200,5 @@ def test_alpha_is_the_one_that_foresees_best():
     def fits(rest, alphas):
         return [lambda asked, a=a: table.answer(asked) + a for a in alphas]
 
-    assert chen2012_fig4.choose_alpha(history, fits, [500.0, 0.0, 300.0]) == 0.0
-    assert chen2012_fig4.choose_alpha(history, None, [7.0]) == 7.0
+    assert shared.choose_alpha(history, fits, [500.0, 0.0, 300.0]) == 0.0
+    assert shared.choose_alpha(history, None, [7.0]) == 7.0
