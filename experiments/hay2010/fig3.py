@@ -88,7 +88,7 @@ CLAIMS = (
         "On a uniform run the isotonic estimate averages the noise out; at a unique count it "
         "changes nothing.",
         _averages,
-        "6.6× over the run: up to 15× in its middle, but at its first places there is little to "
+        "6.5× over the run: up to 14× in its middle, but at its first places there is little to "
         "average with, as Figure 7 shows. The tenfold is our number; the paper shows one sample.",
     ),
     Claim("h-ex", "Examples 3, 4 and 6 and the running example are as printed.", _examples),

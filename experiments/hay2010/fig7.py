@@ -85,8 +85,8 @@ CLAIMS = (
         "h-7",
         "The error vanishes inside uniform runs and concentrates where the count changes.",
         _where,
-        "Inside, the error falls with the run's length, to 0.13 % of S̃'s in a run of 1210, but "
-        "only to 1–2 % in runs of 66–149; the ends keep 12–14 % whatever the length. The hundredth "
+        "Inside, the error falls with the run's length, to 0.12 % of S̃'s in a run of 1210, but "
+        "only to 1–2 % in runs of 66–149; the ends keep 12–13 % whatever the length. The hundredth "
         "and the tenfold are our numbers; the paper's plot has no scale in our copy.",
     ),
 )
