@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from workbench.cli import app
 from workbench.figures import find_figure, find_notebooks, project_folder
 from workbench.reproduction import tasks
 from workbench.reproduction.settings import grid
 
 ID = "cormode2012_fig3"
+VALUES = ",".join(str(k / 10) for k in range(1, 16))
 PATHS = find_notebooks(project_folder() / "notebooks")
 
 
@@ -62,5 +65,18 @@ def test_a_figure_that_does_not_exist_is_named_with_its_nearest():
 
 
 def test_a_grid_is_counted():
-    values = ",".join(str(k / 10) for k in range(1, 16))
-    assert len(grid(find_figure(ID), [f"epsilon={values}", f"std={values}"])) == 225
+    assert len(grid(find_figure(ID), [f"epsilon={VALUES}", f"std={VALUES}"])) == 225
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["-p", "epsilon=1"], "-p needs the names of figures"),
+        ([ID, "-p", f"epsilon={VALUES}", "-p", f"std={VALUES}"], "these are 225 runs"),
+        ([ID, "--data", "Adult"], "has no parameter 'data'"),
+    ],
+)
+def test_the_command_says_so_in_a_line_before_it_starts(words, says, tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", *words, "--results", str(tmp_path)])
+    assert result.exit_code == 2 and says in " ".join(result.stderr.split())
+    assert not list(tmp_path.iterdir())
