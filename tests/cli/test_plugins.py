@@ -109,6 +109,28 @@ def test_a_module_that_is_named_is_known_and_no_other(table):
     assert "OutsiderHistogram(" in shown.stdout and shown.returncode == 0
 
 
+FILTER = """
+from workbench.mechanism import value
+from workbench.mechanisms import HighPassFilter
+
+@value
+class TwiceFiltered(HighPassFilter):
+    \"\"\"As ours, under another name.\"\"\"
+
+    series = "outsider's filter"
+"""
+
+
+@pytest.mark.slow
+def test_advice_is_given_about_a_mechanism_with_a_formula(table):
+    (table / "twice_filtered.py").write_text(FILTER)
+    asked = ("advise", "--domain", "domain.json", "--epsilon", "1", "--size", "10")
+    done = workbench(*asked, "--with", "twice_filtered", cwd=table)
+    assert done.returncode == 0, done.stderr
+    assert "outsider's filter" in done.stdout
+    assert "outsider's" not in workbench(*asked, cwd=table).stdout
+
+
 @pytest.mark.slow
 def test_bad_names_are_said_in_a_line(table):
     again = workbench("new", "mechanism", "mine", cwd=table)

@@ -157,6 +157,7 @@ def advise(
     spread: float | None = None,
     queries: Sequence[int] | None = None,
     quick: bool = False,
+    others: Sequence[Any] = (),
 ) -> Advice:
     """Which summary of about `size` cells to release at ε. No data is read.
 
@@ -186,6 +187,8 @@ def advise(
         so many cells where no model is declared.
     quick : bool
         Leave out what takes longest: dyadic nodes, and the θ of filter-priority sampling.
+    others : sequence of mechanisms
+        Further ones to compare, at their own parameters, whose class has a `release_rule`.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def advise(
     Raises
     ------
     ValueError
-        If an argument is out of its range.
+        If an argument is out of its range, or nothing is known beforehand of one of `others`.
 
     Examples
     --------
@@ -231,7 +234,7 @@ def advise(
                 f"{domain.size}"
             )
     sizes = tuple(sorted({int(query) for query in queries}))
-    options, notes = all_options(domain, budget, int(size), bound, model, sizes, quick)
+    options, notes = all_options(domain, budget, int(size), bound, model, sizes, quick, others)
     return Advice(domain, budget, int(size), bound, model, sizes, options, notes)
 
 

@@ -24,7 +24,7 @@ from workbench.advice.rule import ReleaseRule
 from workbench.advice.thresholds import best_theta, expected_released, with_priority_threshold
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.mechanism import noise_blocks
+from workbench.mechanism import noise_blocks, series_name
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,
@@ -165,6 +165,7 @@ def all_options(
     model: CountModel | None,
     queries: tuple[int, ...],
     quick: bool,
+    others: Sequence[Any] = (),
 ) -> tuple[tuple[Option, ...], tuple[str, ...]]:
     """Every summary that there is advice about; and what is to be said of those left out."""
     pure = DP(budget.epsilon)
@@ -196,6 +197,9 @@ def all_options(
             options.append(nodes.option(CountSketch(pure, width=size), "count sketch"))
             if budget.delta:
                 options.append(nodes.option(StabilityHistogram(budget), "stability histogram"))
+    for mechanism in others:
+        option = predict_errors(mechanism, domain, bound, model, queries)
+        options.append(replace(option, summary=series_name(mechanism)))
     options = [_judged(option, size, max(queries)) for option in options]
     if not all(option.fits for option in options):
         notes.append(
@@ -223,7 +227,7 @@ def predict_errors(
     mechanism: Any,
     domain: Domain,
     bound: Bound,
-    model: CountModel,
+    model: CountModel | None,
     queries: Sequence[int],
 ) -> Option:
     """What to expect of one mechanism at its own parameters, on a table that `model` describes.

@@ -61,6 +61,7 @@ def advise(
         mean=mean,
         spread=spread,
         queries=sizes,
+        others=_others(epsilon, size),
     )
     rows = advice.display_table()
     columns = list(rows.columns)
@@ -69,3 +70,21 @@ def advise(
     for note in (*advice.notes, reason):
         screen.paragraph(note)
     screen.say(f"\nworkbench release … {release_options(advice.mechanism)}")
+
+
+def _others(epsilon: float, size: int) -> list:
+    """The mechanisms of the modules that `--with` names whose errors follow from a formula."""
+    from dataclasses import fields
+
+    from workbench.plugins import stated_modules
+    from workbench.privacy import DP
+
+    members = [x for module in stated_modules() for x in vars(module).values()]
+    others = []
+    for cls in members:
+        own = isinstance(cls, type) and not cls.__module__.startswith("workbench.")
+        if own and hasattr(cls, "release_rule"):
+            sized = "size" in {f.name for f in fields(cls)}
+            budget = DP(epsilon)
+            others.append(cls(budget, size=size) if sized else cls.example(budget))
+    return others
