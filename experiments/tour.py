@@ -46,6 +46,7 @@ class Tour(Figure):
     page = "no paper"
     quick = {"seeds": 5}
     claims = CLAIMS
+    usual = "the tour's setting"
     shown = ("epsilon",)
 
     m: int = whole(200_000, "size of the domain", 1000, 10**12, unit="cells")

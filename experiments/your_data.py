@@ -106,6 +106,7 @@ class YourData(Figure):
     page = "no paper"
     quick = {"seeds": 5}
     claims = CLAIMS
+    usual = "the example's setting"
     command_lines = staticmethod(command_lines)
     run_command = staticmethod(run_command)
     refusal = staticmethod(refusal)

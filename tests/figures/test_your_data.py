@@ -254,7 +254,9 @@ def test_a_table_of_ones_own_takes_the_place_of_the_example(mine, tmp_path):
     assert list(told.cells) == [6, 2]
     asking, releasing = figure.command_lines(advice, files)
     assert str(tmp_path / "mine.csv") in releasing and "--count n" in releasing
-    assert {v.outcome for v in figure.judge(None)} == {NOT_JUDGED}
+    told = figure.judge(None)
+    assert {v.outcome for v in told} == {NOT_JUDGED}
+    assert all(v.why.startswith("not the example's setting: table = ") for v in told)
 
 
 def test_a_private_table_is_never_compared_with(mine, tmp_path):

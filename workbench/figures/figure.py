@@ -63,6 +63,8 @@ class Figure:
         Panels side by side.
     no_data : bool
         Whether its rows are computed from formulas, without a dataset.
+    usual : str
+        What the defaults of its parameters are called.
     """
 
     id: ClassVar[str] = ""
@@ -75,6 +77,7 @@ class Figure:
     shown: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[int] = 2
     no_data: ClassVar[bool] = False
+    usual: ClassVar[str] = "the paper's setting"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -204,7 +207,7 @@ class Figure:
         drawing = self.plot(rows)
         changed = describe(self.off_paper())
         if drawing is not None and changed:
-            drawing.suptitle(f"not the paper's setting: {changed}", size="medium", wrap=True)
+            drawing.suptitle(f"not {self.usual}: {changed}", size="medium", wrap=True)
         return drawing
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -213,7 +216,7 @@ class Figure:
 
         off = self.off_paper()
         if off:
-            return pd.DataFrame({"not the paper's setting": off.keys(), "value": off.values()})
+            return pd.DataFrame({f"not {self.usual}": off.keys(), "value": off.values()})
         try:
             return self.comparison(rows)
         except claims.MissingPoints as e:
@@ -223,7 +226,7 @@ class Figure:
         """A verdict on each claim; off the paper's path none is judged."""
         off = self.off_paper()
         if off:
-            why = f"not the paper's setting: {describe(off)}"
+            why = f"not {self.usual}: {describe(off)}"
             return [claim.not_judged(why) for claim in self.claims]
         return claims.judge(self.claims, rows, "paper" if self.full_effort() else "quick")
 

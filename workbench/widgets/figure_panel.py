@@ -188,7 +188,7 @@ class FigurePanel(ipywidgets.VBox):
     def _say(self, text: str, wrong: bool = False) -> None:
         color = "color: var(--jp-error-color1, #b3261e)" if wrong else ""
         off = figures.describe(self.figure.off_paper())
-        note = f"<br>not the paper's setting: {escape(off)}" if off else ""
+        note = f"<br>not {self.figure.usual}: {escape(off)}" if off else ""
         self._message.value = f'<span style="{color}">{escape(text)}</span>{note}'
 
     def _rest(self, text: str, wrong: bool = False) -> None:
