@@ -1,13 +1,11 @@
 """Specs: what each exposes, and that a claim's check tells a world where it is true from others."""
 
 import csv
-import inspect
 import pickle
 import re
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +36,8 @@ FILES = [
     import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
     for path in [*sorted(HERE.glob("[!_]*.py")), *sorted(HERE.glob("*20??/[!_]*.py"))]
 ]
-SPECS = [file for file in FILES if figure_of(file) or hasattr(file, "TITLE")]
-FIGURES = [x for spec in SPECS if (x := figure_of(spec))]
+SPECS = [file for file in FILES if figure_of(file)]
+FIGURES = [figure_of(spec) for spec in SPECS]
 OURS = (
     "c-t1-o c-t1-c c-t1-a c-21 c-c2 c-2a-1 c-2a-2 c-2a-3 c-2a-4 c-2b-1 c-2b-2 c-2c-1 c-3a-1 c-3a-2 "
     "c-3a-3 c-3c-1 c-3c-2 c-3d-1 c-4-1 c-5a-1 c-5a-2 c-5b-1 c-5c-1 c-6a-1 c-6b-1 c-6c-1 c-45-1 "
@@ -48,7 +46,6 @@ OURS = (
     "f-1 f-t4 f-5 f-6 f-7a f-7b f-7c f-7d f-9 f-10 f-11 f-t5 f-th2 "
     "n-2a n-2b n-2c n-3 n-4 n-5 n-6a n-6b n-7"
 ).split()
-each = pytest.mark.parametrize("spec", SPECS, ids=lambda s: s.__name__.split(".")[1])
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.id)
@@ -63,16 +60,6 @@ def test_a_figure_says_what_its_parameters_are(figure):
     assert all(fields[name].metadata["kind"] == figures.EFFORT for name in figure.quick)
     assert figure.at("quick").name("quick") == figure.at("paper").name("paper") == figure.id
     assert not figure.at("quick").off_paper()
-
-
-@each
-def test_a_spec_says_what_is_run_and_what_the_paper_says(spec):
-    if not hasattr(spec, "rows"):
-        return
-    assert spec.TITLE and spec.PAGE and spec.__doc__ and hasattr(spec, "PAPER")
-    assert list(inspect.signature(spec.rows).parameters)[:2] == ["profile", "store"]
-    assert all(isinstance(claim, claims.Claim) for claim in spec.CLAIMS)
-    assert all(claim.says.endswith(".") for claim in spec.CLAIMS)
 
 
 def test_every_claim_is_judged_once():
@@ -743,7 +730,7 @@ def test_a_printed_number_has_a_reading_error():
 
 def test_verdicts_are_collected_from_finished_figures(tmp_path):
     judged = [claims.Verdict("c-1", "A.", HOLDS, "1×"), claims.Verdict("c-0", "B.", DIFFERS)]
-    spec = SimpleNamespace(__name__="experiments.demo2020_fig1", TITLE="A figure")
+    spec = figures.Description("demo2020_fig1", "A figure", "workbench reproduce")
     frame = pd.DataFrame({"dataset": ["Twin()"], "value": [1.0], "truth_public": [True]})
     figures.save(None, frame, spec=spec, profile="paper", results=tmp_path, verdicts=judged)
     path = verdicts.write("demo2020", tmp_path, into=tmp_path)

@@ -1,7 +1,7 @@
 """Axes to files: the same bytes each time, nothing half-written, nothing private."""
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import matplotlib
 import pandas as pd
@@ -28,7 +28,9 @@ VERDICTS = [
     Verdict("c-1", "A < B", HOLDS, "0.1 < 0.3"),
     Verdict("c-2", "A, “B”", DIFFERS, "2", "NA"),
 ]
-SPEC = SimpleNamespace(__name__="experiments.demo2020_fig1", TITLE="Error against ε")
+SPEC = figures.Description(
+    "demo2020_fig1", "Error against ε", "workbench reproduce demo2020_fig1 --profile quick"
+)
 
 
 def saved(folder, rows=ROWS, fig="draw", **more):
@@ -85,7 +87,7 @@ def test_a_private_truth_is_not_saved(tmp_path):
 
 def test_rows_that_do_not_say_whether_their_truth_is_public_are_not_saved(tmp_path):
     rows = ROWS.drop(columns="truth_public")
-    no_data = SimpleNamespace(**vars(SPEC), NO_DATA=True)
+    no_data = replace(SPEC, no_data=True)
     with pytest.raises(ValueError, match="demo2020_fig1.*need a column truth_public.*no_data"):
         saved(tmp_path, rows)
     assert not list(tmp_path.iterdir())
@@ -134,9 +136,12 @@ def test_an_unknown_profile_is_refused(tmp_path):
 
 @pytest.mark.parametrize("stem", ["../fig1", "..", ".", "", "a/b", "a\\b", "/fig1", "C:fig1"])
 def test_a_stem_stays_in_its_folder(tmp_path, stem):
-    spec = SimpleNamespace(**vars(SPEC), STEM=stem)
+    spec = replace(SPEC, name=stem)
     with pytest.raises(ValueError, match="stem = .* is not allowed"):
         saved(tmp_path / "results", spec=spec)
+    if stem:
+        with pytest.raises(ValueError, match="stem = .* is not allowed"):
+            saved(tmp_path / "results", spec=replace(SPEC, id=stem))
     with pytest.raises(ValueError, match="stem = .* is not allowed"):
         figures.figure_folder(tmp_path, "quick", stem)
     assert not list(tmp_path.iterdir())

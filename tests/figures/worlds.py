@@ -34,7 +34,7 @@ def spread(rows, seeds: int) -> pd.DataFrame:
 
 
 def figure_of(spec):
-    """The figure that a spec defines; None while it has none."""
+    """The figure that a spec defines; None where it only serves others."""
     classes = [x for x in vars(spec).values() if isinstance(x, type)]
     own = [
         x for x in classes if issubclass(x, figures.Figure) and x.__module__ == spec.__name__
@@ -44,5 +44,4 @@ def figure_of(spec):
 
 def claims_of(spec):
     """The claims of a spec's figure."""
-    figure = figure_of(spec)
-    return figure.claims if figure else spec.CLAIMS
+    return figure_of(spec).claims

@@ -1,7 +1,6 @@
 """What notebooks leave in a folder of results, made up."""
 
 import json
-from types import SimpleNamespace
 
 import matplotlib
 import nbformat
@@ -31,7 +30,7 @@ ROWS = pd.DataFrame(
 
 
 def figure(results, stem, title="A title", fig="draw", rows=ROWS, verdicts=CLAIMS, cells=()):
-    spec = SimpleNamespace(__name__=f"experiments.{stem}", TITLE=title)
+    spec = figures.Description(stem, title, f"workbench reproduce {stem} --profile quick")
     if fig == "draw":
         fig, ax = plt.subplots()
         ax.plot([1, 2])

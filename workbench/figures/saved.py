@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PureWindowsPath
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from workbench import claims
@@ -100,7 +99,7 @@ def save(
     fig: Drawing | None,
     rows: pd.DataFrame,
     *,
-    spec: Figure | Description | ModuleType,
+    spec: Figure | Description,
     profile: str,
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
@@ -152,6 +151,9 @@ def save(
     if description.setting:
         rows = rows.assign(setting=describe(description.setting))
     target = figure_folder(results, profile, stem)
+    figure_folder(
+        results, profile, description.id or stem
+    )  # one name too: pictures are called by it
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
@@ -246,24 +248,19 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _describe(spec: Figure | Description | ModuleType, profile: str) -> Description:
+def _describe(spec: Figure | Description, profile: str) -> Description:
     """What a figure's folder says of it."""
     if isinstance(spec, Description):
         return spec
-    if isinstance(spec, Figure):
-        return Description(
-            spec.name(profile),
-            spec.title,
-            spec.command(profile),
-            spec.no_data,
-            spec.id,
-            {name: getattr(spec, name) for name in spec.parameters()},
-            spec.differences(profile),
-        )
-    name = getattr(spec, "STEM", spec.__name__.partition(".")[2].replace(".", "_"))
-    usual = f"workbench reproduce {name} --profile {profile}"
-    command = getattr(spec, "COMMAND", usual)
-    return Description(name, spec.TITLE, command, getattr(spec, "NO_DATA", False) is True)
+    return Description(
+        spec.name(profile),
+        spec.title,
+        spec.command(profile),
+        spec.no_data,
+        spec.id,
+        {name: getattr(spec, name) for name in spec.parameters()},
+        spec.differences(profile),
+    )
 
 
 def _manifest(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
