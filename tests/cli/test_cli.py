@@ -532,7 +532,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
     monkeypatch.setattr(widgets, "all_panels", lambda: [widgets.panel(HighPassFilter)])
     told = run(f"explore --html {tmp_path / 'x.html'}").stdout
     assert told.replace("\n", "").endswith("x.html")
-    assert "data-grid" in (tmp_path / "x.html").read_text()
+    assert "data-pictures" in (tmp_path / "x.html").read_text()
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):

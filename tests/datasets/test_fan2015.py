@@ -574,6 +574,7 @@ def test_most_users_are_occasional_where_the_paper_says_so():
     assert (sizes < 2000).mean() > 0.99 and sizes[0] == 17_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset, printed", TABLE4, ids=lambda x: getattr(x, "__name__", ""))
 @pytest.mark.parametrize("users", [50, 1000])
 def test_slices_keep_the_means(preset, printed, users):

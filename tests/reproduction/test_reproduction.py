@@ -168,7 +168,7 @@ def test_names_that_do_not_exist_are_refused(tmp_path, go):
     with pytest.raises(ValueError, match="holds no notebooks"):
         go()
     book(tmp_path, "fig1", "1")
-    with pytest.raises(ValueError, match="no figure 'fig7'; there are: fig1"):
+    with pytest.raises(ValueError, match="no figure 'fig7'; did you mean fig1"):
         go("fig7")
     for wrong in (dict(workers=0), dict(timeout=-1), dict(profile="full")):
         with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -207,6 +207,7 @@ def test_a_killed_run_continues(tmp_path, monkeypatch):
     shutil.rmtree(short)
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_results_folder_make_each_figure_once(tmp_path):
     slow = "import pathlib, time\nwith open('runs', 'a') as f: f.write('x')\ntime.sleep(2)\n"
     book(tmp_path, "fig1", slow + FIGURE.format("fig1"))

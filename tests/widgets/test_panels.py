@@ -354,6 +354,7 @@ def test_a_worker_that_died_while_it_was_idle_is_replaced():
     assert settled(shown)["exact"] and shown.seeds == BAND_SEEDS
 
 
+@pytest.mark.slow
 def test_stop_of_a_panel_that_waits_ends_nobody_elses_work():
     first, second = panels.Panel(Slow()), widgets.summaries()
     moved(first, rest=True, bands=True, seed=3)
@@ -433,6 +434,7 @@ def page(tmp_path_factory):
     return path.read_text()
 
 
+@pytest.mark.slow
 def test_a_shared_page_fetches_nothing(page):
     assert not re.findall(r"(?:src|href)=['\"]|@import|fetch\(|https?://(?!www\.w3\.org)", page)
     assert "a &lt; b" in page and len(page) < 10**6
@@ -447,6 +449,7 @@ def on_page(packed, x):
     return [on_page(packed, part) for part in x] if isinstance(x, list) else x
 
 
+@pytest.mark.slow
 def test_a_shared_page_holds_what_the_panel_would_show(page):
     import base64
     import gzip
@@ -493,6 +496,7 @@ def test_settings_that_differ_in_what_is_not_used_have_one_picture():
     assert len(grid.settings) == 1 + max(grid.main + sum(grid.others.values(), []))
 
 
+@pytest.mark.slow
 def test_a_page_is_drawn_while_sliders_move(tmp_path, monkeypatch):
     monkeypatch.delenv("VOILA_KERNEL_ID", raising=False)
     monkeypatch.delenv("WORKBENCH_BATCH", raising=False)

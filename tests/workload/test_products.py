@@ -124,6 +124,7 @@ def test_answers_are_sums_over_tuples(name):
     )
 
 
+@pytest.mark.slow
 @every
 def test_few_cells_and_many_give_the_same_answers(name, monkeypatch):
     queries = linear_queries(WORKLOADS[name], DOMAIN)

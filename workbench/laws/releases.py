@@ -202,5 +202,7 @@ def error_bars_fit(subject: Subject) -> None:
     for query in range(len(asked)):
         known = ~np.isnan(bars[:, query])  # a node that a query cuts has no bar
         if known.sum() > 200:
-            ratio = (bars[known, query] ** 2).mean() / squared[known, query].mean()
-            demand(0.7 <= ratio <= 1.3, f"squared bars are {ratio:.3g} of squared errors")
+            foreseen = (bars[known, query] ** 2).mean()
+            seen = squared[known, query].mean()
+            says = f"squared errors are {seen:.3g}, and squared bars {foreseen:.3g}"
+            demand(abs(foreseen - seen) <= 0.3 * seen, says)
