@@ -173,11 +173,11 @@ def test_the_error_vanishes_as_epsilon_grows(cls):
 
 
 def neighbour_cases():
-    """Every mechanism at one bound quickly; all bounds and bases where there is more time."""
+    """Every mechanism at one bound quickly; two bounds, and bases, where there is more time."""
     for bound, name in ((Bound(), "one cell"), (Bound(2, 1), "two cells")):
         for cls in (*mechanisms.ALL, *bases()):
-            quick = bound == Bound() and cls in mechanisms.ALL
-            marks = () if quick else pytest.mark.slow
+            other = (bound != Bound()) + (cls not in mechanisms.ALL)
+            marks = [(), pytest.mark.slow, pytest.mark.long][other]
             yield pytest.param(cls, bound, marks=marks, id=f"{name}-{cls.__name__}")
 
 
