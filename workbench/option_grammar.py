@@ -192,7 +192,11 @@ def _parse_member(f: Field, x: Any) -> Any:
 def parameter_help(f: Field) -> str:
     """What a parameter is and what it may be, in one line."""
     many = "a list; each a " if f.metadata["many"] else ""
-    return f"{f.metadata['doc']}: {many}{option_need(f)}"
+    choices = f.metadata["choices"]
+    if choices:
+        many = "some of " if f.metadata["many"] else "one of "
+    need = ", ".join(map(repr, choices)) if choices else option_need(f)
+    return f"{f.metadata['doc']}: {many}{need}"
 
 
 def release_options(mechanism: Any) -> str:

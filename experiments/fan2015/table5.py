@@ -132,7 +132,7 @@ CLAIMS = (
 class Table5(Figure):
     """The films that one group of people rates most, as released."""
 
-    title = "Ten films for men under 25"
+    title = "The ten films that one group of people rates most"
     page = "Fan & Jin, WWW 2015, section 6.4, Table 5"
     quick = {"seeds": 3}
     claims = CLAIMS

@@ -101,7 +101,9 @@ def parameters_cell(cls: type[Figure]) -> str:
         comment = parameter_help(f)
         if effort:
             quick = cls.quick.get(f.name, f.default)
-            comment += f"; None: {quick!r} (quick), {f.default!r} (paper)"
+            comment += f"; None: {f.default!r}"
+            if quick != f.default:
+                comment += f" (paper), {quick!r} (quick)"
         elif f.metadata["kind"] != SETTING:
             comment += "; the paper does not print it"
         line = _assignment(f.name, None if effort else f.default)

@@ -74,7 +74,7 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
     for figure, picture in zip(saved, _pictures(id, saved), strict=True):
         caption = figures.describe(figure.manifest["setting"])
         text += _FIGURE.format(
-            caption=escape(caption or "the paper's setting"),
+            caption=escape(caption or figures.find_figure(id).usual),
             command=escape(figure.manifest["command"]),
             picture=picture,
         )
