@@ -165,7 +165,7 @@ def test_everyone_alike_has_the_same_in_every_cell():
     assert alike.answer(Marginals(3).on(domain)) == pytest.approx(1 / 24)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("spec", [chen2012_fig6, chen2012_fig7])
 def test_other_settings_of_what_is_published_run_and_are_not_judged(
     spec, monkeypatch, tmp_path
@@ -181,7 +181,7 @@ def test_other_settings_of_what_is_published_run_and_are_not_judged(
     assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_settings_of_both_approaches_run_and_are_not_judged(tmp_path):
     few = {"past": 12, "usual_past": 10, "epsilons": 0.3, "attributes": "2,9", "tuples": 900}
     fast = {"queries": 5, "seeds": 1, "chains": 64, "steps": 1}
