@@ -30,7 +30,8 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         text.press("Enter")
         opened.wait_for_function(MOVED)
         assert opened.locator("img.widget-image").evaluate("image => image.naturalWidth") > 400
-        assert "not the paper's setting: epsilon = 0.5" in opened.content()
+        said = opened.locator(".widget-html-content").first.text_content()
+        assert "not the paper's setting: " in said and "epsilon = 0.5" in said
         opened.screenshot(path=tmp_path / "figure.png", full_page=True)
         text.fill("0")
         text.press("Enter")
