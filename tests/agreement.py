@@ -16,6 +16,8 @@ Smallest faults: of n draws,
 import numpy as np
 from scipy import stats
 
+from workbench.laws.releases import excess_probability
+
 RARE = 1e-9  # the false-alarm rate of a test on the system's randomness
 
 
@@ -82,8 +84,4 @@ def indistinguishable(p, q, n, epsilon, delta=0.0) -> bool:
     Sees Pr[A | D] above e^ε Pr[A | D'] + δ by more than five standard errors of both, at n = 2000 and
     ε = 1 some 0.2 for the likeliest events.
     """
-    for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
-        slack = 5 * np.sqrt(a / n + np.exp(2 * epsilon) * b / n) + 5 / n
-        if (a > np.exp(epsilon) * b + delta + slack).any():
-            return False
-    return True
+    return excess_probability(p, q, n, epsilon, delta) <= 0

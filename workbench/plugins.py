@@ -8,6 +8,7 @@ are not read before. A release file never names code to load, and nothing here i
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -49,6 +50,14 @@ def find(kind: str, name: str) -> Any:
             except (ImportError, AttributeError) as e:
                 raise ValueError(f"{name}: its package does not load it: {e}") from None
     return None
+
+
+def use_current_folder() -> str:
+    """Let modules of the current folder be found, which a console script leaves out; returns it."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return here
 
 
 def stated_modules() -> list[ModuleType]:

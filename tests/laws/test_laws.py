@@ -1,6 +1,7 @@
 """What every mechanism must obey; the line in mechanisms/__init__ brings a new one here."""
 
 import dataclasses
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,7 @@ def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
     mechanism = cls.example(subject.budget())
     names = {c.__name__: c for c in (*mechanisms.ALL, DP, Marginals, Dyadic, Haar)}
     assert eval(repr(mechanism), names) == mechanism
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # for workers
 
 
 @in_every_basis

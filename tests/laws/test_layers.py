@@ -101,16 +101,15 @@ def test_only_the_door_writes_receipts():
 
 def test_nobody_uses_global_randomness_pickle_or_eval():
     for room, path, tree in modules():
-        if room == "laws":  # which look whether a mechanism does
-            continue
+        allowed = ("np.random.default_rng", "np.random.SeedSequence")
+        if room == "laws":  # which look whether a mechanism has moved it
+            allowed += ("np.random.get_state",)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 told = ast.unparse(node.func)
                 assert told not in ("eval", "exec", "pickle.load", "pickle.loads"), path.name
                 if told.startswith("np.random."):
-                    assert told.startswith(
-                        ("np.random.default_rng", "np.random.SeedSequence")
-                    ), told
+                    assert told.startswith(allowed), told
 
 
 def test_the_package_never_imports_the_experiments():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import typer
@@ -67,11 +66,9 @@ class _Commands(TyperGroup):
 
 def use_modules(names: list[str]) -> None:
     """Let names be looked for in these modules too, which may stand in the current folder."""
-    from workbench.plugins import WITH
+    from workbench.plugins import WITH, use_current_folder
 
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    here = use_current_folder()
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [here, os.environ.get("PYTHONPATH")])
     )

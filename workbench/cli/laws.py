@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated
 
 import typer
@@ -20,9 +18,7 @@ def laws(
     from workbench import mechanisms, plugins
     from workbench.laws import check_laws
 
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    plugins.use_current_folder()
     ours = name in mechanisms.__all__
     cls = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
     if cls is None:

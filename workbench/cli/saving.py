@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
+from workbench.figures.notebook import METADATA
 
 
 def strip(model: dict[str, Any], **_: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -128,6 +128,16 @@ class Figure:
         return {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
 
     @classmethod
+    def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
+        """A ValueError for the first name that is not `known`, its parameters' unless given."""
+        known = list(known or cls.parameters())
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"{cls.id} has no parameter {name!r}{did_you_mean(name, known)}"
+                )
+
+    @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
         """The figure of a profile, with other values where they are given.
 
@@ -146,13 +156,9 @@ class Figure:
         """
         if profile not in PROFILES:
             raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
+        cls.refuse_unknown(given)
         known = cls.parameters()
         values = dict(cls.quick) if profile == "quick" else {}
-        for name in given:
-            if name not in known:
-                raise ValueError(
-                    f"{cls.id} has no parameter {name!r}{did_you_mean(name, known)}"
-                )
         try:
             for name, x in given.items():
                 if x is not None:
@@ -165,7 +171,8 @@ class Figure:
     def off_paper(self) -> dict[str, Any]:
         """The settings that are not the paper's; only without any are claims judged."""
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
-        return {f.name: getattr(self, f.name) for f in settings if not self._is_papers(f)}
+        moved = [f for f in settings if getattr(self, f.name) != f.default]
+        return {f.name: getattr(self, f.name) for f in moved}
 
     def full_effort(self) -> bool:
         """Whether no parameter of effort is less than the paper's."""
@@ -196,9 +203,6 @@ class Figure:
         for name, x in self.differences(profile).items():
             words += ["-p", quote(f"{name}={option_grammar.parameter_text(x)}")]
         return " ".join(words)
-
-    def _is_papers(self, f: Field) -> bool:
-        return getattr(self, f.name) == f.default
 
     # ---- what it shows
 

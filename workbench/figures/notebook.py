@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.claims import Verdict
 from workbench.figures.figure import EFFORT, SETTING, Figure
-from workbench.figures.project import did_you_mean, find_figure, results_folder
+from workbench.figures.project import find_figure, results_folder
 from workbench.figures.saved import save
 from workbench.option_grammar import parameter_help
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
+    from nbformat import NotebookNode
 
+METADATA = {  # of every notebook, as it is committed
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 _INJECTED = "# Parameters"  # how papermill begins the cell that it adds
 _FIRST = "profile ="  # how ours begins
 _WIDTH = 96  # as code is formatted
@@ -78,9 +83,7 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     """
     cls = find_figure(id)
     known = ["profile", "results", *cls.parameters()]
-    for name in _assigned(namespace.get("In", ())):
-        if name not in known:
-            raise ValueError(f"{id} has no parameter {name!r}{did_you_mean(name, known)}")
+    cls.refuse_unknown(_assigned(namespace.get("In", ())), known)
     given = {name: namespace[name] for name in cls.parameters() if name in namespace}
     profile = namespace.get("profile", "quick")
     results = namespace.get("results") or results_folder()
@@ -141,33 +144,28 @@ def _assigned(sources: Sequence[str]) -> list[str]:
     return names
 
 
-def default_notebook(cls: type[Figure]) -> dict[str, Any]:
-    """A notebook of a figure that has none of its own: the cells that every figure has.
+def default_notebook(cls: type[Figure]) -> NotebookNode:
+    """A notebook of a figure that has none of its own: the cells that every figure has."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    Returns
-    -------
-    dict
-        As nbformat 4 has it.
-    """
-    text = [f"# {cls.title}\n\n{cls.page}\n\n{cls.__doc__ or ''}".strip()]
+    opening = (
+        "from workbench import claims, figures\n\n"
+        f"run = figures.open_notebook({cls.id!r}, globals())\nfigure = run.figure\nfigure"
+    )
     sources = [
-        (parameters_cell(cls), ["parameters"]),
-        (
-            "from workbench import claims, figures\n\n"
-            f"run = figures.open_notebook({cls.id!r}, globals())\nfigure = run.figure\nfigure",
-            [],
-        ),
-        ("rows = figure.rows(run.store)", []),
-        ("fig = figure.draw(rows)", []),
-        ("verdicts = figure.judge(rows)\nclaims.verdict_table(verdicts)", []),
-        ("run.save(fig, rows, verdicts)", []),
+        opening,
+        "rows = figure.rows(run.store)",
+        "fig = figure.draw(rows)",
+        "verdicts = figure.judge(rows)\nclaims.verdict_table(verdicts)",
+        "run.save(fig, rows, verdicts)",
     ]
-    cells: list[dict[str, Any]] = [dict(cell_type="markdown", metadata={}, source=text[0])]
-    for source, tags in sources:
-        metadata = {"tags": tags} if tags else {}
-        cell = dict(cell_type="code", metadata=metadata, source=source)
-        cells.append(cell | dict(outputs=[], execution_count=None))
-    kernel = dict(name="python3", display_name="Python 3", language="python")
-    named = [cell | {"id": f"cell-{k}"} for k, cell in enumerate(cells)]
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return dict(nbformat=4, nbformat_minor=5, metadata=metadata, cells=named)
+    cells = [
+        new_markdown_cell(f"# {cls.title}\n\n{cls.page}\n\n{cls.__doc__ or ''}".strip()),
+        new_code_cell(parameters_cell(cls), metadata={"tags": ["parameters"]}),
+        *map(new_code_cell, sources),
+    ]
+    for number, cell in enumerate(cells):
+        cell.id = (
+            f"cell-{number}"  # the same in every run, by which it is known that nothing changed
+        )
+    return new_notebook(cells=cells, metadata=METADATA)

@@ -19,7 +19,7 @@ def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any
 
 
 def number(
-    default: float | None,
+    default: Any,
     doc: str,
     low: float | None = 0,
     high: float | None = None,
@@ -27,9 +27,11 @@ def number(
     unit: str = "",
     kind: str = SETTING,
     strict: bool = False,
+    many: bool = False,
 ) -> Any:
     """A real number."""
-    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, strict=strict)
+    rules = dict(unit=unit, doc=doc, kind=kind, strict=strict, many=many)
+    return parameter(default, low, high, **rules)
 
 
 def numbers(
@@ -37,41 +39,32 @@ def numbers(
     doc: str,
     low: float | None = 0,
     high: float | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
-    strict: bool = False,
+    **rules: Any,
 ) -> Any:
-    """A list of real numbers."""
-    rules = dict(unit=unit, doc=doc, kind=kind, strict=strict)
-    return parameter(default, low, high, many=True, **rules)
+    """A list of real numbers; further rules as for one."""
+    return number(default, doc, low, high, many=True, **rules)
 
 
 def whole(
-    default: int | None,
+    default: Any,
     doc: str,
     low: int = 1,
     high: int | None = None,
     *,
     unit: str = "",
     kind: str = SETTING,
+    many: bool = False,
 ) -> Any:
     """A whole number."""
-    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True)
+    rules = dict(unit=unit, doc=doc, kind=kind, integer=True, many=many)
+    return parameter(default, low, high, **rules)
 
 
 def wholes(
-    default: tuple[int, ...],
-    doc: str,
-    low: int = 1,
-    high: int | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
+    default: tuple[int, ...], doc: str, low: int = 1, high: int | None = None, **rules: Any
 ) -> Any:
-    """A list of whole numbers."""
-    rules = dict(unit=unit, doc=doc, kind=kind, integer=True)
-    return parameter(default, low, high, many=True, **rules)
+    """A list of whole numbers; further rules as for one."""
+    return whole(default, doc, low, high, many=True, **rules)
 
 
 def choice(default: Any, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:

@@ -267,7 +267,7 @@ def _read(task: Task) -> NotebookNode:
     import nbformat
 
     if task.path is None:
-        return nbformat.from_dict(default_notebook(find_figure(task.id)))
+        return default_notebook(find_figure(task.id))
     return nbformat.read(task.path, as_version=4)
 
 

@@ -73,8 +73,7 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
         name, equals, text = setting.partition("=")
         if not equals:
             raise ValueError(f"-p {setting!r}: need name=value, as in -p epsilon=0.5")
-        if name not in known:
-            raise ValueError(f"{cls.id} has no parameter {name!r}{did_you_mean(name, known)}")
+        cls.refuse_unknown([name])
         if name in values:
             raise ValueError(f"-p {name} is given twice; several values stand between commas")
         between = ";" if known[name].metadata["many"] else ","
