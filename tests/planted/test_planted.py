@@ -102,7 +102,9 @@ def test_a_planted_mistake_is_found(mistake, copy):
     assert code == 1, (
         f"{mistake.test} does not see that {mistake.why} (exit code {code}):\n{told}"
     )
-    refused = r"^E +(assert|AssertionError|Failed: DID NOT RAISE|workbench\.laws\.subject\.Broken)"
+    refused = (
+        r"^E +(assert|AssertionError|Failed: DID NOT RAISE|workbench\.laws\.subject\.Broken)"
+    )
     judged = re.search(refused, told, re.M)
     assert judged, f"the mistake crashes where it should be judged wrong:\n{told}"
 
