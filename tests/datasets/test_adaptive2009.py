@@ -125,6 +125,13 @@ def test_jobs_are_points_of_home_and_work(island):
     ]
 
 
+def test_points_of_lodes_8_are_those_of_its_blocks(island):
+    old = OnTheMap().points(2).load()
+    pack(island / "ri_xwalk.csv.gz", xwalk().replace("tabblk2010", "tabblk2020"))
+    new = OnTheMap().points(2).load()
+    assert (new.keys == old.keys).all() and new.hierarchy == old.hierarchy
+
+
 def test_jobs_of_one_cell_add_up(island):
     assert len(OnTheMap().points(1).load()) == 3
     pack(island / "ri_xwalk.csv.gz", xwalk([*XWALK[:3], (D, "", "", "90", "180")]))

@@ -92,7 +92,7 @@ def test_fields_say_what_they_allow():
         (lambda: OnTheMap(states=("xx",)), "OnTheMap.states"),
         (lambda: OnTheMap(states=["ri"]), "OnTheMap.states"),
         (lambda: OnTheMap(states=("ri", "ri")), "OnTheMap.states"),
-        (lambda: OnTheMap(year=2020), "OnTheMap.year"),
+        (lambda: OnTheMap(year=2001), "OnTheMap.year"),
         (lambda: OnTheMap(level="zip"), "OnTheMap.level"),
         (lambda: Adult(("Age", "Weight")), "Adult.attributes"),
         (lambda: CensusIncome(()), "CensusIncome.attributes"),
@@ -206,10 +206,10 @@ def od(*rows, date="20211018") -> str:
     return "\n".join([HEAD, *(f"{w},{h},{n},{n},{'0,' * 8}{date}" for w, h, n in rows), ""])
 
 
-def xwalk(*blocks) -> str:
+def xwalk(*blocks, field="tabblk2010") -> str:
     """A crosswalk, with quoted fields that hold commas, and letters that are not ASCII."""
     rows = (f'{b},{b[:2]},"Cañon, AL",{b[:5]},20211018' for b in blocks)
-    return "\n".join(["tabblk2010,st,ctyname,cty,createdate", *rows, ""])
+    return "\n".join([f"{field},st,ctyname,cty,createdate", *rows, ""])
 
 
 @pytest.fixture
@@ -249,6 +249,44 @@ def test_onthemap_joins_states(alabama):
     table = OnTheMap(states=("ri", "al")).load()
     assert table.domain.labels[0] == (A, B, C, other)
     assert cells(table) == {(A, B): 1, (other, other): 4}
+
+
+@pytest.mark.parametrize("year", [2008, 2019, 2022])
+def test_the_crosswalk_and_not_the_year_says_which_blocks_there_are(folder, year):
+    new = "010010201001005"  # of the 2020 census
+    pack(folder / "onthemap/al_xwalk.csv.gz", xwalk(A, new, field="tabblk2020"))
+    path = pack(folder / f"al_od_main_JT00_{year}.csv.gz", od((A, new, 3), date="20240920"))
+    dataset = OnTheMap(states=("al",), year=year)
+    assert cells(dataset.load()) == {(A, new): 3}
+    urls = [file.url for file in dataset.files()]
+    assert all("/LODES8/al/" in url for url in urls) and len(urls) == 3
+    pack(folder / "onthemap/al_xwalk.csv.gz", xwalk(A, B))
+    assert all("/LODES7/al/" in file.url for file in dataset.files())
+    words = (path, "line 2", new, "al_xwalk.csv.gz, which is of LODES 7 (tabblk2010)")
+    refuses(OnTheMap(states=("al",), year=year), *words, f"is {path.name} of that version?")
+    pack(folder / "onthemap/al_xwalk.csv.gz", xwalk(A, B, field="tabblk2000"))
+    words = ("al_xwalk.csv.gz, line 1", "no field tabblk2010 or tabblk2020", "tabblk2000")
+    refuses(OnTheMap(states=("al",), year=year), *words)
+
+
+def test_jobs_of_version_7_are_not_of_a_crosswalk_of_version_8(alabama):
+    pack(alabama, od((A, C, 1), (A, B, 1)))
+    pack(alabama.with_name("al_xwalk.csv.gz"), xwalk(A, C, field="tabblk2020"))
+    words = (alabama, "line 3", "h_geocode", B, "which is of LODES 8 (tabblk2020)")
+    refuses(OnTheMap(states=("al",)), *words)
+
+
+def test_crosswalks_of_two_versions_are_refused(alabama):
+    other = "440010301001008"
+    pack(alabama.with_name("ri_xwalk.csv"), xwalk(other, field="tabblk2020"))
+    words = ("ri_xwalk.csv, which is of LODES 8 (tabblk2020)", "al_xwalk.csv.gz", "LODES 7")
+    refuses(OnTheMap(states=("al", "ri")), *words, "need one version")
+
+
+def test_without_a_crosswalk_what_is_fetched_has_the_year(folder):
+    for year, version in ((2019, 7), (2020, 8)):
+        files = OnTheMap(states=("al",), year=year).files()
+        assert all(f"/LODES{version}/al/" in file.url for file in files)
 
 
 def test_onthemap_aux_homes_are_states(alabama):

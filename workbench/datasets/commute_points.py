@@ -15,7 +15,7 @@ from workbench.records import Records
 from workbench.value import parameter, value
 
 ATTRIBUTES = ("home_lat", "home_lon", "work_lat", "work_lon")
-FIELDS = ("tabblk2010", "ctycsub", "ctycsubname", "blklatdd", "blklondd")
+FIELDS = ("ctycsub", "ctycsubname", "blklatdd", "blklondd")  # and the field of blocks
 
 # The 2010 census of the cities and towns of Rhode Island: 1,052,567 people.
 POPULATION = {
@@ -42,7 +42,7 @@ def _pairs_of_blocks(x: Any) -> str | None:
 class CommutePoints(OverHierarchy):
     """Where the people of OnTheMap's jobs live and work: points in degrees, in four dimensions.
 
-    A point is the centroids of two 2010 census blocks, home first, each as latitude and longitude
+    A point is the centroids of two census blocks, home first, each as latitude and longitude
     in the crosswalk. The box that is halved, the same for home and work, is the smallest that
     holds all blocks in the crosswalks of the states, whether anyone works or lives there: public
     geography. At the default depth of 16 the cells of Rhode Island are about 1.5 by 1 m.
@@ -117,15 +117,15 @@ class CommutePoints(OverHierarchy):
         frames = [
             pl.DataFrame(
                 {
-                    "block": block.frame["tabblk2010"],
+                    "block": block.frame[field],
                     "code": block.frame["ctycsub"],
                     "place": block.frame["ctycsubname"],
                     "latitude": block.degrees("blklatdd", 90),
                     "longitude": block.degrees("blklondd", 180),
                 }
             )
-            for file in self.dataset.crosswalks()
-            for block in read_blocks(file.find(), FIELDS)
+            for path, field in self.dataset.crosswalks().items()
+            for block in read_blocks(path, (field, *FIELDS))
         ]
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
         crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)

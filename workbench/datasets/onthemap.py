@@ -1,8 +1,10 @@
-"""OnTheMap: jobs by block of work and of home, from LEHD LODES 7 origin-destination files."""
+"""OnTheMap: jobs by block of work and of home, from LEHD LODES 7 or 8 origin-destination files."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.arrays import Int
-from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.delimited import field_names, read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.labelled_rows import LabelledRows
@@ -31,8 +33,11 @@ FIPS = dict(
 STATES = tuple(sorted(FIPS.values()))
 DIGITS = {"block": 15, "tract": 11, "tract2": 7, "county": 5}  # of the 15 that name a block
 
-_LODES = "https://lehd.ces.census.gov/data/lodes/LODES7"
-_SHA256 = {
+BLOCKS = {"tabblk2010": 7, "tabblk2020": 8}  # the crosswalk's first field, and LODES' version
+
+_LODES = "https://lehd.ces.census.gov/data/lodes/LODES"
+_LAST_YEAR = 2019  # of version 7
+_SHA256 = {  # of version 7
     "ri_od_main_JT00_2019.csv": (
         "0e28e4e3cc802c39d7774d947efca6bb64eeec73106872bd479f0a4e998ad09a",
         "93b599eea25e2ea79d0a23be8e1c8ad65f6b805a82906d1f6a6357aa18da1e40",
@@ -53,10 +58,13 @@ class OnTheMap:
     """All jobs (JT00) of a year by location of work and of home.
 
     `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
-    those of people who live in another state. Locations are 2010 census blocks or prefixes of
-    their codes: tracts, counties, or "tract2", a county and the first two digits of a tract, as
-    in the sparse-data paper. Labels are these codes as text. The domain is every location in
-    the public crosswalks of the states, work first, so that keys are ordered by work location.
+    those of people who live in another state. Locations are census blocks or prefixes of their
+    codes: tracts, counties, or "tract2", a county and the first two digits of a tract, as in the
+    sparse-data paper. Labels are these codes as text. The domain is every location in the public
+    crosswalks of the states, work first, so that keys are ordered by work location.
+    Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the 2020 census
+    in version 8 (all years). Which it is says the header of the crosswalk, `tabblk2010` or
+    `tabblk2020`; jobs that are not in its blocks, and crosswalks of two versions, are refused.
     Homes of `part="aux"` are states (FIPS codes of the 50, DC and Puerto Rico) whatever the
     `level`: as blocks they would need the crosswalks of the whole country.
 
@@ -66,7 +74,7 @@ class OnTheMap:
     public.
 
     Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
-    Statistics, version 7, 2002-2019; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
+    Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
     A (47 states of 2008, an earlier version).
     """
 
@@ -74,7 +82,7 @@ class OnTheMap:
     truth_public: ClassVar[bool] = True
 
     states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
-    year: int = parameter(2019, 2002, 2019, integer=True, doc="of the jobs")
+    year: int = parameter(2019, 2002, integer=True, doc="of the jobs")
     part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
     level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
 
@@ -82,7 +90,9 @@ class OnTheMap:
     def domain(self) -> Domain:
         """Work × home; reads the crosswalks, and nothing else."""
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
-        blocks = (block for state in self.states for block in self._blocks[state])
+        blocks = (
+            block for crosswalk in self._crosswalks.values() for block in crosswalk.blocks
+        )
         works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
         homes = works if self.part == "main" else STATES
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
@@ -91,8 +101,9 @@ class OnTheMap:
         """What the publisher has for these states and this year: main, aux and crosswalk."""
         files = []
         for state in self.states:
-            main_and_aux = (_od(state, part, self.year) for part in ("main", "aux"))
-            files += [*main_and_aux, crosswalk_file(state)]
+            version = _version_to_fetch(state, self.year)
+            main_and_aux = (_od(state, part, self.year, version) for part in ("main", "aux"))
+            files += [*main_and_aux, crosswalk_file(state, version)]
         return tuple(files)
 
     def load(self) -> SparseTable:
@@ -101,12 +112,12 @@ class OnTheMap:
         index = {work: code for code, work in enumerate(domain.labels[0])}
         keys = [np.empty(0, np.int64)]
         counts = [np.empty(0, np.int64)]
-        for state, blocks in self._blocks.items():
+        for state, crosswalk in self._crosswalks.items():
             path = _od(state, self.part, self.year).find()
             _check_name(path)
-            kind = pl.Enum(blocks)
-            need = f"a 15-digit block of {state}_xwalk.csv"
-            locations = (block[: DIGITS[self.level]] for block in blocks)
+            kind = pl.Enum(crosswalk.blocks)
+            need = f"a 15-digit block of {crosswalk}: is {path.name} of that version?"
+            locations = (block[: DIGITS[self.level]] for block in crosswalk.blocks)
             place = np.array([index[location] for location in locations], np.int64)
             created = None
             for block in read_blocks(path, ("w_geocode", "h_geocode", "S000", "createdate")):
@@ -124,9 +135,9 @@ class OnTheMap:
             domain, keys, np.concatenate(counts), Bound(1), truth_public=True
         )
 
-    def crosswalks(self) -> tuple[File, ...]:
-        """The publisher's lists of blocks, a state each."""
-        return tuple(map(crosswalk_file, self.states))
+    def crosswalks(self) -> dict[Path, str]:
+        """The publisher's lists of blocks, a state each, and which field names the blocks."""
+        return {crosswalk.path: crosswalk.field for crosswalk in self._crosswalks.values()}
 
     def points(self, depth: int = 16) -> CommutePoints:
         """The same jobs as points: where people live and work, in degrees."""
@@ -135,31 +146,69 @@ class OnTheMap:
         return CommutePoints(self, depth)
 
     @cached_property
-    def _blocks(self) -> dict[str, list[str]]:
-        return {state: _listed(state) for state in self.states}
+    def _crosswalks(self) -> dict[str, _Crosswalk]:
+        crosswalks = {state: _read_crosswalk(state) for state in self.states}
+        first, *others = crosswalks.values()
+        for other in others:
+            if other.field != first.field:
+                raise ValueError(f"{other}, and {first}: need one version")
+        return crosswalks
 
 
-def _od(state: str, part: str, year: int) -> File:
+@dataclass(frozen=True)
+class _Crosswalk:
+    """The blocks that a state's crosswalk lists, sorted; `field` is the one that names them."""
+
+    path: Path
+    field: str
+    blocks: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.path.name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
+
+
+def _od(state: str, part: str, year: int, version: int = 7) -> File:
     name = f"{state}_od_{part}_JT00_{year}.csv"
-    return File("onthemap", name, f"{_LODES}/{state}/od/{name}.gz", _SHA256.get(name, ()))
+    return _file(name, f"{state}/od", version)
 
 
-def crosswalk_file(state: str) -> File:
+def crosswalk_file(state: str, version: int = 7) -> File:
     """The public list of a state's blocks: what they belong to, and where they lie."""
-    name = f"{state}_xwalk.csv"
-    return File("onthemap", name, f"{_LODES}/{state}/{name}.gz", _SHA256.get(name, ()))
+    return _file(f"{state}_xwalk.csv", state, version)
 
 
-def _listed(state: str) -> list[str]:
-    """The blocks that a state's crosswalk lists, sorted."""
+def block_field(path: Path) -> str:
+    """The field of a crosswalk that names its blocks, and so says which version it is of."""
+    names = field_names(path)
+    field = next((field for field in BLOCKS if field in names), "")
+    if not field:
+        raise ValueError(f"{path}, line 1: no field {' or '.join(BLOCKS)} among {names}")
+    return field
+
+
+def _file(name: str, folder: str, version: int) -> File:
+    sha256 = _SHA256.get(name, ()) if version == 7 else ()
+    return File("onthemap", name, f"{_LODES}{version}/{folder}/{name}.gz", sha256)
+
+
+def _version_to_fetch(state: str, year: int) -> int:
+    """That of the crosswalk, if it is at hand; else version 7, which has fewer years."""
+    with suppress(FileNotFoundError, ValueError):
+        return BLOCKS[block_field(crosswalk_file(state).find())]
+    return 7 if year <= _LAST_YEAR else 8
+
+
+def _read_crosswalk(state: str) -> _Crosswalk:
+    path = crosswalk_file(state).find()
+    field = block_field(path)
     blocks = set()
     own = FIPS[state]
-    for block in read_blocks(crosswalk_file(state).find(), ("tabblk2010",)):
-        codes = block.frame["tabblk2010"]
+    for block in read_blocks(path, (field,)):
+        codes = block.frame[field]
         need = f"15 digits that begin with {own}"
-        block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), "tabblk2010", need)
+        block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), field, need)
         blocks.update(codes)
-    return sorted(blocks)
+    return _Crosswalk(path, field, sorted(blocks))
 
 
 def _home_states(block: LabelledRows, own: str) -> Int[np.ndarray, " rows"]:

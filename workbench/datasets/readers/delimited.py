@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,7 @@ def read_blocks(
     with opened(path) as (stream, file), bar:
         line = 1
         if names is None:
-            head = stream.readline().decode("utf-8-sig", errors="replace").strip()
-            names = [name.strip() for name in next(csv.reader([head]), ())]
+            names = _header(stream)
             line = 2
         if absent := [column for column in columns if column not in names]:
             raise ValueError(f"{path}, line 1: no field {absent[0]!r} among {list(names)}")
@@ -71,9 +70,20 @@ def read_blocks(
             bar.update(file.tell() - bar.n)
 
 
+def field_names(path: Path) -> list[str]:
+    """The names in the first line of a file."""
+    with opened(path) as (stream, _):
+        return _header(stream)
+
+
 def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
     """The lines of a file, each as the one column `line`, as `read_blocks` reads them."""
     return read_blocks(path, ("line",), ("line",), notes=notes, strip=" \t\r", separator="\0")
+
+
+def _header(stream: BinaryIO) -> list[str]:
+    head = stream.readline().decode("utf-8-sig", errors="replace").strip()
+    return [name.strip() for name in next(csv.reader([head]), ())]
 
 
 def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows:
