@@ -5,6 +5,7 @@ Read    from the text; the plots are not in our copy. Printed numbers may be off
         last digit.
 Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 16). Sizes are 2ⁱ, i = 1 … ℓ − 2,
         as printed, and 1, of which the text speaks.
+        The published file of NetTrace is sorted by count, not by address: here its twin stands in.
         All methods are said to round to whole numbers >= 0. What is rounded is not said, and decides:
         the leaves of L̃ rounded up to 0 gain half a noise each, which ruins sparse ranges. Nothing is
         rounded here. How H̄ answers once zeroing has made it inconsistent is not said either: by its
@@ -148,7 +149,7 @@ class Fig6(Figure):
             ]
         trees = [tree(DP(epsilon), consistent=False) for epsilon in self.epsilons]
         sweeps = {}
-        for name, dataset in at_hand(self.data).items():
+        for name, dataset in at_hand(self.data, in_order=True).items():
             metrics = [MeanSquaredError(ranges) for ranges in self.ranges(dataset)]
             sweeps[name] = Sweep([dataset], alone, metrics, self.seeds)
             of_trees = Sweep([dataset], trees, metrics, self.seeds, tuple(ESTIMATORS))
@@ -164,7 +165,7 @@ class Fig6(Figure):
         series = series.mask(rows.branching == "optimal", WIDE)
         series = series.fillna(rows.nonnegative.map({True: BEST, False: TREE_NOT_ZEROED}))
         frames = [rows.assign(series=series, panel=rows.panel.str.removesuffix(", trees"))]
-        tables = at_hand(self.data)
+        tables = at_hand(self.data, in_order=True)
         for name, dataset in tables.items():
             for epsilon in self.epsilons:
                 asked = self.ranges(dataset)

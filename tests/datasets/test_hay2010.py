@@ -54,13 +54,26 @@ def test_counts_one_a_line(folder, dataset, name, size, bound, suffix):
 
 
 @pytest.mark.parametrize("dataset, name, size, bound", HAY)
-def test_a_file_of_another_length_is_refused(folder, dataset, name, size, bound):
-    path = pack(folder / name, "1\n" * (size - 1))
-    refuses(dataset(), path, f"line {size - 1}", f"need {size:,} counts")
-    pack(path, "1\n" * size + "\n7\n1\n")
-    refuses(dataset(), path, f"line {size + 2}", f"need {size:,} counts")
+def test_a_file_of_another_length_loads_and_says_so(folder, dataset, name, size, bound):
+    assert dataset().domain.shape == (size,)
+    path = pack(folder / name, "1\n" * size)
+    assert dataset().remarks() == ()
+    pack(path, "2\n0\n" * 4000)
+    table = dataset().load()
+    assert table.domain == dataset().domain and table.domain.shape == (8000,)
+    assert (table.total, table.bound) == (8000, bound)
+    assert dataset().remarks() == (f"8,000 lines (published: {size:,})",)
     pack(path, "")
-    refuses(dataset(), path, "line 0", "ends after 0 counts")
+    refuses(dataset(), path, "ends after 0 counts", f"need {size:,}")
+
+
+def test_a_file_knows_whether_its_order_says_anything(folder):
+    path = pack(folder / "nettrace.txt", "9\n4\n4\n0\n")
+    assert NetTrace().is_sorted()
+    pack(path, "0\n4\n4\n9\n")
+    assert NetTrace().is_sorted()
+    pack(path, "4\n0\n4\n9\n")
+    assert not NetTrace().is_sorted()
 
 
 @pytest.mark.parametrize("bad", ["-1", "1.5", "x", "1e3", "1,2", "3 4", "nan", '"5', "9" * 20])
@@ -69,17 +82,25 @@ def test_what_is_not_a_count_is_refused_by_line(folder, bad):
     refuses(SearchLogs(), path, "line 41", bad, "a whole number >= 0")
 
 
-def test_a_file_that_nobody_publishes_says_what_it_should_be(folder):
+@pytest.mark.parametrize(
+    "dataset, words",
+    [
+        (NetTrace, ("nettrace.txt", "michaelghay/vldb2010data", "65,536 lines", "25,714")),
+        (SocialNetwork, ("social_network.txt", "cited and not redistributed", "11,342 lines")),
+        (KeywordFrequencies, ("keywords.txt", "nobody publishes it", "20,000 lines")),
+    ],
+)
+def test_a_missing_file_says_how_to_get_it_and_what_it_should_be(folder, dataset, words):
     with pytest.raises(FileNotFoundError) as error:
-        NetTrace().load()
-    for word in ("nettrace.txt", folder, "nobody publishes it", "65,536 lines", "25,714"):
+        dataset().load()
+    for word in (*words, folder):
         assert str(word) in str(error.value)
     assert "workbench data fetch" not in str(error.value)
-    for fetched in ("hay2010", "NetTrace", NetTrace()):
-        with pytest.raises(FileNotFoundError, match="cannot be fetched: nobody publishes"):
+    for fetched in (dataset.__name__, dataset()):
+        with pytest.raises(FileNotFoundError, match="cannot be fetched: .* publish"):
             published.fetch(fetched)
-    pack(folder / "nettrace.txt", "1\n")
-    (row,) = published.verify(NetTrace())
+    pack(folder / dataset.name, "1\n")
+    (row,) = published.verify(dataset())
     assert row.state == "unknown"
     assert [r.state for r in published.verify("hay2010")].count("by hand") == 3
 

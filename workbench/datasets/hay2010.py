@@ -6,6 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.arrays import Int
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_lines
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -16,62 +18,87 @@ COUNTS = range(2**53 + 1)  # such as a table can hold
 
 
 class _Counts:
-    """Counts of one attribute, one a line of a file that nobody publishes."""
+    """Counts of one attribute, one a line of a file."""
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
     attribute: ClassVar[str]
-    size: ClassVar[int]
+    size: ClassVar[int]  # as published
     name: ClassVar[str]  # of the file
     holds: ClassVar[str]
     bound: ClassVar[Bound] = Bound(1)
+    source: ClassVar[str] = (
+        "its authors publish it at https://github.com/michaelghay/vldb2010data, to be cited and not "
+        "redistributed: save {name} in a folder hay2010"
+    )
 
     @property
     def domain(self) -> Domain:
-        """The attribute's codes, in the order of the lines."""
-        return Domain((self.attribute,), (self.size,))
+        """The attribute's codes, in the order of the lines: as many as published, or as the file has."""
+        try:
+            return self._domain(len(self._counts()))
+        except FileNotFoundError:
+            return self.published_domain()
+
+    @classmethod
+    def published_domain(cls) -> Domain:
+        """The domain of the file as it is published."""
+        return cls._domain(cls.size)
 
     def files(self) -> tuple[File, ...]:
         """One count a line."""
-        how = "nobody publishes it: it should be "
-        how += f"{self.size:,} lines, each the number of {self.holds}"
+        how = self.source.format(name=self.name)
+        how += f"; it should be {self.size:,} lines, each the number of {self.holds}"
         return (File("hay2010", self.name, how=how),)
 
     def load(self) -> SparseTable:
-        """The table; a file of another length, or a bad line, is a ValueError."""
+        """The table; a bad line is a ValueError, and so is a file of none."""
+        counts = self._counts()
+        domain = self._domain(len(counts))
+        return SparseTable.from_dense(domain, counts, self.bound, truth_public=True)
+
+    def is_sorted(self) -> bool:
+        """Whether the lines are sorted by their counts, so that their order says nothing else."""
+        steps = np.diff(self._counts())
+        return bool((steps >= 0).all() or (steps <= 0).all())
+
+    def remarks(self) -> tuple[str, ...]:
+        """How the file differs from what is published of it; nothing if it does not."""
+        lines = len(self._counts())
+        return () if lines == self.size else (f"{lines:,} lines (published: {self.size:,})",)
+
+    @classmethod
+    def _domain(cls, size: int) -> Domain:
+        return Domain((cls.attribute,), (size,))
+
+    def _counts(self) -> Int[np.ndarray, " cells"]:
         path = self.files()[0].find()
-        need = f"need {self.size:,} counts, one a line"
-        counts = [np.empty(0, np.int64)]
-        last = 0
-        for block in read_lines(path):
-            counts.append(block.codes("line", COUNTS, "a whole number >= 0"))
-            last = block.lines[-1]
-            excess = sum(map(len, counts)) - self.size
-            if excess > 0:
-                line = block.lines[-excess]
-                raise ValueError(f"{path}, line {line}: {need}, and this is one more")
-        counts = np.concatenate(counts)
-        if len(counts) < self.size:
-            raise ValueError(f"{path}, line {last}: ends after {len(counts):,} counts; {need}")
-        return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
+        need = "a whole number >= 0"
+        counts = [block.codes("line", COUNTS, need) for block in read_lines(path)]
+        if not counts:
+            raise ValueError(f"{path} ends after 0 counts; need {self.size:,}, one a line")
+        return np.concatenate(counts)
 
 
 @value
 class NetTrace(_Counts):
-    """Internal hosts that each of 65,536 external hosts is connected to, in address order.
+    """Internal hosts that each of 65,536 external hosts is connected to, in the order of the file.
 
     25,714 connections, seen at the gateway of a university; 96.6 % of the hosts have none, the
     busiest 1,423. One unit is one connection, in one cell.
 
-    Nobody publishes the file: it goes from researcher to researcher, for experiments that
-    compare with the truth, and is public in this sense. `NetTraceTwin` stands in for it.
+    The file that the authors publish is sorted by count, although its description says by
+    address: it serves what asks for no order (the unattributed histograms of Figures 5 and 7) and
+    not the ranges of addresses of Figure 6, where `NetTraceTwin` stands in for any file that is so
+    sorted. The twin stands in everywhere where there is no file.
 
-    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
     """
 
     attribute = "host"
-    size = 65_536  # external hosts, in the order of their addresses
+    size = 65_536  # external hosts
     name = "nettrace.txt"
     holds = "connections of an external host (sum 25,714)"
 
@@ -84,10 +111,9 @@ class SearchLogs(_Counts):
     shorter time; 52.1 % of the units have none, the busiest 496. One unit is one search, in one
     cell: whoever searches often is many units.
 
-    Nobody publishes the file: it goes from researcher to researcher, for experiments that
-    compare with the truth, and is public in this sense. `SearchLogsTwin` stands in for it.
+    The authors publish the file; `SearchLogsTwin` stands in for it where it is not at hand.
 
-    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
     """
 
@@ -105,10 +131,9 @@ class SocialNetwork(_Counts):
     is public. One unit is one friendship: it moves two degrees by one each. (The paper counts
     one, and so protects a friendship at twice the ε that it states.)
 
-    Nobody publishes the file: it goes from researcher to researcher, for experiments that
-    compare with the truth, and is public in this sense. `SocialNetworkTwin` stands in for it.
+    The authors publish the file; `SocialNetworkTwin` stands in for it where it is not at hand.
 
-    Terms: none stated; cite the paper. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
+    Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1 and Appendix C.
     """
 
@@ -137,4 +162,5 @@ class KeywordFrequencies(_Counts):
     attribute = "keyword"
     size = 20_000  # keywords, in any public order
     name = "keywords.txt"
+    source = "nobody publishes it: {name}, in a folder hay2010"
     holds = "searches for a keyword"

@@ -39,8 +39,8 @@ class _Twin:
 
     @property
     def domain(self) -> Domain:
-        """That of the data that it stands in for."""
-        return self.stands_for().domain
+        """That of the data that it stands in for, as published."""
+        return self.stands_for.published_domain()
 
 
 @value
