@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments._own_table import (
     ASKED,
@@ -33,15 +34,7 @@ from experiments.answer_bank import refusal
 from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep, plots
 from workbench.advice import Advice, advise, predict_errors
 from workbench.advice.errors import mean_log_error
-from workbench.claims import (
-    Claim,
-    Finding,
-    all_of,
-    check_lower,
-    confidence_intervals,
-    format_number,
-    interpolate_log_log,
-)
+from workbench.claims import Finding, confidence_intervals, format_number, interpolate_log_log
 from workbench.datasets import GaussianSparse
 from workbench.domain import states_public_truth
 from workbench.figures import Figure

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pandas as pd
-
-from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
-from workbench.claims import (
+from workbench.claims.old import (
     Claim,
-    Finding,
-    Printed,
     all_of,
     check_decreasing,
     check_lower,
     check_printed,
     check_similar,
+)
+
+from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
+from workbench.claims import (
+    Finding,
+    Printed,
     compare_with_paper,
     crossing,
     format_number,

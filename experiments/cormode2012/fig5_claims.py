@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
+from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.cormode2012.shared import (
     ABSOLUTE,
@@ -27,11 +28,8 @@ from experiments.cormode2012.shared import (
 from experiments.cormode2012.throughput import throughput_over
 from workbench.claims import (
     ALIKE,
-    Claim,
     Finding,
     Printed,
-    all_of,
-    check_lower,
     crossing,
     decide,
     format_number,

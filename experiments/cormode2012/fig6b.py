@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
+from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.cormode2012.data import (
     COUNTIES,
@@ -34,7 +35,7 @@ from experiments.cormode2012.shared import (
     summaries,
 )
 from workbench import claims
-from workbench.claims import Claim, Finding, Printed, all_of, check_lower, crossing, mean_curve
+from workbench.claims import Finding, Printed, crossing, mean_curve
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole
 from workbench.plots import Panel

@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
+from workbench.claims.old import Claim, all_of
 
 from experiments.cormode2012.data import (
     ADULT,
@@ -30,7 +31,7 @@ from experiments.cormode2012.data import (
     published_tables,
 )
 from workbench import plots
-from workbench.claims import Claim, Finding, Printed, all_of
+from workbench.claims import Finding, Printed
 from workbench.figures import Figure
 from workbench.value import value
 

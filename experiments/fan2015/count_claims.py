@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
+from workbench.claims.old import all_of
 
 from experiments.fan2015.data import undecided_on_slice
 from workbench.claims import (
     ALIKE,
     Finding,
     Printed,
-    all_of,
     decide,
     decide_all,
     format_number,

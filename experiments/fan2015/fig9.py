@@ -19,17 +19,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import Claim, all_of, check_decreasing, check_lower
 
 from experiments.fan2015._five_methods import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015.count_claims import OTHERS, OURS, PRECISION, TEN, every_dataset
 from workbench import plots
 from workbench.claims import (
-    Claim,
     Finding,
     Printed,
-    all_of,
-    check_decreasing,
-    check_lower,
     confidence_intervals,
     decide,
     decide_printed,

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.fan2015._five_methods import all_methods, series_of_trials
 from experiments.fan2015.count_claims import METHODS, OURS, PRECISION, TEN
@@ -28,11 +29,8 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep, plots
 from workbench.claims import (
     MUCH,
-    Claim,
     Finding,
     Printed,
-    all_of,
-    check_lower,
     confidence_intervals,
     decide_printed,
     mean_curve,

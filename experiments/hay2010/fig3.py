@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -23,7 +24,7 @@ from experiments.hay2010.data import (
     Samples,
 )
 from workbench import DP, Sweep
-from workbench.claims import ORDERS, Claim, Finding, all_of, format_number
+from workbench.claims import ORDERS, Finding, format_number
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.inference import isotonic, tree_least_squares

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -27,7 +28,7 @@ from experiments.hay2010.data import (
     at_hand,
 )
 from workbench import DP, Sweep
-from workbench.claims import MUCH, ORDERS, Claim, Finding, Printed, all_of, format_number
+from workbench.claims import MUCH, ORDERS, Finding, Printed, format_number
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes

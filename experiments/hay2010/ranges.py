@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from workbench.claims.old import all_of, check_lower, check_similar
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
 from workbench import DP, Bound, RandomRanges, SparseTable
 from workbench.claims import (
     Finding,
     Printed,
-    all_of,
-    check_lower,
-    check_similar,
     crossing,
     decide_printed,
     format_number,

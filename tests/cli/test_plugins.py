@@ -29,7 +29,8 @@ packages = ["outsiders"]
 """
 FIGURE = '''
 from workbench import DP, RandomRanges, Sweep
-from workbench.claims import Claim, Finding
+from workbench.claims import Finding
+from workbench.claims.old import Claim
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, seeds

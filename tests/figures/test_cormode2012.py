@@ -27,7 +27,7 @@ from experiments.cormode2012 import sec45 as cormode2012_sec45
 from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
 from workbench import DP, Domain, Ranges, SparseTable, claims, figures, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES, UNDECIDED, UNTESTABLE
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES, UNDECIDED, UNTESTABLE, old
 from workbench.datasets import GaussianSparse
 from workbench.table import Bound
 
@@ -51,7 +51,7 @@ OURS = (
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.id)
 def test_a_figure_says_what_its_parameters_are(figure):
     assert figure.title and figure.page and figure.__doc__
-    assert all(isinstance(claim, claims.Claim) for claim in figure.claims)
+    assert all(isinstance(claim, old.Claim) for claim in figure.claims)
     assert all(claim.says.endswith(".") for claim in figure.claims)
     fields = figure.parameters()
     assert all(
@@ -406,7 +406,7 @@ def test_each_part_of_a_claim_is_checked(panel, series, factor, added, says):
     world = fig5()
     there = (world.panel == panel) & (world.series == series)
     world.loc[there, "value"] = world.value[there] * factor + added
-    told = claims.judge(cormode2012_fig5.CLAIMS, world, "quick")
+    told = old.judge(cormode2012_fig5.CLAIMS, world, "quick")
     assert sum(v.outcome == DIFFERS and says in v.measured for v in told) == 1
 
 
@@ -474,7 +474,7 @@ def test_the_best_number_of_rows_is_told_at_either_size():
     for panel in cormode2012_c6.BY_DEPTH:
         world = c6()
         world.loc[(world.panel == panel) & (world.depth == 1), "value"] *= 2
-        (found,) = claims.judge(cormode2012_c6.CLAIMS, world, "quick")
+        (found,) = old.judge(cormode2012_c6.CLAIMS, world, "quick")
         assert found.outcome == DIFFERS and found.measured.count(": no") == 1
 
 
@@ -639,20 +639,20 @@ TWICE = [(x, 200.0) for x in range(8)]
 
 def test_better_needs_intervals_apart_at_three_quarters():
     low, high = line(POINTS), line(TWICE)
-    assert claims.check_lower(low, high).holds and claims.check_lower(high, low).holds is False
-    assert claims.check_lower(low, high, times=3).holds is False
-    assert claims.check_lower(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
+    assert old.check_lower(low, high).holds and old.check_lower(high, low).holds is False
+    assert old.check_lower(low, high, times=3).holds is False
+    assert old.check_lower(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
     some = line([(x, 100.0 if x < 6 else 300.0) for x in range(8)])
-    assert claims.check_lower(some, high).holds, "at six of eight"
-    assert claims.check_lower(some, high, share=1).holds is False
+    assert old.check_lower(some, high).holds, "at six of eight"
+    assert old.check_lower(some, high, share=1).holds is False
     with pytest.raises(ValueError, match="no point in common"):
-        claims.check_lower(low, line([(99, 1.0)]))
+        old.check_lower(low, line([(99, 1.0)]))
 
 
 def test_alike_is_within_a_quarter_or_too_noisy_to_tell():
-    assert claims.check_similar(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
-    assert claims.check_similar(line(POINTS), line(TWICE)).holds is False
-    noisy = claims.check_similar(line(POINTS, 0.5), line(TWICE, 0.5))
+    assert old.check_similar(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
+    assert old.check_similar(line(POINTS), line(TWICE)).holds is False
+    noisy = old.check_similar(line(POINTS, 0.5), line(TWICE, 0.5))
     assert noisy.holds is None and noisy.if_unsettled
 
 
@@ -661,20 +661,20 @@ def test_a_claim_about_points_that_are_not_drawn_is_not_testable():
     curve = claims.mean_curve(few, "x")
     point = claims.Printed("1", 0, 2)
     for check in (
-        lambda rows: claims.check_lower(curve.loc[:0], curve),
-        lambda rows: claims.check_printed(point, curve.loc[5:]),
-        lambda rows: claims.check_decreasing(curve),
+        lambda rows: old.check_lower(curve.loc[:0], curve),
+        lambda rows: old.check_printed(point, curve.loc[5:]),
+        lambda rows: old.check_decreasing(curve),
         lambda rows: claims.Finding(None, str(claims.crossing(curve.loc[5:], curve))),
         lambda rows: claims.Finding(None, str(claims.mean_curve(rows, "x", seed=9))),
     ):
-        found = claims.Claim("x", "It is.", check).judge(few, "paper")
+        found = old.Claim("x", "It is.", check).judge(few, "paper")
         assert found.outcome == UNTESTABLE and "no points" in found.why
 
 
 def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
     for leans, outcome in ((False, DIFFERS), (True, HOLDS)):
         found = claims.Finding(None, "", if_unsettled=leans)
-        claim = claims.Claim("x", "It is.", lambda rows, found=found: found)
+        claim = old.Claim("x", "It is.", lambda rows, found=found: found)
         assert claim.judge(pd.DataFrame(), "quick").outcome == UNDECIDED
         assert claim.judge(pd.DataFrame(), "paper").outcome == outcome
 
@@ -682,12 +682,12 @@ def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
 def test_parts_are_settled_together():
     yes, no = claims.Finding(True, "1"), claims.Finding(False, "2", "because")
     open_, leaning = claims.Finding(None, "3"), claims.Finding(None, "4", if_unsettled=True)
-    assert claims.all_of({"a": yes, "b": yes}).holds
-    assert claims.all_of({"a": yes, "b": no, "c": open_}).holds is False
-    assert claims.all_of({"a": yes, "b": open_}).holds is None
-    assert claims.all_of({"a": yes, "b": leaning}).if_unsettled
-    assert not claims.all_of({"a": open_, "b": leaning}).if_unsettled
-    told = claims.all_of({"a": yes, "b": no})
+    assert old.all_of({"a": yes, "b": yes}).holds
+    assert old.all_of({"a": yes, "b": no, "c": open_}).holds is False
+    assert old.all_of({"a": yes, "b": open_}).holds is None
+    assert old.all_of({"a": yes, "b": leaning}).if_unsettled
+    assert not old.all_of({"a": open_, "b": leaning}).if_unsettled
+    told = old.all_of({"a": yes, "b": no})
     assert told.measured == "a: yes (1); b: no (2)" and told.why == "because"
 
 
@@ -701,9 +701,9 @@ def test_a_printed_number_is_decided_by_a_mean_and_left_open_by_its_interval():
 
 
 def test_falling_allows_noise_and_no_rise():
-    assert claims.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
-    assert claims.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
-    assert claims.check_decreasing(line([(1, 5.0), (2, 5.0)])).holds is False
+    assert old.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
+    assert old.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
+    assert old.check_decreasing(line([(1, 5.0), (2, 5.0)])).holds is False
 
 
 def test_where_curves_cross_and_lines_on_logarithmic_axes():
@@ -720,9 +720,9 @@ def test_where_curves_cross_and_lines_on_logarithmic_axes():
 def test_a_printed_number_has_a_reading_error():
     about = claims.Printed.approximately("around 1 %", 0.01, 0.005)
     assert about.covers(0.0145) and not about.covers(0.016) and not about.covers(0.0049)
-    assert claims.check_printed(about, line([(1, 0.01)]), percent=True).measured == "1 %"
-    assert claims.check_printed(about, line([(1, 0.01), (2, 0.05)])).holds is False
-    assert claims.check_printed(about, line([(1, 0.016)], spread=0.1)).holds is None
+    assert old.check_printed(about, line([(1, 0.01)]), percent=True).measured == "1 %"
+    assert old.check_printed(about, line([(1, 0.01), (2, 0.05)])).holds is False
+    assert old.check_printed(about, line([(1, 0.016)], spread=0.1)).holds is None
 
 
 # --- what is committed

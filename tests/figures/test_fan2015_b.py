@@ -23,8 +23,8 @@ from experiments.fan2015.count_claims import (
 )
 from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart
 from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
-from workbench import DP, Trial, claims, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
+from workbench import DP, Trial, plots
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, old
 from workbench.datasets import InteractionsTwin
 from workbench.mechanisms import HPA, SRA
 from workbench.metrics import MeanSquaredCountError, TopPrecision
@@ -159,7 +159,7 @@ def test_none_of_the_others_finds_the_first_item():
 def test_the_error_as_judged_is_that_of_the_released_given_the_original():
     world = compared("items")
     world.loc[world.direction == REVERSED, "value"] *= world.series.map({"SRA": 9.0}).fillna(1)
-    found = {v.id: v for v in claims.judge(claims_of(fan2015_fig7), world, "quick")}
+    found = {v.id: v for v in old.judge(claims_of(fan2015_fig7), world, "quick")}
     assert found["f-7b"].outcome == HOLDS
 
 
@@ -169,9 +169,9 @@ def test_a_slice_settles_nothing():
     world["panel"] = world.panel.where(
         world.panel != "Netflix twin", "Netflix twin, 20,000 users"
     )
-    told = claims.judge(claims_of(fan2015_fig7), world, "quick")
+    told = old.judge(claims_of(fan2015_fig7), world, "quick")
     assert {v.outcome for v in told} == {UNDECIDED}
-    assert {v.outcome for v in claims.judge(claims_of(fan2015_fig7), world, "paper")} == {HOLDS}
+    assert {v.outcome for v in old.judge(claims_of(fan2015_fig7), world, "paper")} == {HOLDS}
 
 
 @pytest.mark.parametrize("metric", [SQUARED, DIVERGENCE])
@@ -225,7 +225,7 @@ def test_figures_7_to_9_share_their_runs(small):
         drawn = figure.draw(rows)
         assert "not the paper's setting: data" in drawn._suptitle.get_text()
         plt.close(drawn)
-        assert claims.judge(figure.claims, rows, "quick")
+        assert old.judge(figure.claims, rows, "quick")
         assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 

@@ -53,7 +53,8 @@ def test_reads_back_what_was_saved(tmp_path):
     assert folder == tmp_path / "quick" / "demo2020_fig1"
     figure = figures.load(folder)
     pd.testing.assert_frame_equal(figure.rows, ROWS, check_dtype=False)
-    assert figure.verdicts.to_dict("records") == [
+    columns = ["id", "says", "outcome", "measured", "why"]
+    assert figure.verdicts[columns].to_dict("records") == [
         dict(id="c-1", says="A < B", outcome="holds", measured="0.1 < 0.3", why=""),
         dict(id="c-2", says="A, “B”", outcome="differs", measured="2", why="NA"),
     ]

@@ -1,10 +1,11 @@
-"""A claim, the numbers that a paper prints, and the verdict on them."""
+"""A paper's claims, split into statements; the numbers that it prints; and the verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,10 +16,15 @@ MUCH = 3.0
 ORDERS = 10.0
 HOLDS = "holds"
 DIFFERS = "differs"
-UNDECIDED = "undecided (quick)"
+DEPENDS = "depends on what is not printed"
+UNDECIDED = "undecided"
 UNTESTABLE = "not testable here"
 NOT_JUDGED = "not judged"
-OUTCOMES = (HOLDS, DIFFERS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
+OUTCOMES = (HOLDS, DIFFERS, DEPENDS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
+BY_DEFINITION = "follows from the definition"
+MARKS = {True: "✓", False: "✗", None: "?"}
+TICKS = dict(zip(OUTCOMES, "✓✗◐?––", strict=True))
+_OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
@@ -26,40 +32,73 @@ class MissingPoints(ValueError):
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What checking a claim has shown.
+class Strip:
+    """Whether a statement holds, by the value of what the paper does not print.
 
     Parameters
     ----------
-    id : str
-        The claim's.
-    says : str
-        The claim's sentence.
-    outcome : str
-        One of `claims.OUTCOMES`.
-    measured : str
-        What was measured, in words with numbers.
-    why : str
-        Why it is so, where that is not plain.
+    name : str
+        Of what is swept, as "θ".
+    holds : tuple of (str, bool or None)
+        The values in their order, as they are written, with what was found at each.
     """
 
-    id: str
-    says: str
-    outcome: str
-    measured: str = ""
-    why: str = ""
+    name: str
+    holds: tuple[tuple[str, bool | None], ...]
 
-    def __post_init__(self):
-        if self.outcome not in OUTCOMES:
-            raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
+    @property
+    def outcomes(self) -> set[bool | None]:
+        """What was found at all values."""
+        return {holds for _, holds in self.holds}
+
+    def __str__(self) -> str:
+        """Every value with its mark.
+
+        >>> print(Strip("θ", (("20", False), ("40", None), ("65", True))))
+        θ: 20 ✗, 40 ?, 65 ✓
+        """
+        values = ", ".join(f"{value} {MARKS[holds]}" for value, holds in self.holds)
+        return f"{self.name}: {values}"
+
+    def in_words(self) -> str:
+        """For which values it holds, for which not.
+
+        >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
+        'holds for θ = 65; differs for θ = 20 … 40'
+        """
+        runs: dict[bool | None, list[list[str]]] = {True: [], False: [], None: []}
+        before: Any = ""
+        for value, holds in self.holds:
+            if holds != before or before == "":
+                runs[holds].append([])
+            runs[holds][-1].append(value)
+            before = holds
+        parts = []
+        for holds, stretches in runs.items():
+            ends = [" … ".join(dict.fromkeys((own[0], own[-1]))) for own in stretches]
+            if ends:
+                parts.append(f"{_OF[holds]} for {self.name} = {', '.join(ends)}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check returns: whether the claim holds (None: too few seeds to say) and what was measured.
+    """What a check returns: whether the statement holds (None: undecided) and what was measured.
 
-    `if_unsettled` is what an unsettled check counts as when there are no more seeds to come. `testable` is
-    False where the rows lack what the claim is about; `why` then names it.
+    Parameters
+    ----------
+    holds : bool or None
+        None: these runs do not decide it at the level that was asked.
+    measured, why : str
+        Only what was computed from the rows that were judged.
+    if_unsettled : bool
+        Of `claims.old` alone.
+    testable : bool
+        False where the rows lack what it is about; `why` then names it.
+    runs : float
+        How many repetitions it would take to decide it, infinite or NaN where that cannot be said.
+    strip : Strip, optional
+        By the value of what the paper does not print.
     """
 
     holds: bool | None
@@ -67,6 +106,216 @@ class Finding:
     why: str = ""
     if_unsettled: bool = False
     testable: bool = True
+    runs: float = inf
+    strip: Strip | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Of one look at the rows."""
+        if not self.testable:
+            return UNTESTABLE
+        if self.strip is not None and self.strip.outcomes >= {True, False}:
+            return DEPENDS
+        return _OF[self.holds]
+
+
+Check = Callable[["pd.DataFrame", float], Finding]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One part of a claim's sentence, as the author wrote it, and the check of a figure's rows.
+
+    Parameters
+    ----------
+    id : str
+        Names it among all statements.
+    says : str
+        Its words.
+    check : callable or None
+        Takes the figure's rows and the level of confidence at which it may decide, and returns a
+        `Finding`; None only where `untestable` says why.
+    page : str
+        Where the paper says it.
+    reading : str
+        What is compared, where, and what decides.
+    by_definition : bool
+        Whether arithmetic forces the result.
+    untestable : str
+        Why it cannot be judged here.
+    needs : tuple of str
+        The datasets whose own files decide it: with a twin it is not testable.
+    sweeps : str
+        What the paper does not print and is swept.
+    """
+
+    id: str
+    says: str
+    check: Check | None = None
+    page: str = ""
+    reading: str = ""
+    by_definition: bool = False
+    untestable: str = ""
+    needs: tuple[str, ...] = ()
+    sweeps: str = ""
+
+    def __post_init__(self):
+        if self.check is None and not self.untestable:
+            raise ValueError(
+                f"statement {self.id} has no check: need one, or `untestable` and the reason why"
+            )
+        if self.check is not None and self.untestable:
+            raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
+
+    def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
+        """What the first of several looks shows that decides it, else the last.
+
+        Parameters
+        ----------
+        looks : sequence of DataFrame
+            Rows of more and more repetitions, each look's with those of the looks before.
+        level : float
+            Of confidence, at which each look may decide.
+        """
+        finding = Finding(None, "", "fewer repetitions than the first look takes")
+        for rows in looks:
+            try:
+                finding = self.check(rows, level)
+            except MissingPoints as e:
+                finding = Finding(
+                    None, "", f"this run has no points for it: {e}", testable=False
+                )
+            if finding.outcome != UNDECIDED:
+                break
+        return finding
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper about one of its figures, and the statements that it makes.
+
+    Parameters
+    ----------
+    id : str
+        Names it among all claims.
+    page : str
+        Where the paper says it.
+    sentence : str
+        Quoted.
+    statements : tuple of Statement
+        Its parts; each is judged by itself.
+    """
+
+    id: str
+    page: str
+    sentence: str
+    statements: tuple[Statement, ...]
+
+    def judge(
+        self,
+        looks: Sequence[pd.DataFrame],
+        level: float,
+        has_file: Callable[[str], bool] = lambda name: True,
+    ) -> list[Verdict]:
+        """A verdict on each statement.
+
+        Parameters
+        ----------
+        looks, level
+            As `Statement.find` takes them.
+        has_file : callable
+            Whether the rows rest on the file itself of a dataset of that name, not on its twin.
+        """
+        return [self._judge(each, looks, level, has_file) for each in self.statements]
+
+    def _judge(self, statement: Statement, looks, level: float, has_file) -> Verdict:
+        if statement.check is None:
+            return self.verdict(statement, UNTESTABLE, why=statement.untestable)
+        finding = statement.find(looks, level)
+        missing = [name for name in statement.needs if not has_file(name)]
+        whys = [finding.why]
+        if missing:
+            whys.append(
+                f"it takes the file of {' and '.join(missing)}; this is its twin's number"
+            )
+            return self.verdict(statement, UNTESTABLE, finding, whys)
+        if finding.outcome == UNDECIDED and isfinite(finding.runs):
+            whys.append(f"about {_round(finding.runs):,} repetitions would decide")
+        return self.verdict(statement, finding.outcome, finding, whys)
+
+    def verdict(
+        self,
+        statement: Statement,
+        outcome: str,
+        finding: Finding | None = None,
+        why: str | Sequence[str] = "",
+    ) -> Verdict:
+        """The verdict on one of its statements."""
+        finding = finding or Finding(None, "")
+        measured = [finding.measured]
+        if finding.strip is not None:
+            measured = [finding.strip.in_words(), finding.measured]
+        whys = [why] if isinstance(why, str) else why
+        return Verdict(
+            statement.id,
+            statement.says,
+            outcome,
+            "; ".join(filter(None, measured)),
+            "; ".join(filter(None, whys)),
+            claim=self.id,
+            page=statement.page or self.page,
+            mark=BY_DEFINITION if statement.by_definition else "",
+            strip=finding.strip,
+        )
+
+    def not_judged(self, why: str) -> list[Verdict]:
+        """The verdicts of a run that is not on the paper's path."""
+        return [self.verdict(each, NOT_JUDGED, why=why) for each in self.statements]
+
+
+def _round(runs: float) -> int:
+    """Upwards, to two digits."""
+    from math import ceil, floor, log10
+
+    step = 10 ** max(0, floor(log10(max(runs, 1))) - 1)
+    return ceil(runs / step) * step
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What checking a statement has shown.
+
+    Parameters
+    ----------
+    id, says : str
+        The statement's.
+    outcome : str
+        One of `claims.OUTCOMES`.
+    measured : str
+        What was measured, in words with numbers.
+    why : str
+        Why it is so, where that is not plain.
+    claim, page : str
+        The claim that it is part of, and where the paper says it.
+    mark : str
+        `claims.BY_DEFINITION` where arithmetic forces the result.
+    strip : Strip, optional
+        By the value of what the paper does not print.
+    """
+
+    id: str
+    says: str
+    outcome: str
+    measured: str = ""
+    why: str = ""
+    claim: str = ""
+    page: str = ""
+    mark: str = ""
+    strip: Strip | None = None
+
+    def __post_init__(self):
+        if self.outcome not in OUTCOMES:
+            raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
 
 
 @dataclass(frozen=True)
@@ -102,89 +351,43 @@ class Printed:
         return bool(self.low <= measured <= self.high)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One sentence about a figure, and the function of the figure's rows that checks it.
-
-    Parameters
-    ----------
-    id : str
-        Names it among all claims.
-    says : str
-        The paper's sentence.
-    check : callable or None
-        Takes the figure's rows and returns a `Finding`; None where the claim can never be tested here.
-    why : str
-        Why it cannot be tested or, once a run has shown that it differs, why it does.
-    """
-
-    id: str
-    says: str
-    check: Callable[[pd.DataFrame], Finding] | None
-    why: str = ""
-
-    def judge(self, rows: pd.DataFrame, profile: str) -> Verdict:
-        """Check the claim on a figure's rows.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            What the figure's specification returns.
-        profile : str
-            "quick" or "paper": what a quick run cannot settle is undecided.
-
-        Returns
-        -------
-        Verdict
-            A claim that differs, or that its seeds cannot settle, is a result too.
-        """
-        if self.check is None:
-            return Verdict(self.id, self.says, UNTESTABLE, why=self.why)
-        try:
-            finding = self.check(rows)
-        except MissingPoints as e:
-            finding = Finding(None, "", f"this run has no points for it: {e}", testable=False)
-        holds = finding.if_unsettled if finding.holds is None else finding.holds
-        if not finding.testable:
-            outcome = UNTESTABLE
-        elif finding.holds is None and profile == "quick":
-            outcome = UNDECIDED
-        else:
-            outcome = HOLDS if holds else DIFFERS
-        why = finding.why
-        if not why and outcome in (DIFFERS, UNTESTABLE):
-            why = self.why
-        return Verdict(self.id, self.says, outcome, finding.measured, why)
-
-    def not_judged(self, why: str) -> Verdict:
-        """The verdict of a run that is not on the paper's path."""
-        return Verdict(self.id, self.says, NOT_JUDGED, why=why)
-
-
-def judge(claims: Sequence[Claim], rows: pd.DataFrame, profile: str) -> list[Verdict]:
-    """All verdicts of one figure."""
-    return [claim.judge(rows, profile) for claim in claims]
+def left_open(verdict: Verdict, why: str) -> Verdict:
+    """The verdict of a run that shows which way it leans, and cannot decide."""
+    if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
+        return verdict
+    whys = "; ".join(filter(None, (why, verdict.why)))
+    return replace(verdict, outcome=UNDECIDED, why=whys)
 
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Verdicts as a table."""
+    """Verdicts as a table, a line a statement."""
     import pandas as pd
 
-    columns = ["id", "says", "outcome", "measured", "why"]
-    return pd.DataFrame([vars(v) for v in verdicts], columns=columns)
+    columns = ["id", "claim", "says", "page", "outcome", "mark", "measured", "why", "by_value"]
+    entries = [vars(v) | {"by_value": str(v.strip or "")} for v in verdicts]
+    return pd.DataFrame(entries, columns=columns)
 
 
 def verdict_table(
     verdicts: Sequence[Verdict], caption: str = "What the paper says, judged"
 ) -> Styler:
-    """Verdicts for a notebook: whole sentences, nothing cut off."""
+    """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured."""
+    import pandas as pd
+
+    entries = []
+    for v in verdicts:
+        outcome = f"{TICKS[v.outcome]} {v.outcome}" + f" ({v.mark})" * bool(v.mark)
+        measured = ". ".join(filter(None, (v.measured, v.why)))
+        entries.append((v.id, v.says, v.page, outcome, measured))
+    columns = ["", "it says", "where", "verdict", "measured"]
     rules = {
         "th, td": "text-align: left; vertical-align: top",
-        "th:first-child, td:first-child": "white-space: nowrap",
+        "td:nth-child(1), td:nth-child(4)": "white-space: nowrap",
         "caption": "text-align: left",
     }
     styles = [{"selector": where, "props": how} for where, how in rules.items()]
-    return to_frame(verdicts).style.hide().set_caption(caption).set_table_styles(styles)
+    table = pd.DataFrame(entries, columns=columns)
+    return table.style.hide().set_caption(caption).set_table_styles(styles)
 
 
 def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:

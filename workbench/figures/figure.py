@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import Field, fields, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from workbench import claims, option_grammar
-from workbench.claims import Claim, Verdict
+from workbench.claims import Claim, Verdict, old
 from workbench.figures.project import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ KINDS = {
     EFFORT: "seeds and queries: less of it can only leave a claim undecided",
     UNPRINTED: "the paper does not print it: any value is on its path",
 }
+FIRST_LOOK = 5  # seeds; each next look takes twice as many
+MAY_FAIL = 0.05  # how often a figure may decide any of its statements wrongly
 _LONGEST = 120  # characters of a folder's name
 
 
@@ -55,6 +58,9 @@ class Figure:
     claims : tuple of Claim
         What the paper says that it shows; they are checked at the paper's setting only, so that
         their checks may name series and points as they are there.
+    sized_by : tuple of str
+        Effort that changes what is measured and not only how precisely, as the number of people: at
+        less of it than the paper's nothing is decided.
     series_by : tuple of str
         Parameters of mechanisms that belong to a series' name.
     shown : tuple of str
@@ -73,6 +79,7 @@ class Figure:
     quick: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2, "queries": 50})
     claims: ClassVar[tuple[Claim, ...]] = ()
+    sized_by: ClassVar[tuple[str, ...]] = ()
     series_by: ClassVar[tuple[str, ...]] = ()
     shown: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[int] = 2
@@ -83,6 +90,12 @@ class Figure:
         super().__init_subclass__(**kwargs)
         if "id" not in vars(cls):
             cls.id = cls.__module__.partition(".")[2].replace(".", "_") or cls.__name__
+        cap = cls._default_seeds()
+        if cls._statements() and cap is not None and cls.quick.get("seeds", cap) > cap:
+            raise ValueError(
+                f"{cls.id}: quick takes {cls.quick['seeds']} seeds, and paper stops at {cap}: need at "
+                "least as many"
+            )
 
     # ---- what a subclass gives
 
@@ -176,8 +189,8 @@ class Figure:
 
     def full_effort(self) -> bool:
         """Whether no parameter of effort is less than the paper's."""
-        efforts = [f for f in self.parameters().values() if f.metadata["kind"] == EFFORT]
-        return all(_at_least(getattr(self, f.name), f.default) for f in efforts)
+        efforts = [f.name for f in self.parameters().values() if f.metadata["kind"] == EFFORT]
+        return not any(map(self._is_less, efforts))
 
     def differences(self, profile: str) -> dict[str, Any]:
         """The parameters whose values are not those of the profile."""
@@ -206,12 +219,21 @@ class Figure:
 
     # ---- what it shows
 
-    def draw(self, rows: pd.DataFrame) -> Drawing | None:
-        """The drawing; off the paper's path it says so at its head."""
+    def draw(self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()) -> Drawing | None:
+        """The drawing; off the paper's path it says so at its head.
+
+        Below it stand the strips of `verdicts`: for which values of what the paper does not print a
+        statement holds.
+        """
         drawing = self.plot(rows)
         changed = describe(self.off_paper())
         if drawing is not None and changed:
             drawing.suptitle(f"not {self.usual}: {changed}", size="medium", wrap=True)
+        strips = {v.id: v.strip for v in verdicts if v.strip is not None}
+        if drawing is not None and strips:
+            from workbench import plots
+
+            plots.strips(drawing, strips)
         return drawing
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -226,13 +248,107 @@ class Figure:
         except claims.MissingPoints as e:
             return pd.DataFrame({"this run has no points for it": [str(e)]})
 
+    # ---- what it decides
+
+    @classmethod
+    def _default_seeds(cls) -> int | None:
+        """The paper profile's number of seeds, at which looks end; None where there is none."""
+        seeds = getattr(cls, "seeds", None)
+        return seeds.default if isinstance(seeds, Field) else seeds
+
+    @classmethod
+    def _statements(cls) -> int:
+        """How many of its statements are judged."""
+        split = [claim for claim in cls.claims if isinstance(claim, Claim)]
+        return sum(s.check is not None for claim in split for s in claim.statements)
+
+    @classmethod
+    def looks(cls) -> tuple[int, ...]:
+        """The numbers of seeds at which the paper profile looks whether statements are decided.
+
+        5, 10, 20, 40, …, and its number of seeds, where it stops; the quick profile's is among them.
+        One look, of 0, where a figure has no seeds.
+        """
+        cap = cls._default_seeds()
+        if cap is None:
+            return (0,)
+        looks = {cap, cls.quick.get("seeds", cap)}
+        seeds = FIRST_LOOK
+        while seeds < cap:
+            looks.add(seeds)
+            seeds *= 2
+        return tuple(sorted(looks))
+
+    @classmethod
+    def level(cls) -> float:
+        """The confidence at which each look decides, so that all looks together fool nobody."""
+        return 1 - MAY_FAIL / (len(cls.looks()) * max(cls._statements(), 1))
+
+    def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
+        """The rows, and the verdicts on them.
+
+        The paper's number of seeds is a limit: seeds are added look by look until every statement is
+        decided. Any other number is run as it is.
+
+        Parameters
+        ----------
+        store : path
+            Holds what has been run, and is added to.
+        """
+        for figure in self._runs():
+            rows = figure.rows(store)
+            verdicts = figure.judge(rows)
+            if all(verdict.outcome != claims.UNDECIDED for verdict in verdicts):
+                break
+        return rows, verdicts
+
+    def _runs(self) -> Iterable[Self]:
+        """Itself at the number of seeds of each look, as far as its effort is the paper's."""
+        cap = self._default_seeds()
+        if not self._statements() or cap is None or self.off_paper() or self.seeds != cap:
+            return [self]
+        least = self.quick.get("seeds", cap)
+        return [replace(self, seeds=look) for look in self.looks() if look >= least]
+
+    def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
+        """The rows of its first seeds, as a look sees them; those without a seed belong to all."""
+        return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
+
+    def has_file(self, name: str, rows: pd.DataFrame) -> bool:
+        """Whether rows rest on a dataset's own file: a panel has its name, and not its twin's."""
+        panels = rows.panel.astype(str).unique() if "panel" in rows else []
+        return any(panel.partition(",")[0] == name for panel in panels)
+
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """A verdict on each claim; off the paper's path none is judged."""
+        """A verdict on each statement; off the paper's path none is judged.
+
+        Each is decided by the first look that decides it, on the rows of that look's seeds alone.
+        """
         off = self.off_paper()
+        why = f"not {self.usual}: {describe(off)}"
+        if not self._statements():
+            return old.judge_or_not(self.claims, rows, self.full_effort(), why if off else "")
         if off:
-            why = f"not {self.usual}: {describe(off)}"
-            return [claim.not_judged(why) for claim in self.claims]
-        return claims.judge(self.claims, rows, "paper" if self.full_effort() else "quick")
+            return [v for claim in self.claims for v in claim.not_judged(why)]
+        looks = self._looks_at(rows)
+        has_file = partial(self.has_file, rows=rows)
+        verdicts = [v for c in self.claims for v in c.judge(looks, self.level(), has_file)]
+        smaller = {name: getattr(self, name) for name in self.sized_by if self._is_less(name)}
+        if smaller:
+            why = f"{describe(smaller)} is not the paper's size"
+            verdicts = [claims.left_open(verdict, why) for verdict in verdicts]
+        return verdicts
+
+    def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
+        """The rows of each look that they reach."""
+        if self._default_seeds() is None:
+            return [rows]
+        seeds = int(rows.seed.max()) + 1 if "seed" in rows else self.seeds
+        return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
+
+    def _is_less(self, name: str) -> bool:
+        """Whether a parameter of effort is less than the paper's."""
+        return not _at_least(getattr(self, name), self.parameters()[name].default)
 
 
 def describe(values: Mapping[str, Any]) -> str:

@@ -154,9 +154,9 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
     )
     sources = [
         opening,
-        "rows = figure.rows(run.store)",
-        "fig = figure.draw(rows)",
-        "verdicts = figure.judge(rows)\nclaims.verdict_table(verdicts)",
+        "rows, verdicts = figure.run(run.store)",
+        "fig = figure.draw(rows, verdicts)",
+        "claims.verdict_table(verdicts)",
         "run.save(fig, rows, verdicts)",
     ]
     cells = [

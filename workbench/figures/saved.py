@@ -204,6 +204,8 @@ def load(folder: str | Path) -> SavedFigure:
                 f"{manifest['command']} --force"
             )
     verdicts = pd.read_csv(source / "verdicts.csv", dtype=str, keep_default_na=False)
+    columns = claims.to_frame([]).columns  # an older version's has fewer
+    verdicts = verdicts.reindex(columns=columns, fill_value="")
     rows = pd.read_csv(source / "rows.csv", low_memory=False)  # a column's kind, from all of it
     return SavedFigure(source, manifest, rows, verdicts)
 

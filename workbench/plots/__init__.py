@@ -34,6 +34,7 @@ from workbench.plots.series import SERIES_STYLES as SERIES_STYLES
 from workbench.plots.series import SUMMARIES as SUMMARIES
 from workbench.plots.series import name_series as name_series
 from workbench.plots.series import series_style as series_style
+from workbench.plots.strips import strips as strips
 from workbench.plots.style import COLORMAP as COLORMAP
 from workbench.plots.style import MAX_MARKERS as MAX_MARKERS
 from workbench.plots.style import PAGE_WIDTH as PAGE_WIDTH

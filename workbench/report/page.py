@@ -17,7 +17,7 @@ _ROWS = 40  # a longer table is linked
 _KINDS = dict(
     zip(
         claims.OUTCOMES,
-        ("holds", "differs", "undecided", "untestable", "untestable"),
+        ("holds", "differs", "depends", "undecided", "untestable", "untestable"),
         strict=True,
     )
 )

@@ -350,5 +350,5 @@ def _save_figure(id: str, values: dict[str, Any], results: Path) -> str:
     """The folder that a batch would write, in the process that works."""
     figure = figures.find_figure(id)(**values)
     run = FigureRun(figure, "quick", results)
-    rows = figure.rows(run.store)
-    return str(run.save(figure.draw(rows), rows, figure.judge(rows)))
+    rows, verdicts = figure.run(run.store)
+    return str(run.save(figure.draw(rows, verdicts), rows, verdicts))

@@ -1,0 +1,232 @@
+"""Numbers at points, each with a confidence interval at any level, from repetitions that are paired.
+
+Runs of two series with one seed share data and queries, so that ratios are taken seed by seed. Zeros and
+infinities come first: of two values that are both zero, or both infinite, the ratio is 1; of a zero and
+another it is 0 or infinite; a pair that lacks a value (NaN) is left out. Where all ratios of a point are
+finite its number is the geometric mean, and its interval Student's, of the logarithms. Where one is not, or
+where all are the same, which says nothing of how far they spread, it is the median, and its interval the
+one between order statistics that the sign test gives: right whatever the law is, and endless where there
+are too few runs for the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.claims.claim import MissingPoints
+from workbench.claims.curves import refuse_mixed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from jaxtyping import Float
+
+SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A number at each point, known as well as repetitions tell.
+
+    Parameters
+    ----------
+    at : callable
+        Of a level of confidence: a table, a line a point, of `estimate`, `low`, `high` and `runs`.
+    ratios : bool
+        Whether the numbers are ratios of two series.
+    """
+
+    at: Callable[[float], pd.DataFrame]
+    ratios: bool = True
+
+    def __len__(self) -> int:
+        """How many points."""
+        return len(self.at(0.5))
+
+    def over(self, law: pd.Series | float) -> Intervals:
+        """The same numbers as ratios to those of a closed form, which is exact."""
+
+        def divided(level: float) -> pd.DataFrame:
+            points = self.at(level)
+            columns = ["estimate", "low", "high"]
+            known = points[columns].div(law, axis=0).dropna(subset="estimate")
+            if known.empty:
+                raise MissingPoints("the law has none of these points")
+            return known.assign(runs=points.runs)
+
+        return Intervals(divided)
+
+
+def paired_ratios(
+    rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
+) -> Intervals:
+    """How large one series is against another, seed by seed, at each point.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With columns `series`, `seed` and `value`, of one metric.
+    ours, other : str
+        Names of series: the ratio is the first over the second.
+    by : str or list of str
+        The columns that make a point.
+
+    Raises
+    ------
+    MissingPoints
+        If no run of both has a point and a seed in common.
+    """
+    a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner")
+    return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
+
+
+def unpaired_ratios(
+    rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
+) -> Intervals:
+    """The same of runs that share nothing: of geometric means, by Welch.
+
+    Where a value is zero or infinite, or a series does not vary at all, it is of medians, each in its own
+    interval of order statistics at half of what may go wrong.
+    """
+    a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner", axis=0)
+    if a.empty:
+        raise MissingPoints(f"{ours} and {other} have no point in common")
+    return Intervals(partial(_table, a.index, partial(_welch, _logs(a), _logs(b)), True))
+
+
+def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
+    """The means of one series over seeds, by Student; where it does not vary, or not finitely, medians."""
+    values = _by_seed(rows, series, by)
+    own = partial(_student, values.to_numpy(), logs=False)
+    return Intervals(partial(_table, values.index, own, False), ratios=False)
+
+
+def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
+    """Numbers that are computed and not measured, by point: known exactly."""
+    if numbers.empty:
+        raise MissingPoints("there are no points")
+    values = numbers.to_numpy()
+    known = (values, values, values, np.ones(len(values), int))
+    return Intervals(partial(_table, numbers.index, lambda level: known, False), ratios)
+
+
+def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
+    """How large one series is at each point of an axis against the point before, seed by seed."""
+    values = _by_seed(rows, series, along)
+    if len(values) < 2:
+        raise MissingPoints("a curve of less than two points neither rises nor falls")
+    numbers = values.to_numpy()
+    return _of_logs(values.index[1:], _log_ratio(numbers[1:], numbers[:-1]))
+
+
+def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
+    """How large one series is at the last point of an axis against the first, seed by seed."""
+    values = _by_seed(rows, series, along)
+    numbers = values.to_numpy()
+    return _of_logs(values.index[-1:], _log_ratio(numbers[-1:], numbers[:1]))
+
+
+def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
+    """The values of a series: a line a point, a column a seed, NaN where one was not run."""
+    by = [by] if isinstance(by, str) else [*by]
+    own = rows[rows.series == series]
+    if own.empty:
+        raise MissingPoints(f"no rows of {series}")
+    refuse_mixed(own, by)
+    return own.groupby([*by, "seed"]).value.mean().unstack("seed")
+
+
+def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:
+    with np.errstate(divide="ignore"):
+        return np.log(values.to_numpy(float))
+
+
+def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points seeds"]:
+    """Of values >= 0, with what the head of this file says of zeros and infinities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(ours) - np.log(other)
+    return np.where(ours == other, 0.0, logs)
+
+
+def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
+    """The intervals of ratios, of their logarithms by point and seed."""
+    if np.isnan(logs).all():
+        raise MissingPoints("the two have no point and seed in common")
+    return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
+
+
+def _table(points: pd.Index, numbers: Callable, logs: bool, level: float) -> pd.DataFrame:
+    import pandas as pd
+
+    *columns, runs = numbers(level=level)
+    estimate, low, high = np.exp(columns) if logs else columns
+    table = pd.DataFrame(dict(estimate=estimate, low=low, high=high, runs=runs), index=points)
+    return table[table.runs > 0]
+
+
+def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
+    """Of each line the mean, its interval, and how many runs; where that is not fit, of the median."""
+    from scipy.special import stdtrit  # scipy.stats takes a third of a second
+
+    centre, error, runs = _moments(samples)
+    half = stdtrit(np.maximum(runs - 1, 1), (1 + level) / 2) * error
+    low = centre - half
+    high = centre + half
+    for i in np.flatnonzero(~(error > SAME * (np.abs(centre) + logs))):
+        own = np.sort(samples[i][~np.isnan(samples[i])])
+        centre[i], low[i], high[i] = _median(own, level)
+    return centre, low, high, runs
+
+
+def _welch(a: np.ndarray, b: np.ndarray, level: float) -> tuple[np.ndarray, ...]:
+    """Of each line of logarithms: the difference of means, its interval, and the lesser number of runs."""
+    from scipy.special import stdtrit
+
+    centre_a, error_a, runs_a = _moments(a)
+    centre_b, error_b, runs_b = _moments(b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = centre_a - centre_b
+        square = error_a**2 + error_b**2
+        freedom = square**2 / (error_a**4 / (runs_a - 1) + error_b**4 / (runs_b - 1))
+    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(square)
+    low = centre - half
+    high = centre + half
+    for i in np.flatnonzero(~((error_a > SAME) & (error_b > SAME))):
+        ours, other = (np.sort(x[i][~np.isnan(x[i])]) for x in (a, b))
+        m, first, last = _median(ours, (1 + level) / 2)
+        n, other_first, other_last = _median(other, (1 + level) / 2)
+        with np.errstate(invalid="ignore"):
+            span = np.array([m - n, first - other_last, last - other_first])
+        centre[i], low[i], high[i] = np.nan_to_num(span, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return centre, low, high, np.minimum(runs_a, runs_b)
+
+
+def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each line the mean, its standard error, NaN where there is none, and the number of runs."""
+    runs = (~np.isnan(samples)).sum(axis=1)
+    with np.errstate(all="ignore"):
+        centre = np.nansum(samples, axis=1) / runs
+        square = np.nansum((samples - centre[:, None]) ** 2, axis=1) / (runs - 1)
+        error = np.sqrt(square / runs)
+    return centre, np.where(np.isfinite(centre) & (runs > 1), error, np.nan), runs
+
+
+def _median(ordered: np.ndarray, level: float) -> tuple[float, float, float]:
+    """The median of ordered samples and its interval, which the sign test gives."""
+    from scipy.special import bdtr
+
+    runs = len(ordered)
+    if not runs:
+        return np.nan, np.nan, np.nan
+    below = np.arange(runs)
+    outside = int(
+        (2 * bdtr(below, runs, 0.5) <= 1 - level).sum()
+    )  # samples left out at either end
+    middle = ordered[(runs - 1) // 2]
+    if not outside:
+        return middle, -np.inf, np.inf
+    return middle, ordered[outside - 1], ordered[runs - outside]
