@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from workbench import DP, Session, SparseTable
 from workbench.claims import Finding, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.datasets import IPUMSTwin
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-from workbench.claims.old import Claim
 
 from workbench import DP, RandomRanges, Sweep, plots
 from workbench.claims import ALIKE, Finding, mean_curve
+from workbench.claims.old import Claim
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilons, number, queries, seeds, whole

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments._own_table import (
     ASKED,
@@ -35,6 +34,7 @@ from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep,
 from workbench.advice import Advice, advise, predict_errors
 from workbench.advice.errors import mean_log_error
 from workbench.claims import Finding, confidence_intervals, format_number, interpolate_log_log
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.datasets import GaussianSparse
 from workbench.domain import states_public_truth
 from workbench.figures import Figure

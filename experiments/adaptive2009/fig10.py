@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.adaptive2009._strings import NEAR, Strings
 from experiments.adaptive2009._techniques import IMPROVED
 from workbench import DP, Sweep
 from workbench.claims import Finding, decide, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, seeds, whole, wholes
 from workbench.mechanisms import PrivTree

@@ -31,7 +31,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.adaptive2009._commutes import Commutes
 from experiments.adaptive2009._levels import (
@@ -51,6 +50,7 @@ from experiments.adaptive2009._techniques import (
 )
 from workbench import Sweep, claims
 from workbench.claims import MUCH, ORDERS, Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.figures import Figure
 from workbench.plots import Panel
 from workbench.value import value

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.adaptive2009._commutes import MILE, POPULOUS, REAL, SPARSE, Commutes, origins
 from experiments.adaptive2009._techniques import DIRECT, IMPROVED, SOURCE, TREE, Source
 from workbench import Sweep
 from workbench.claims import Finding, decide, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import number, whole
 from workbench.metrics import CommuteDistances

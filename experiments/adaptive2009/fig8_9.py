@@ -40,7 +40,6 @@ from math import ceil, floor
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.adaptive2009._recovery import (
     EACH,
@@ -61,6 +60,7 @@ from experiments.adaptive2009._strings import LOG, NEAR, Strings
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, TREE, Source
 from workbench import DP, Sweep
 from workbench.claims import ALIKE, Finding, decide, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilons, seeds, whole
 from workbench.mechanisms import PrivTree

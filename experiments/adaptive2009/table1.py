@@ -20,7 +20,6 @@ Words   fidelity = the total variation distance between the destinations' shares
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.adaptive2009._commutes import REAL, Commutes
 from experiments.adaptive2009._maps import (
@@ -40,6 +39,7 @@ from experiments.adaptive2009._techniques import (
 )
 from workbench import Sweep
 from workbench.claims import Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.datasets import OnTheMap
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import number

@@ -20,7 +20,6 @@ from math import ceil, log
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.adaptive2009._losses import (
     LAPLACE,
@@ -31,6 +30,7 @@ from experiments.adaptive2009._losses import (
 )
 from workbench import claims
 from workbench.claims import Finding, Printed, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, whole, wholes
 from workbench.hierarchy import Quadtree

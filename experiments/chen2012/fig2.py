@@ -31,7 +31,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.chen2012.data import (
     CENSUS,
@@ -46,6 +45,7 @@ from experiments.chen2012.data import (
 from experiments.chen2012.shared import ErrorsOverAlpha, best_inside, near_least, prior_gain
 from workbench import Sweep
 from workbench.claims import MUCH, Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, queries, seeds, selection, whole
 from workbench.plots import Panel

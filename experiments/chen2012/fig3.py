@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_similar
 
 from experiments.chen2012.data import NEW, WITH, WITHOUT, Bank, QueryBank
 from experiments.chen2012.fig2 import Fig2
 from experiments.chen2012.shared import near_least
 from workbench.claims import Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_similar
 from workbench.figures import Figure
 from workbench.figures.parameters import whole
 from workbench.inference import select_alpha

@@ -25,12 +25,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.chen2012.data import NEW, PAST, WITH, WITHOUT, QueryBank
 from experiments.chen2012.shared import ENTROPY, KERNEL, ErrorsOfBoth, FirstAttributes
 from workbench import Sweep
 from workbench.claims import ALIKE, Finding, confidence_intervals, decide, format_number
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, queries, seeds, whole, wholes

@@ -28,12 +28,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.benchmarks._timing import seconds_in_turns
 from experiments.chen2012.shared import ENTROPY, KERNEL, fewer_attributes, fewer_codes
 from workbench import DP, SparseTable, Trial
 from workbench.claims import ALIKE, Finding, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.cli.bench import machine
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.chen2012.data import CENSUS, TWIN
 from experiments.chen2012.published import (
@@ -46,6 +45,7 @@ from experiments.chen2012.published import (
 )
 from workbench import DP, Domain, SparseTable, Sweep, plots
 from workbench.claims import Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, seeds, selection, whole
 from workbench.metrics.refusal import refuse_private

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.chen2012.data import CENSUS, TWIN
 from experiments.chen2012.published import (
@@ -29,6 +28,7 @@ from experiments.chen2012.published import (
 )
 from workbench import Domain, SparseTable, Sweep
 from workbench.claims import Finding, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.estimates import NoisyAnswers
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import (

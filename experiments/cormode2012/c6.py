@@ -22,11 +22,11 @@ from math import inf
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep, claims
 from workbench.claims import MUCH, Finding, MissingPoints, Printed, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
 from workbench.mechanisms import (

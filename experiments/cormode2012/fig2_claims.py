@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower, check_printed, check_similar
 
 from experiments.cormode2012.laws import same_law
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import claims
 from workbench.claims import Finding, MissingPoints, Printed, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower, check_printed, check_similar
 
 PAPER = {
     "a": Printed.approximately("consistently around 1 %", 0.01, 0.005),

@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import (
-    Claim,
-    all_of,
-    check_decreasing,
-    check_lower,
-    check_printed,
-    check_similar,
-)
 
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench.claims import (
@@ -20,6 +12,14 @@ from workbench.claims import (
     crossing,
     format_number,
     mean_curve,
+)
+from workbench.claims.old import (
+    Claim,
+    all_of,
+    check_decreasing,
+    check_lower,
+    check_printed,
+    check_similar,
 )
 
 PAPER = {

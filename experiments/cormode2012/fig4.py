@@ -21,13 +21,13 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.shared import format_size
 from experiments.cormode2012.throughput import span, throughput_over, throughput_rows
 from workbench import DP, Trial, plots
 from workbench.claims import ALIKE, ORDERS, Finding
+from workbench.claims.old import Claim, all_of
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole, wholes

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.cormode2012.shared import (
     ABSOLUTE,
@@ -35,6 +34,7 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
+from workbench.claims.old import Claim, all_of, check_lower
 
 FROM = 10_000
 PAPER = {

@@ -12,7 +12,6 @@ Words   inaccurate = the greatest error of the four, intervals apart, at three q
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower, check_printed
 
 from experiments.cormode2012.data import (
     COMMUTING,
@@ -25,6 +24,7 @@ from experiments.cormode2012.data import (
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import DP, RandomSubsets, claims
 from workbench.claims import Finding, Printed, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower, check_printed
 from workbench.domain import Domain
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole

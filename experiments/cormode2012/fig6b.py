@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.cormode2012.data import (
     COUNTIES,
@@ -36,6 +35,7 @@ from experiments.cormode2012.shared import (
 )
 from workbench import claims
 from workbench.claims import Finding, Printed, crossing, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole
 from workbench.plots import Panel

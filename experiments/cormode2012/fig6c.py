@@ -10,7 +10,6 @@ Words   about 10 % = 5 to 15 % off the error at three quarters of the range size
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.cormode2012.data import DATASETS, JUDGED
 from experiments.cormode2012.fig6b import Fig6b
@@ -25,6 +24,7 @@ from experiments.cormode2012.shared import (
 )
 from workbench import claims
 from workbench.claims import Finding, Printed, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, check_lower, check_printed
 
 from experiments.cormode2012.data import (
     COUNTIES,
@@ -38,6 +37,7 @@ from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import DP, claims
 from workbench.claims import Finding, Printed, mean_curve
+from workbench.claims.old import Claim, check_lower, check_printed
 from workbench.domain import Domain
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, numbers, queries, seeds, whole

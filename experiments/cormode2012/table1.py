@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.cormode2012.data import (
     ADULT,
@@ -32,6 +31,7 @@ from experiments.cormode2012.data import (
 )
 from workbench import plots
 from workbench.claims import Finding, Printed
+from workbench.claims.old import Claim, all_of
 from workbench.figures import Figure
 from workbench.value import value
 

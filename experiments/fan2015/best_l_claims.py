@@ -11,11 +11,11 @@ Words   U-shaped = the least mean error lies at neither end of l = 1 … M, both
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015.data import panel_of, undecided_on_slice
 from experiments.fan2015.sampling_theory import OF
 from workbench.claims import ALIKE, Finding, Printed, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 
 PRINTED_UP_TO = 100
 EPSILONS = (0.1, 1.0, 10.0)

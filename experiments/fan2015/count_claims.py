@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
-from workbench.claims.old import all_of
 
 from experiments.fan2015.data import undecided_on_slice
 from workbench.claims import (
@@ -21,6 +20,7 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
+from workbench.claims.old import all_of
 
 OURS = ("SRA", "HPA")
 OTHERS = ("LPA", "DFT", "GS")

@@ -15,12 +15,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015.data import TWIN, Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
 from workbench.claims import Finding, Printed, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import whole
 from workbench.interactions import Interactions

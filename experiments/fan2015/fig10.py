@@ -10,7 +10,6 @@ Words   far smaller = at least 3 times, on every dataset; Netflix = below 5 %, a
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015.data import (
     Case,
@@ -24,6 +23,7 @@ from experiments.fan2015.data import (
 from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
 from workbench import Sweep, plots
 from workbench.claims import MUCH, Finding, Printed
+from workbench.claims.old import Claim, all_of
 from workbench.figures import Figure
 from workbench.figures.parameters import whole
 from workbench.plots import Panel

@@ -16,7 +16,6 @@ Words   raises = a larger share of the sampled records than of all, beyond the 9
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.fan2015.data import (
     TWIN,
@@ -29,6 +28,7 @@ from experiments.fan2015.data import (
 from experiments.fan2015.unreleased import SHORT, AllRecords, KeptRecords, Week
 from workbench import DP, Sweep
 from workbench.claims import Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.plots import Panel

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015.data import (
     Case,
@@ -33,6 +32,7 @@ from experiments.fan2015.data import (
 from experiments.fan2015.unreleased import Unreleased
 from workbench import DP, Sweep
 from workbench.claims import ALIKE, Finding, Printed, decide_printed, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, number, seeds, whole, wholes

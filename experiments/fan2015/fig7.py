@@ -21,7 +21,6 @@ Words   of one dataset at a time, on every one of them. Highest, lowest, further
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015._five_methods import PARTS, Counts
 from experiments.fan2015.count_claims import (
@@ -37,6 +36,7 @@ from experiments.fan2015.data import sampling_mechanisms, undecided_on_slice
 from experiments.fan2015.unreleased import ItemErrorParts, ReleaseTakenApart
 from workbench import DP, Sweep, run
 from workbench.claims import Finding, Printed, decide, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT
 from workbench.figures.parameters import whole
 from workbench.value import value

@@ -13,8 +13,6 @@ Words   as in Figure 7. The paper excepts MovieLens from "SRA and HPA the lowest
 
 from __future__ import annotations
 
-from workbench.claims.old import Claim, all_of
-
 from experiments.fan2015._five_methods import Counts
 from experiments.fan2015.count_claims import (
     divergences,
@@ -22,6 +20,7 @@ from experiments.fan2015.count_claims import (
     squared_errors,
     top_ten_checks,
 )
+from workbench.claims.old import Claim, all_of
 from workbench.value import value
 
 OF = "edges"

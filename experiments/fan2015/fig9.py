@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_decreasing, check_lower
 
 from experiments.fan2015._five_methods import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015.count_claims import OTHERS, OURS, PRECISION, TEN, every_dataset
@@ -32,6 +31,7 @@ from workbench.claims import (
     decide_printed,
     mean_curve,
 )
+from workbench.claims.old import Claim, all_of, check_decreasing, check_lower
 from workbench.figures.parameters import wholes
 from workbench.plots import Panel
 from workbench.value import value

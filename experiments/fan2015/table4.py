@@ -14,12 +14,12 @@ Words   agrees = within 1 % for counts (Netflix' are printed in round numbers); 
 from __future__ import annotations
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, plots
 from workbench.claims import Finding, Printed
+from workbench.claims.old import Claim, all_of
 from workbench.figures import Figure
 from workbench.interactions import Interactions
 from workbench.value import value

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower
 
 from experiments.fan2015._five_methods import all_methods, series_of_trials
 from experiments.fan2015.count_claims import METHODS, OURS, PRECISION, TEN
@@ -35,6 +34,7 @@ from workbench.claims import (
     decide_printed,
     mean_curve,
 )
+from workbench.claims.old import Claim, all_of, check_lower
 from workbench.datasets.movielens import GROUPS
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.figures import UNPRINTED, Figure

@@ -24,12 +24,12 @@ from math import log, sqrt
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves
 from experiments.hay2010.equi_depth import EQUI_DEPTH, QUANTILES, EquiDepth, WorstError
 from workbench import DP, Sweep
 from workbench.claims import ALIKE, MUCH, Finding, Printed, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
 from workbench.mechanisms import HierarchicalHistogram

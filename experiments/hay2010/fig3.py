@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -25,6 +24,7 @@ from experiments.hay2010.data import (
 )
 from workbench import DP, Sweep
 from workbench.claims import ORDERS, Finding, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.inference import isotonic, tree_least_squares

@@ -23,7 +23,6 @@ from __future__ import annotations
 from math import ceil, log
 
 import pandas as pd
-from workbench.claims.old import Claim, all_of, check_lower, check_similar
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -36,6 +35,7 @@ from experiments.hay2010.data import (
 )
 from workbench import DP, Sweep
 from workbench.claims import ALIKE, ORDERS, Finding, decide, format_number, mean_curve
+from workbench.claims.old import Claim, all_of, check_lower, check_similar
 from workbench.datasets import Ranked
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilons, number, seeds, whole, wholes

@@ -27,7 +27,6 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
-from workbench.claims.old import Claim
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED, at_hand, datasets
 from experiments.hay2010.ranges import (
@@ -50,6 +49,7 @@ from experiments.hay2010.ranges import (
 )
 from workbench import DP, RandomRanges, Sweep, claims
 from workbench.claims import interpolate_log_log
+from workbench.claims.old import Claim
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilons, queries, seeds, whole, wholes
 from workbench.inference import NonnegativeLeastSquares, Zeroed

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -29,6 +28,7 @@ from experiments.hay2010.data import (
 )
 from workbench import DP, Sweep
 from workbench.claims import MUCH, ORDERS, Finding, Printed, format_number
+from workbench.claims.old import Claim, all_of
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes

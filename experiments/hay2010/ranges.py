@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import all_of, check_lower, check_similar
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
 from workbench import DP, Bound, RandomRanges, SparseTable
@@ -20,6 +19,7 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
+from workbench.claims.old import all_of, check_lower, check_similar
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram
 from workbench.noise import variance
 from workbench.transform import level_sizes

@@ -20,7 +20,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from workbench.claims.old import Claim, all_of
 
 from experiments.hay2010.data import PoissonCounts, Samples
 from experiments.hay2010.trees import (
@@ -33,6 +32,7 @@ from experiments.hay2010.trees import (
 )
 from workbench import DP, Sweep, claims
 from workbench.claims import Finding, Printed, format_number, mean_curve
+from workbench.claims.old import Claim, all_of
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, seeds, whole, wholes
 from workbench.mechanisms import HierarchicalHistogram

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
-from workbench.claims.old import Claim
 
 from workbench import claims, figures
 from workbench.claims import Finding
+from workbench.claims.old import Claim
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import (
     choice,
