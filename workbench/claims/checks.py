@@ -176,6 +176,8 @@ def over(
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_text, value))
     return format_number(value) if isinstance(value, int | float) else str(value)
 
 

@@ -144,7 +144,7 @@ class Statement:
     untestable : str
         Why it cannot be judged here.
     needs : tuple of str
-        The datasets whose own files decide it: with a twin it is not testable.
+        The classes of `datasets` whose files decide it: with a twin it is not testable.
     sweeps : str
         What the paper does not print and is swept.
     """

@@ -315,9 +315,9 @@ class Figure:
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Whether rows rest on a dataset's own file: a panel has its name, and not its twin's."""
-        panels = rows.panel.astype(str).unique() if "panel" in rows else []
-        return any(panel.partition(",")[0] == name for panel in panels)
+        """Whether rows rest on a published file: on the class of that name in `datasets`, or one around it."""
+        used = rows.dataset.dropna().unique() if "dataset" in rows else []
+        return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
         """A verdict on each statement; off the paper's path none is judged.
