@@ -45,3 +45,13 @@ def figure_of(spec):
 def claims_of(spec):
     """The claims of a spec's figure."""
     return figure_of(spec).claims
+
+
+def noisy(rows, seeds: int = 10, spread: float = 0.01) -> pd.DataFrame:
+    """Every row `seeds` times, each with noise of its own; rows may be any iterable."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        row | {"seed": seed, "value": row["value"] * np.exp(spread * rng.normal())}
+        for row in rows
+        for seed in range(seeds)
+    )

@@ -315,7 +315,7 @@ class Figure:
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Whether rows rest on a published file: on the class of that name in `datasets`, or one around it."""
+        """Whether rows rest on a published file: on that class of `datasets`, or on one around it."""
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
