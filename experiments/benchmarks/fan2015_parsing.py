@@ -64,7 +64,8 @@ def write(path: Path) -> Path:
 
 def parse(path: Path) -> list[Ratings]:
     """Ours, as `NetflixPrize.load` does it before the records go to their users."""
-    return list(RatingsReader().read(path, 1, FILMS))
+    with path.open("rb") as stream:
+        return list(RatingsReader().read(path, stream, 1, FILMS))
 
 
 def polars(path: Path):

@@ -1,6 +1,9 @@
 """Records of many a user: read as published, refuses lines named; twins have their numbers."""
 
 import datetime
+import io
+import tarfile
+import zipfile
 from collections import Counter
 
 import numpy as np
@@ -23,7 +26,7 @@ from workbench.datasets import (
     online_retail,
     published,
 )
-from workbench.datasets.readers import netflix_ratings
+from workbench.datasets.readers import delimited, netflix_ratings
 from workbench.table import UNBOUNDED, Bound
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -91,6 +94,68 @@ def test_netflix_in_both_forms(small_parts, suffix, end):
     (small_parts / f"training_set/mv_0000002.txt{suffix}").unlink()
     with pytest.raises(FileNotFoundError, match="no mv_0000002.txt"):
         NetflixPrize().load()
+
+
+def tarred(members, mode="w") -> bytes:
+    """A tar archive of these files, in their order."""
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode=mode) as archive:
+        folder = tarfile.TarInfo("training_set")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5), (4, 2, 5, 1, 3)])
+def test_netflix_from_its_archive(small_parts, order):
+    combined(small_parts)
+    rows = NetflixPrize().load()
+    for path in small_parts.iterdir():
+        path.unlink()
+    films = {f"training_set/mv_{n:07}.txt": f"{n}:\n{NETFLIX[n]}".encode() for n in order}
+    inner = tarred(films)
+    outer = {"download/README": b"cite", "download/training_set.tar": inner}
+    path = pack(small_parts / "nf_prize_dataset.tar.gz", tarred(outer | {"download/end": b""}))
+    data = NetflixPrize().load()
+    for column in (
+        "users",
+        "items",
+        "contexts",
+    ):  # films in their order, whatever the archive's
+        assert (getattr(data, column) == getattr(rows, column)).all()
+    assert published.verify("netflix_prize")[0].path == path
+    bad = films | {"training_set/mv_0000004.txt": b"4:\n1,2,1998-10-01\n1,9,1998-10-01\n"}
+    pack(path, tarred(outer | {"download/training_set.tar": tarred(bad)}))
+    place = path / "download/training_set.tar/training_set/mv_0000004.txt"
+    refuses(NetflixPrize(), place, "line 3", "a rating from 1 to 5")
+    del bad["training_set/mv_0000004.txt"]
+    pack(path, tarred(outer | {"download/training_set.tar": tarred(bad)}))
+    refuses(NetflixPrize(), path, "ends without mv_0000004.txt")
+    whole = pack(path, tarred(outer)).read_bytes()
+    for size in (len(whole) // 3, len(whole) // 2, len(whole) - 12):
+        path.write_bytes(whole[:size])
+        refuses(NetflixPrize(), path)
+    pack(path, tarred(outer)[:-11_000])
+    refuses(NetflixPrize(), path, "damaged")
+    path.unlink()
+    pack(small_parts / "training_set.tar", inner)
+    assert sorted_rows(NetflixPrize().load()) == sorted_rows(rows)
+
+
+def test_netflix_from_the_archive_of_four_files(small_parts):
+    combined(small_parts)
+    rows = sorted_rows(NetflixPrize().load())
+    members = {}
+    for path in sorted(small_parts.iterdir()):
+        members[path.name] = path.read_bytes()
+        path.unlink()
+    archive = zipped(small_parts / "archive.zip", members | {"movie_titles.csv": b""})
+    assert sorted_rows(NetflixPrize().load()) == rows
+    zipped(archive, members | {"combined_data_4.txt": b"5:\n6,5,2000-01-01x\n"})
+    refuses(NetflixPrize(), archive / "combined_data_4.txt", "line 2", "customer,rating,date")
 
 
 def test_netflix_domain_and_where_it_may_be_found():
@@ -264,6 +329,41 @@ def test_movielens_1m(folder, monkeypatch, suffix, where):
     assert MovieLens().titles() == {1: "Toy Story (1995)", 1193: "Cuckoo's Nést\x85 (1975)"}
 
 
+def test_movielens_from_its_archives(folder, monkeypatch):
+    movies(monkeypatch, "1m", 3)
+    members = {
+        "ml-1m/movies.dat": FILMS.encode("latin-1"),
+        "ml-1m/ratings.dat": RATINGS,
+        "ml-1m/README": "cite",
+        "ml-1m/users.dat": USERS,
+    }
+    archive = zipped(folder / "movielens/ml-1m.zip", members)
+    data = MovieLens().load()
+    assert [(user, film) for user, film, _ in sorted_rows(data)] == [
+        (1, 1193),
+        (1, 3952),
+        (2, 1),
+    ]
+    assert MovieLens().titles()[1] == "Toy Story (1995)"
+    assert MovieLens().files()[0].find() == archive / "ml-1m/ratings.dat"
+    zipped(archive, members | {"ml-1m/ratings.dat": RATINGS + "1::1::9::978300760\n"})
+    refuses(MovieLens(), archive / "ml-1m/ratings.dat", "line 4", "'rating'")
+    del members["ml-1m/users.dat"]
+    zipped(archive, members)
+    with pytest.raises(FileNotFoundError, match=f"no users.dat in {archive}"):
+        MovieLens().load()
+    latest = {
+        "ml-latest-small/ratings.csv": "userId,movieId,rating,timestamp\n1,1,4.0,964982703\n",
+        "ml-latest-small/movies.csv": "movieId,title,genres\n1,Toy Story (1995),A\n",
+    }
+    zipped(folder / "ml-latest-small.zip", latest)
+    assert sorted_rows(MovieLens("latest").load()) == [(1, 1, "Sunday")]
+    with pytest.raises(
+        FileNotFoundError, match="nor ml-100k.zip with it.*need not be unpacked"
+    ):
+        MovieLens("100k").load()
+
+
 def test_movielens_100k(folder, monkeypatch):
     movies(monkeypatch, "100k", 4)
     ratings = "196\t242\t3\t881250949\n1\t1\t5\t874965758\n22\t1\t1\t878887116\n943\t1682\t1\t888640250"
@@ -326,11 +426,13 @@ def test_a_bad_line_of_movielens_is_named(folder, monkeypatch, bad, texts):
 
 
 def test_movielens_lacks_and_wrong_users(folder, monkeypatch):
-    path = pack(folder / "movielens/ratings.dat", RATINGS)
+    pack(folder / "movielens/ratings.dat", RATINGS)
     with pytest.raises(FileNotFoundError, match="users.dat"):
         MovieLens().load()
     users = pack(folder / "movielens/users.dat", USERS)
-    refuses(MovieLens(), path, "3 ratings", "need 1,000,209")
+    assert len(MovieLens().load()) == 3
+    numbers = ("2 users (published: 6,040)", "3 ratings (published: 1,000,209)")
+    assert MovieLens().remarks() == numbers
     for bad in ("3::X::25::1::1", "3::M::26::1::1", "9999::M::25::1::1", "3::M::25"):
         pack(users, USERS + bad)
         refuses(MovieLens(), users, "line 4")
@@ -455,9 +557,82 @@ CHECKINS = (
 )
 
 
+def small(monkeypatch, city, check_ins):
+    """A collection with so many check-ins."""
+    form = foursquare.FORMS[city]._replace(check_ins=check_ins)
+    monkeypatch.setitem(foursquare.FORMS, city, form)
+
+
+def zipped(path, members):
+    """An archive with these files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_foursquare_from_its_archives(folder, monkeypatch):
+    small(monkeypatch, "nyc", 3)
+    small(monkeypatch, "tky", 1)
+    tokyo = CHECKINS.splitlines()[0].replace("-240", "540") + "\n"
+    members = {
+        "dataset_tsmc2014/dataset_TSMC2014_NYC.txt": CHECKINS.encode("latin-1"),
+        "dataset_tsmc2014/dataset_TSMC2014_TKY.txt": tokyo,
+        "dataset_tsmc2014/dataset_TSMC2014_readme.txt": "cite",
+    }
+    archive = zipped(folder / "foursquare/dataset_tsmc2014.zip", members)
+    assert len(Foursquare().load()) == 3
+    assert sorted_rows(Foursquare("tky").load()) == [
+        (470, "49bbd6c0f964a520f4531fe3", "Wednesday")
+    ]
+    path = Foursquare().files()[0].find()
+    assert path == archive / "dataset_tsmc2014/dataset_TSMC2014_NYC.txt"
+    (row,) = published.verify(Foursquare())
+    assert row.state == "unknown" and row.size == archive.stat().st_size
+    zipped(archive, members | {path.name: "x\n"})
+    members["dataset_tsmc2014/dataset_TSMC2014_NYC.txt"] += b"470\tx\n"
+    zipped(archive, members)
+    refuses(Foursquare(), path, "line 4")
+    archive.write_bytes(archive.read_bytes()[:-30])
+    refuses(Foursquare(), archive, "damaged")
+
+
+def test_foursquare_of_the_world(folder, monkeypatch):
+    small(monkeypatch, "world", 4)
+    venues = (
+        "4f5e3a72e4b053fd6a4313f6",
+        "49bbd6c0f964a520f4531fe3",
+        "4b4b87b5f964a5204a9f26e3",
+    )
+    text = (
+        f"50756\t{venues[0]}\tTue Apr 03 18:00:06 +0000 2012\t240\n"
+        f"190571\t{venues[2]}\tTue Apr 03 18:00:07 +0000 2012\t540\n"
+        f"221021\t{venues[1]}\tTue Apr 03 18:00:08 +0000 2012\t-300\n"
+        f"50756\t{venues[0]}\tWed Apr 04 18:00:08 +0000 2012\t240\n"
+    )
+    zipped(
+        folder / "dataset_TIST2015.zip",
+        {
+            "dataset_TIST2015_Checkins.txt": text,
+            "dataset_TIST2015_POIs.txt": f"{venues[0]}\t53.36\t83.76\tTheater\tRU\n",
+        },
+    )
+    data = Foursquare("world").load()
+    assert sorted_rows(data) == [
+        (50756, venues[0], "Tuesday"),
+        (50756, venues[0], "Wednesday"),
+        (190571, venues[2], "Wednesday"),
+        (221021, venues[1], "Tuesday"),
+    ]
+    assert data.domain.labels[0] == tuple(sorted(venues))
+    monkeypatch.setattr(delimited, "_SIZE", 100)  # venues come again in later pieces
+    assert sorted_rows(Foursquare("world").load()) == sorted_rows(data)
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
 def test_foursquare_in_local_time(folder, monkeypatch, suffix):
-    monkeypatch.setitem(foursquare.CITIES, "nyc", (1083, 3))
+    small(monkeypatch, "nyc", 3)
     name = f"foursquare/dataset_tsmc2014/dataset_TSMC2014_NYC.txt{suffix}"
     pack(folder / name, CHECKINS.encode("latin-1"))
     data = Foursquare().load()

@@ -3,9 +3,23 @@
 import numpy as np
 import pytest
 
+from experiments.fan2015 import fig6 as fan2015_fig6
+from experiments.fan2015 import table4
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
-from workbench.datasets import NetTrace, NetTraceTwin, Ranked, SearchLogs, SocialNetwork
+from tests.datasets.test_fan2015 import tarred, zipped
+from workbench.datasets import (
+    Gowalla,
+    InteractionsTwin,
+    MovieLens,
+    NetflixPrize,
+    NetTrace,
+    NetTraceTwin,
+    Ranked,
+    SearchLogs,
+    SocialNetwork,
+    netflix_prize,
+)
 
 
 def counts(size, seed=0):
@@ -44,3 +58,38 @@ def test_ranges_of_addresses_take_no_file_that_is_sorted_by_count(hay):
     pack(hay / "nettrace.txt", counts(3000))
     sweeps = fig6.Fig6(("NetTrace",), (1.0,), sizes=(1, 2), seeds=1).sweeps()
     assert sweeps["NetTrace"].datasets == [NetTrace()]
+
+
+FILMS = {n: f"{n}:\n{n},3,2005-09-06\n7,1,2004-02-29\n".encode() for n in (1, 2, 3)}
+
+
+@pytest.fixture
+def fan(folder, monkeypatch):
+    """The archives of MovieLens and Netflix, and SNAP's file of Gowalla, small."""
+    ratings = "".join(f"{u}::{f}::4::978300760\n" for u in range(1, 31) for f in range(1, 12))
+    users = "".join(f"{u}::{'FM'[u % 2]}::25::1::48067\n" for u in range(1, 31))
+    members = {"ml-1m/ratings.dat": ratings, "ml-1m/users.dat": users, "ml-1m/movies.dat": ""}
+    zipped(folder / "movielens/ml-1m.zip", members)
+    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 2, 4), (3, 3, 2)))
+    films = tarred({f"training_set/mv_{n:07}.txt": text for n, text in FILMS.items()})
+    archive = tarred({"download/training_set.tar": films})
+    pack(folder / "netflix_prize/nf_prize_dataset.tar.gz", archive)
+    visit = "{}\t2010-07-24T13:45:06Z\t30.2359\t-97.7951\t{}\n"
+    visits = "".join(visit.format(u, 22 + p) for u in range(6) for p in range(4))
+    pack(folder / "gowalla/loc-gowalla_totalCheckins.txt.gz", visits)
+    return folder
+
+
+def test_figures_of_fan_and_jin_use_the_archives(fan, tmp_path):
+    names = ("Gowalla", "Foursquare", "Netflix", "MovieLens")
+    sweeps = fan2015_fig6.Fig6(names[2:]).sweeps()
+    datasets = [dataset for sweep in sweeps.values() for dataset in sweep.datasets]
+    assert {*datasets} == {NetflixPrize(), MovieLens()}
+    figure = table4.Table4(names)
+    datasets = [dataset for sweep in figure.sweeps().values() for dataset in sweep.datasets]
+    twin = InteractionsTwin.foursquare()  # nobody publishes the paper's
+    assert datasets == [Gowalla("austin"), twin, NetflixPrize(), MovieLens()]
+    rows = table4.Table4(("Gowalla", "Netflix", "MovieLens")).rows(tmp_path)
+    assert not rows.panel.str.contains("twin").any()
+    assert MovieLens().remarks()[0] == "30 users (published: 6,040)"
+    assert Gowalla("austin").remarks()[0] == "6 users (published: 12,579)"

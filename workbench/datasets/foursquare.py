@@ -1,9 +1,11 @@
-"""Foursquare: who checked in at which venue of New York or Tokyo, by day of the week."""
+"""Foursquare: who checked in at which venue of New York, Tokyo or the world, by day of the week."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
@@ -14,8 +16,30 @@ from workbench.libraries import pl
 from workbench.table import UNBOUNDED
 from workbench.value import parameter, value
 
-CITIES = {"nyc": (1083, 227_428), "tky": (2293, 573_703)}  # users and check-ins
-FIELDS = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
+
+class Form(NamedTuple):
+    """How a collection is published: its archive, its file, the fields of that, and how much it holds.
+
+    `last_user` is the largest number of a user, `check_ins` how many there are.
+    """
+
+    archive: str
+    name: str
+    fields: tuple[str, ...]
+    last_user: int
+    check_ins: int
+
+
+_CITY = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
+_WORLD = ("user", "venue", "time", "offset")
+FORMS = {
+    "nyc": Form("dataset_tsmc2014", "dataset_TSMC2014_NYC.txt", _CITY, 1083, 227_428),
+    "tky": Form("dataset_tsmc2014", "dataset_TSMC2014_TKY.txt", _CITY, 2293, 573_703),
+    "world": Form(
+        "dataset_TIST2015", "dataset_TIST2015_Checkins.txt", _WORLD, 2**31 - 1, 33_278_683
+    ),
+}
+_SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 
 class CheckIns(NamedTuple):
@@ -27,12 +51,13 @@ class CheckIns(NamedTuple):
 
 @value
 class Foursquare:
-    """Check-ins at venues from 12 April 2012 to 16 February 2013: user, venue, day of the week.
+    """Check-ins at venues: user, venue, and the day of the week.
 
-    227,428 check-ins of 1,083 users in New York ("nyc"), 573,703 of 2,293 in Tokyo ("tky"). The
-    day is local: the published time in UTC moved by the published offset in minutes. The
-    Foursquare of Fan & Jin (45,289 users, February to July 2012) is another collection, which
-    nobody publishes.
+    From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
+    573,703 of 2,293 in Tokyo ("tky"); from April 2012 to September 2013, 33,278,683 of 266,909 in
+    415 cities of 77 countries ("world"). The published archives are read as they are. The day is
+    local: the published time in UTC moved by the published offset in minutes. The Foursquare of
+    Fan & Jin (45,289 users, February to July 2012) is another collection, which nobody publishes.
 
     Which venues there are is published with the check-ins and taken as public, although venues
     are listed because someone was there: the identifiers that occur, in their order, read from
@@ -42,13 +67,14 @@ class Foursquare:
     at a venue again and again.
 
     Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
-    and Cybernetics: Systems 45(1), 2015.
+    and Cybernetics: Systems 45(1), 2015 (the two cities); Yang, Zhang, Qu, ACM Transactions on
+    Intelligent Systems and Technology 7(3), 2016 (the world).
     """
 
     cite: ClassVar[str] = "yang2015"
     truth_public: ClassVar[bool] = True
 
-    city: str = parameter("nyc", choices=tuple(CITIES), doc="which city")
+    city: str = parameter("nyc", choices=tuple(FORMS), doc="which city, or all")
 
     @property
     def domain(self) -> Domain:
@@ -57,17 +83,11 @@ class Foursquare:
         return Domain(("item", "context"), (len(venues), 7), (venues, WEEKDAYS))
 
     def files(self) -> tuple[File, ...]:
-        """The city's file."""
-        return (
-            File(
-                "foursquare",
-                f"dataset_TSMC2014_{self.city.upper()}.txt",
-                also=(f"dataset_tsmc2014/dataset_TSMC2014_{self.city.upper()}.txt",),
-                how="unpack dataset_tsmc2014.zip of "
-                "https://sites.google.com/site/yangdingqi/home/foursquare-dataset "
-                "into a folder foursquare",
-            ),
-        )
+        """The check-ins."""
+        archive, name, *_ = FORMS[self.city]
+        how = f"save {archive}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
+        also = (f"{archive}/{name}",)
+        return (File("foursquare", name, also=also, how=how, archives=(f"{archive}.zip",)),)
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
@@ -77,11 +97,11 @@ class Foursquare:
 
     @cached_property
     def _check_ins(self) -> CheckIns:
-        users, check_ins = CITIES[self.city]
+        form = FORMS[self.city]
         path = self.files()[0].find()
-        rows = []
-        venues = set()
-        for block in read_blocks(path, FIELDS, FIELDS, separator="\t", strip=" \r"):
+        records = UserRecords()
+        codes: dict[str, int] = {}  # of venues, in the order in which they come
+        for block in read_blocks(path, form.fields, form.fields, separator="\t", strip=" \r"):
             is_venue = block.frame["venue"].str.contains("^[0-9a-f]{24}$")
             block.refuse(~is_venue, "venue", "24 digits 0 … f")
             times = block.times(
@@ -89,16 +109,18 @@ class Foursquare:
             )
             minutes = block.whole_numbers("offset", -720, 840, "minutes from -720 to 840")
             local = times + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
-            user_numbers = 1 + block.codes("user", range(1, users + 1))
-            venues.update(block.frame["venue"].unique())
-            block.frame = block.frame.select("venue")
-            rows.append((block, user_numbers, local.dt.weekday().to_numpy() - 1))
-        total = sum(len(days) for _, _, days in rows)
-        if total != check_ins:
-            raise ValueError(f"{path} ends after {total:,} check-ins; need {check_ins:,}")
-        names = tuple(sorted(venues))
-        kind = pl.Enum(names)
-        records = UserRecords()
-        for block, user_numbers, days in rows:
-            records.add(block, user_numbers, block.codes("venue", kind), days)
-        return CheckIns(records, names)
+            users = 1 + block.codes("user", range(1, form.last_user + 1))
+            venues = block.frame["venue"].unique()
+            own_codes = [codes.setdefault(venue, len(codes)) for venue in venues]
+            items = np.array(own_codes)[block.codes("venue", pl.Enum(venues))]
+            records.add(block, users, items, local.dt.weekday().to_numpy() - 1)
+        if len(records) != form.check_ins:
+            raise ValueError(
+                f"{path} ends after {len(records):,} check-ins; need {form.check_ins:,}"
+            )
+        names = sorted(codes)
+        places = np.empty(len(names), np.int32)
+        places[[codes[name] for name in names]] = np.arange(len(names))
+        for block in records.blocks:
+            block.items[:] = places[block.items]
+        return CheckIns(records, tuple(names))

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arrays import Bool, Int
+from workbench.datasets._kinds import differences
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
@@ -30,6 +31,7 @@ REGIONS = {  # south, north, west, east; the first that fits
     "Asia and Oceania": (-90, 90, 60, 180),
 }
 AUSTIN = ("2010-06-01", "2010-11-01")  # from, to before
+PRINTED = {"users": 12_579, "check-ins": 739_600}  # in Austin, by Fan & Jin
 
 _FIELDS = ("user", "place", "count")
 _PLACE = ("place", "latitude", "longitude")
@@ -123,6 +125,14 @@ class Gowalla:
         return self._check_ins.records.interactions(
             self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
         )
+
+    def remarks(self) -> tuple[str, ...]:
+        """How "austin" differs from the collection of Fan & Jin, by their Table 4."""
+        if self.version != "austin":
+            return ()
+        data = self.load()
+        ours = {"users": len(np.unique(data.users)), "check-ins": len(data)}
+        return differences(ours, PRINTED)
 
     def _lglmf(self) -> Interactions:
         regions = _regions()

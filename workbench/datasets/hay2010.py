@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.arrays import Int
-from workbench.datasets._kinds import REAL_FILE
+from workbench.datasets._kinds import REAL_FILE, differences
 from workbench.datasets.readers.delimited import read_lines
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -65,8 +65,7 @@ class _Counts:
 
     def remarks(self) -> tuple[str, ...]:
         """How the file differs from what is published of it; nothing if it does not."""
-        lines = len(self._counts())
-        return () if lines == self.size else (f"{lines:,} lines (published: {self.size:,})",)
+        return differences({"lines": len(self._counts())}, {"lines": self.size})
 
     @classmethod
     def _domain(cls, size: int) -> Domain:

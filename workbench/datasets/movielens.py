@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arrays import Int
+from workbench.datasets._kinds import differences
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks, read_lines
 from workbench.datasets.readers.published import File, sibling_file
@@ -75,7 +76,10 @@ class MovieLens:
 
     One unit is one user with all their ratings, 20 or more in the publisher's choice. Nobody
     rates a film twice, which loading enforces, so that a user moves as many counts as there are
-    films, by one each.
+    films, by one each. A file with other numbers of users or ratings is taken as it is; `remarks` names
+    them.
+
+    The published archives (`ml-1m.zip` …) are read as they are.
 
     Terms: research use, no redistribution of "1m" and "100k"; cite. Source: Harper and Konstan,
     ACM TiiS 5(4), 2015.
@@ -127,7 +131,7 @@ class MovieLens:
         return titles
 
     def load(self) -> Interactions:
-        """The records; a bad row, or too few of them, is a ValueError that says where."""
+        """The records; a bad row is a ValueError that says where."""
         form = self._form
         domain = self.domain
         records = UserRecords()
@@ -154,10 +158,17 @@ class MovieLens:
                 contexts = groups[users]
                 block.refuse(pl.Series(contexts < 0), "userId", f"a user of {form.users}")
             records.add(block, users, items, contexts)
-        if form.count and len(records) != form.count:
-            raise ValueError(f"{path} ends after {len(records):,} ratings; need {form.count:,}")
         bound = Bound(domain.shape[0], 1)
         return records.interactions(domain, bound, once=True, truth_public=self.truth_public)
+
+    def remarks(self) -> tuple[str, ...]:
+        """How the file differs from what is published of it; nothing if it does not."""
+        form = self._form
+        if not form.count:
+            return ()
+        data = self.load()
+        ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
+        return differences(ours, {"users": form.last_user, "ratings": form.count})
 
     @property
     def _form(self) -> Form:
@@ -200,8 +211,9 @@ class MovieLens:
         site = "https://files.grouplens.org/datasets/movielens"
         archives = " or ".join(f"{site}/{folder}.zip" for folder in folders)
         first, *others = (f"{folder}/{name}" for folder in folders)
-        how = f"unpack {archives} into a folder movielens"
-        return File("movielens", first, also=(*others, name), how=how)
+        how = f"save {archives} in a folder movielens; it need not be unpacked"
+        zips = tuple(f"{folder}.zip" for folder in folders)
+        return File("movielens", first, also=(*others, name), how=how, archives=zips)
 
     def _beside(self, name: str) -> Path:
         return sibling_file(self._file(self._form.ratings).find(), name)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from workbench.datasets.readers import kernels
+from workbench.datasets.readers.compressed import opened, tar_members
 from workbench.datasets.readers.netflix_ratings import CUSTOMERS, Ratings, RatingsReader
 from workbench.datasets.readers.published import File, sibling_file
 from workbench.datasets.readers.user_records import WEEKDAYS
@@ -25,23 +27,23 @@ PARTS = (  # first film, last film and ratings of each of the four files
 )
 
 
-class FilmFile(NamedTuple):
-    """A file, and the films that it must hold."""
-
-    path: Path
-    first: int
-    last: int
+HOW = (
+    "Netflix has withdrawn it; copies go about: save nf_prize_dataset.tar.gz, or a zip archive of the four "
+    "files combined_data_1.txt …, in a folder netflix_prize; neither need be unpacked"
+)
+ARCHIVE = File("netflix_prize", "nf_prize_dataset.tar", also=("training_set.tar",), how=HOW)
 
 
 @value
 class NetflixPrize:
     """100,480,507 ratings of 17,770 films by 480,189 customers: customer, film, day of the week.
 
-    The training set of the Netflix Prize, either as published (17,770 files `mv_0000001.txt` …
-    in a folder `training_set`) or as the four files `combined_data_1.txt` … that go about. The
-    day is that of the date as published, which has neither hour nor time zone. Films are the
-    published numbers 1 to 17,770, users the published numbers of customers. The rating itself is
-    not kept.
+    The training set of the Netflix Prize, either as published (`nf_prize_dataset.tar.gz` with
+    17,770 files `mv_0000001.txt` … in the `training_set.tar` in it, or these in a folder
+    `training_set`) or as the four files `combined_data_1.txt` … that go about. Archives are read as
+    they are. The day is that of the date as published, which has neither hour nor time zone. Films
+    are the published numbers 1 to 17,770, users the published numbers of customers. The rating
+    itself is not kept.
 
     One unit is one customer with all their ratings. Nobody rates a film twice, which loading
     enforces, so that a customer moves at most 17,770 counts by one each. Every film and every
@@ -65,7 +67,9 @@ class NetflixPrize:
         return Domain(("item", "context"), (films, len(WEEKDAYS)), labels)
 
     def files(self) -> tuple[File, ...]:
-        """The four files, or the first film's of each part."""
+        """The published archive where it is at hand; else the four files, or the first film's of each."""
+        if _find_archive():
+            return (ARCHIVE,)
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def load(self) -> Interactions:
@@ -78,19 +82,23 @@ class NetflixPrize:
         total = sum(ratings for _, _, ratings in PARTS)
         bar = tqdm(total=total, desc="ratings", unit_scale=True, leave=False, disable=None)
         with bar:
-            for k, (first, last, need) in enumerate(PARTS):
-                size = 0
-                for file in _film_files(k):
-                    for ratings in reader.read(*file):
-                        blocks.append(ratings)
-                        counts += np.bincount(ratings.customers, minlength=len(counts))
-                        size += len(ratings.customers)
-                        bar.update(len(ratings.customers))
-                if size != need:
-                    raise ValueError(
-                        f"{file.path} ends after {size:,} ratings of films {first} to {last}; "
-                        f"need {need:,}"
-                    )
+            sizes = np.zeros(PARTS[-1][1], np.int64)  # by film
+            for ratings in _ratings(reader):
+                if len(ratings.customers):
+                    blocks.append(ratings)
+                np.add.at(counts, ratings.customers, 1)
+                np.add.at(sizes, ratings.films, 1)
+                bar.update(len(ratings.customers))
+        for k, (first, last, need) in enumerate(PARTS):
+            size = sizes[first - 1 : last].sum()
+            if size != need:
+                raise ValueError(
+                    f"{_find_archive() or _part(k).find()}: films {first} to {last} have {size:,} "
+                    f"ratings; need {need:,}"
+                )
+        blocks.sort(
+            key=lambda ratings: ratings.films[0]
+        )  # an archive may have films in any order
         ends = np.cumsum(counts, dtype=np.int64)
         items = np.empty(counts.sum(), np.uint16)
         contexts = np.empty(len(items), np.uint8)
@@ -109,21 +117,51 @@ def _part(k: int) -> File:
         "netflix_prize",
         f"combined_data_{k + 1}.txt",
         also=(f"training_set/{_film(PARTS[k][0])}",),
-        how="Netflix has withdrawn it; copies of the training set go about, as 17,770 files "
-        "mv_0000001.txt … in a folder training_set, or as four files combined_data_1.txt …",
+        how=HOW,
+        archives=("netflix-prize-data.zip", "archive.zip"),
     )
+
+
+def _find_archive() -> Path | None:
+    try:
+        return ARCHIVE.find()
+    except FileNotFoundError:
+        return None
 
 
 def _film(number: int) -> str:
     return f"mv_{number:07}.txt"
 
 
-def _film_files(k: int) -> Iterator[FilmFile]:
-    """The files of a part: one, or one a film."""
-    first, last, _ = PARTS[k]
-    path = _part(k).find()
-    if path.name.startswith("combined"):
-        yield FilmFile(path, first, last)
-    else:
-        for film in range(first, last + 1):
-            yield FilmFile(sibling_file(path, _film(film)), film, film)
+def _ratings(reader: RatingsReader) -> Iterator[Ratings]:
+    """Those of the published archive, of the four files, or of a file a film."""
+    archive = _find_archive()
+    if archive:
+        yield from _archived_ratings(reader, archive)
+        return
+    for k, (first, last, _) in enumerate(PARTS):
+        path = _part(k).find()
+        if path.name.startswith("combined"):
+            films = [(path, first, last)]
+        else:
+            numbers = range(first, last + 1)
+            films = ((sibling_file(path, _film(number)), number, number) for number in numbers)
+        for place, low, high in films:
+            with opened(place) as (stream, _):
+                yield from reader.read(place, stream, low, high)
+
+
+def _archived_ratings(reader: RatingsReader, archive: Path) -> Iterator[Ratings]:
+    """Those of the films of the published archive, each once, in its order."""
+    missing = set(range(1, PARTS[-1][1] + 1))
+    with opened(archive) as (whole, _):
+        for path, stream in tar_members(archive, whole):
+            name = re.fullmatch(r"mv_(\d{7})\.txt", path.name)
+            if name:
+                film = int(name[1])
+                if film not in missing:
+                    raise ValueError(f"{path}: need films 1 to {PARTS[-1][1]}, each once")
+                missing.remove(film)
+                yield from reader.read(path, stream, film, film)
+    if missing:
+        raise ValueError(f"{archive} ends without {_film(min(missing))}")

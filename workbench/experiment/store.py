@@ -77,7 +77,7 @@ def _file_states(dataset: Dataset) -> list[str]:
     states = []
     for file in dataset.files() if hasattr(dataset, "files") else ():
         try:
-            stat = file.find().stat()
+            stat = file.stat()
             states.append(f"{file.name} {stat.st_size} {stat.st_mtime_ns}")
         except FileNotFoundError:
             states.append(f"{file.name} missing")

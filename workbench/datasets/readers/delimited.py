@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.compressed import file_on_disk, opened
 from workbench.labelled_rows import LabelledRows
 from workbench.libraries import pl
 
@@ -49,7 +49,7 @@ def read_blocks(
     """
     from tqdm import tqdm
 
-    size = path.stat().st_size
+    size = file_on_disk(path).stat().st_size
     bar = tqdm(total=size, desc=path.name, unit="B", unit_scale=True, leave=False, disable=None)
     with opened(path) as (stream, file), bar:
         line = 1

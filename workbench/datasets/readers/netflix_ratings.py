@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Int, UInt8
 from workbench.datasets.readers import kernels
-from workbench.datasets.readers.compressed import opened
 
 CUSTOMERS = 2_649_429  # the largest number of one; most numbers are nobody's
 FIRST_DAY = "1998-10-01"  # the time that the publisher says ratings are of
@@ -49,9 +48,9 @@ class DateTables(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Whole lines of a file: where they begin in it, their bytes and some more, their length."""
+    """Whole lines of a file: the number of the first, their bytes and some more, their length."""
 
-    start: int
+    line: int
     bytes: UInt8[np.ndarray, " bytes"]
     size: int
 
@@ -71,10 +70,10 @@ class RatingsReader:
             np.empty(most_ratings, np.uint8),
         )
 
-    def read(self, path: Path, first: int, last: int) -> Iterator[Ratings]:
-        """A file of these films; a bad line, or a file that ends before the last, is a ValueError."""
+    def read(self, path: Path, stream: BinaryIO, first: int, last: int) -> Iterator[Ratings]:
+        """An open file of these films; a bad line, or an end before the last film, is a ValueError."""
         film = -first  # where none has come yet
-        for text in texts(path):
+        for text in texts(stream, path):
             size, film, bad, reason = kernels.parse_ratings(
                 text.bytes,
                 text.size,
@@ -92,32 +91,35 @@ class RatingsReader:
             raise ValueError(f"{path} ends before film {_next_film(film)} of {last}")
 
 
-def texts(path: Path) -> Iterator[Text]:
-    """The file in pieces of whole lines; the array is the same each time, filled anew."""
+def texts(stream: BinaryIO, path: Path) -> Iterator[Text]:
+    """An open file in pieces of whole lines; the array is the same each time, filled anew."""
     buffer = np.empty(_SIZE + 32, np.uint8)
-    start = 0
+    line = 1
     held = 0
-    with opened(path) as (stream, _):
-        while True:
-            size = stream.readinto(memoryview(buffer)[held:_SIZE])
-            if not size:
-                if held:  # the last line lacks its end
-                    buffer[held] = 10
-                    yield Text(start, buffer, held + 1)
-                return
-            held += size
-            is_end = buffer[:held][::-1][:4096] == 10  # lines are short
-            if not is_end.any():
-                if held < 4096:
-                    continue
+    while True:
+        size = stream.readinto(memoryview(buffer)[held:_SIZE])
+        if not size:
+            if held:  # the last line lacks its end
                 buffer[held] = 10
-                yield Text(start, buffer, held)  # what is no line is refused where it is parsed
-                raise ValueError(f"{path} has lines of more than 4,096 characters")
-            whole = held - int(is_end.argmax())
-            yield Text(start, buffer, whole)
-            start += whole
-            held -= whole
-            buffer[:held] = buffer[whole : whole + held].copy()
+                yield Text(line, buffer, held + 1)
+            return
+        held += size
+        is_end = buffer[:held][::-1][:4096] == 10  # lines are short
+        if not is_end.any():
+            if held < 4096:
+                continue
+            buffer[held] = 10
+            yield Text(line, buffer, held)  # what is no line is refused where it is parsed
+            raise ValueError(f"{path} has lines of more than 4,096 characters")
+        whole = held - int(is_end.argmax())
+        yield Text(line, buffer, whole)
+        line += _count_lines(buffer[:whole])
+        held -= whole
+        buffer[:held] = buffer[whole : whole + held].copy()
+
+
+def _count_lines(text: UInt8[np.ndarray, " bytes"]) -> int:
+    return text.tobytes().count(b"\n")
 
 
 def date_tables() -> DateTables:
@@ -135,12 +137,7 @@ def date_tables() -> DateTables:
 
 def _refuse(path: Path, text: Text, bad: int, reason: int, film: int, last: int) -> None:
     """A ValueError that names the line of the byte where a bad line begins, and what it should be."""
-    line = 1
-    with opened(path) as (stream, _):
-        left = text.start + bad
-        while left and (chunk := stream.read(min(left, _SIZE))):
-            line += chunk.count(b"\n")
-            left -= len(chunk)
+    line = text.line + _count_lines(text.bytes[:bad])
     need = _NEEDS[reason]
     if reason == _FILM:
         need = f"the film {_next_film(film)} and a colon" if film < last else "no more films"

@@ -2,7 +2,8 @@
 
 A file is looked for under the folder that the environment variable WORKBENCH_DATA names, then
 under `data/raw/` of the project; in each, in its dataset's folder or beside it; compressed or
-not. Nothing but `fetch` downloads, and it writes nowhere but in `data/raw/`.
+not, or in the archive that its publisher sends, which is not unpacked. Nothing
+but `fetch` downloads, and it writes nowhere but in `data/raw/`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
 
+from workbench.datasets.readers.compressed import file_on_disk, find_member, opened
 from workbench.project import project_folder
 from workbench.value import value
 
@@ -31,8 +33,9 @@ class File:
 
     `sha256` lists what is accepted: hashes of the published file, or of what it decompresses
     to, so that a recompressed copy is still known; empty where nobody has recorded one. `also`
-    are other names that the same file goes by, and `renderings` hashes of other forms of the
-    same data: known, but not what `url` sends. `how` says what to do where `fetch` cannot help,
+    are other names that the same file goes by, `archives` the zip archives that hold it as
+    published, and `renderings` hashes of other forms of the same data: known, but not what `url`
+    sends. `how` says what to do where `fetch` cannot help,
     because nobody publishes the file, or not in a form that is read here.
 
     Without a folder it is a file of the user's own, and `name` its path, looked for first as it
@@ -46,10 +49,15 @@ class File:
     also: tuple[str, ...] = ()
     renderings: tuple[str, ...] = ()
     how: str = ""
+    archives: tuple[str, ...] = ()
 
     def find(self) -> Path:
-        """Where the file is; a FileNotFoundError that says where it was looked for."""
-        return find(self.folder, self.name, *self.also, how=self.how)
+        """Where the file is, maybe in an archive; a FileNotFoundError that says where it was looked for."""
+        return find(self.folder, self.name, *self.also, archives=self.archives, how=self.how)
+
+    def stat(self) -> os.stat_result:
+        """That of the file, or of the archive that holds it; a FileNotFoundError as `find`."""
+        return file_on_disk(self.find()).stat()
 
 
 class FileStatus(NamedTuple):
@@ -72,11 +80,12 @@ def raw() -> Path:
     return project_folder() / "data" / "raw"
 
 
-def find(folder: str, *names: str, how: str = "") -> Path:
+def find(folder: str, *names: str, archives: tuple[str, ...] = (), how: str = "") -> Path:
     """The first of `names`, compressed or not, under WORKBENCH_DATA or `data/raw/`.
 
-    A missing file is a FileNotFoundError that says what was looked for, where, and what to do:
-    `how`, or else what to run.
+    Else the first of the zip `archives` there that has a file of such a name: a path that leads into
+    it, which readers follow. A missing file is a FileNotFoundError that says what was looked for,
+    where, and what to do: `how`, or else what to run.
     """
     roots = [raw()]
     data_folder = os.environ.get("WORKBENCH_DATA")
@@ -91,18 +100,31 @@ def find(folder: str, *names: str, how: str = "") -> Path:
         path = place / (name + suffix)
         if path.is_file():
             return path
+    for place, archive, name in product(places, archives, names):
+        if (place / archive).is_file() and (
+            member := find_member(place / archive, Path(name).name)
+        ):
+            return member
     looked = (f"{place}{'' if place.is_dir() else ' (no such folder)'}" for place in places)
     run = (
         f"run `workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`)"
     )
+    wanted = f"{' or '.join(names)} (plain, .gz, .xz or .zip)"
+    if archives:
+        wanted += f", nor {' or '.join(archives)} with it,"
     raise FileNotFoundError(
-        f"no {' or '.join(names)} (plain, .gz, .xz or .zip) in {', '.join(looked)}; "
+        f"no {wanted} in {', '.join(looked)}; "
         f"{how or run}; WORKBENCH_DATA may name the folder that holds it"
     )
 
 
 def sibling_file(path: Path, name: str) -> Path:
-    """The file `name`, compressed or not, in the folder of another."""
+    """The file `name`, compressed or not, in the folder or archive of another."""
+    archive = file_on_disk(path)
+    if archive != path:
+        if member := find_member(archive, name):
+            return member
+        raise FileNotFoundError(f"no {name} in {archive}")
     for suffix in (path.suffix.removesuffix(".txt"), *SUFFIXES):
         sibling = path.parent / (name + suffix)
         if sibling.is_file():
@@ -194,9 +216,7 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
 
 def hashes(path: Path) -> Iterator[str]:
     """The sha256 of a file, then of what it decompresses to; a ValueError if it is damaged."""
-    from workbench.datasets.readers.compressed import opened
-
-    with path.open("rb") as stream:
+    with file_on_disk(path).open("rb") as stream:
         yield hashlib.file_digest(stream, "sha256").hexdigest()
     with opened(path) as (stream, _):
         yield hashlib.file_digest(stream, "sha256").hexdigest()
@@ -238,7 +258,7 @@ def _located(file: File) -> FileStatus:
         return FileStatus(
             file.folder, file.name, None, None, "by hand" if file.how else "missing"
         )
-    return FileStatus(file.folder, file.name, path, path.stat().st_size, "unknown")
+    return FileStatus(file.folder, file.name, path, file.stat().st_size, "unknown")
 
 
 def _verified(row: FileStatus, file: File) -> FileStatus:
