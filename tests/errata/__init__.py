@@ -1,0 +1,1 @@
+"""Each entry of docs/errata.md in numbers: what is printed fails, what is right holds."""
