@@ -53,6 +53,8 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
     rows = rows.dropna(subset=by)
     run = [*by, "seed"] if "seed" in rows else by
     repeated = rows[rows.duplicated(run, keep=False)]
+    if repeated.empty:
+        return
     mixed = []
     for column in repeated.columns.difference([*run, *FOLLOWS_FROM_SEED], sort=False):
         values = repeated[[*run, column]].drop_duplicates()

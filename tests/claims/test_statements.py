@@ -1,0 +1,115 @@
+"""Statements in a file, their checks in a figure: what is refused, and what becomes of each."""
+
+import pandas as pd
+import pytest
+
+from workbench import claims
+from workbench.claims import Finding, MissingPoints, Statement, Strip
+
+CLAIM = """
+[[claim]]
+id = "x-1"
+figure = "nobody2020_fig1"
+page = "section 1"
+sentence = "It falls, and is small."
+"""
+FALLS = """
+  [[claim.statement]]
+  id = "x-1.1"
+  says = "It falls."
+  reading = "everywhere"
+"""
+SMALL = """
+  [[claim.statement]]
+  id = "x-1.2"
+  says = "It is small."
+  page = "section 2"
+"""
+OTHER = CLAIM.replace("x-1", "x-2").replace("fig1", "fig2")
+ROWS = pd.DataFrame({"seed": range(5), "value": 1.0})
+
+
+def check(rows, level):
+    return Finding(True, f"{len(rows)} rows")
+
+
+def read(tmp_path, text, checks=()):
+    path = tmp_path / f"{abs(hash(text))}.toml"
+    path.write_text(text, encoding="utf-8")
+    return claims.read(path, "nobody2020_fig1", dict.fromkeys(checks, check))
+
+
+def test_statements_are_read_with_their_checks(tmp_path):
+    text = CLAIM + FALLS + SMALL + 'needs = ["Adult"]' + OTHER + FALLS.replace("x-1", "x-2")
+    (claim,) = read(tmp_path, text, ("x-1.1", "x-1.2"))
+    falls, small = claim.judge([ROWS], 0.95, lambda name: name != "Adult")
+    assert (falls.id, falls.claim, falls.says) == ("x-1.1", "x-1", "It falls.")
+    assert (falls.page, small.page) == ("section 1", "section 2")
+    assert falls.outcome == claims.HOLDS and falls.measured == "5 rows" and not falls.why
+    assert small.outcome == claims.UNTESTABLE and small.measured == "5 rows"
+    assert "Adult" in small.why
+
+
+@pytest.mark.parametrize(
+    "text, checks, says",
+    [
+        (CLAIM + FALLS, (), "nobody2020_fig1: statement x-1.1 has no check"),
+        (CLAIM + FALLS, ("x-1.1", "x-1.3"), "a check for x-1.3, which is no statement of it"),
+        (CLAIM + FALLS + FALLS, ("x-1.1",), "2 statements have the id x-1.1"),
+        (CLAIM + FALLS + CLAIM + SMALL, (), "2 claims have the id x-1"),
+        (CLAIM + FALLS + OTHER + FALLS, ("x-1.1",), "2 statements have the id x-1.1"),
+        (CLAIM + FALLS + 'colour = "red"', ("x-1.1",), "x-1.1 has an unknown key 'colour'"),
+        (CLAIM + 'why = "so"' + FALLS, ("x-1.1",), "x-1 has an unknown key 'why'"),
+        (CLAIM, (), "x-1 lacks 'statement'"),
+        (CLAIM + "[[claim.statement]]\nid = 'x-1.1'", ("x-1.1",), "x-1.1 lacks 'says'"),
+        (CLAIM + FALLS + 'untestable = "no"', ("x-1.1",), "is said to be untestable"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(tmp_path, text, checks, says):
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, text, checks)
+
+
+def test_the_first_look_that_decides_is_the_verdict():
+    seen = []
+
+    def only_three(rows, level):
+        seen.append(len(rows))
+        return Finding(True if len(rows) == 3 else None, f"{len(rows)} rows", runs=123.4)
+
+    statement = Statement("x-1.1", "It falls.", only_three)
+    claim = claims.Claim("x-1", "", "It falls.", (statement,))
+    looks = [ROWS[:2], ROWS[:3], ROWS]
+    (verdict,) = claim.judge(looks, 0.99)
+    assert verdict.outcome == claims.HOLDS and verdict.measured == "3 rows" and seen == [2, 3]
+    (early,) = claim.judge(looks[:1], 0.99)
+    assert early.outcome == claims.UNDECIDED and "about 130 repetitions" in early.why
+    (none,) = claim.judge([], 0.99)
+    assert none.outcome == claims.UNDECIDED and "fewer repetitions" in none.why
+
+
+def test_rows_without_the_points_are_no_test():
+    def missing(rows, level):
+        raise MissingPoints("no rows of H̃")
+
+    statement = Statement("x-1.1", "It falls.", missing)
+    (verdict,) = claims.Claim("x-1", "", "It falls.", (statement,)).judge([ROWS], 0.99)
+    assert verdict.outcome == claims.UNTESTABLE and "no rows of H̃" in verdict.why
+
+
+def test_marks_and_strips_stand_in_the_table():
+    strip = Strip("θ", (("20", False), ("40", None), ("65", True)))
+    swept = Statement("x-1.1", "It.", lambda rows, level: Finding(None, "m", strip=strip))
+    forced = Statement("x-1.2", "It.", check, by_definition=True)
+    silent = Statement("x-1.3", "It.", untestable="nobody has the data")
+    claim = claims.Claim("x-1", "page 3", "It.", (swept, forced, silent))
+    verdicts = claim.judge([ROWS], 0.95)
+    table = claims.to_frame(verdicts)
+    assert table.by_value.tolist() == ["θ: 20 ✗, 40 ?, 65 ✓", "", ""]
+    assert table.mark.tolist() == ["", claims.BY_DEFINITION, ""]
+    assert table.outcome.tolist() == [claims.DEPENDS, claims.HOLDS, claims.UNTESTABLE]
+    page = claims.verdict_table(verdicts).to_html()
+    assert "◐ depends on what is not printed" in page and "nobody has the data" in page
+    assert "holds for θ = 65; differs for θ = 20; undecided for θ = 40; m" in page
+    opened = [claims.left_open(v, "half the people") for v in verdicts]
+    assert [v.outcome for v in opened] == [claims.UNDECIDED, claims.HOLDS, claims.UNTESTABLE]
