@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from experiments.verdicts import contradictions
 from tests.rows.check import compare
-from workbench.figures import find_figure, find_notebooks, parameters_cell
+from workbench.figures import find_figure, find_notebooks, load, parameters_cell
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = find_notebooks(ROOT / "notebooks")
+VERDICTS = ROOT / "experiments" / "verdicts"
 each = pytest.mark.parametrize("figure", NOTEBOOKS)
 DRAWN_BY_HAND = {
     "plot",
@@ -168,3 +170,12 @@ def test_no_row_moved(reproduced):
         id: outcome for id, outcome in outcomes.items() if outcome not in ("same", "other data")
     }
     assert not moved
+
+
+@run_once
+@pytest.mark.slow
+@each
+def test_no_quick_verdict_contradicts_the_paper_profile(figure, reproduced):
+    if not (VERDICTS / f"{figure.partition('_')[0]}.csv").exists():
+        pytest.skip("no paper's")
+    assert contradictions(load(reproduced[0] / figure)) == []

@@ -1,14 +1,17 @@
 """The README says what is so."""
 
-import csv
 import re
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from experiments import verdicts
+from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+PAPERS = sorted(path.stem for path in (ROOT / "experiments" / "verdicts").glob("*.csv"))
+SAID = ({HOLDS}, {DIFFERS, DEPENDS}, {UNDECIDED, UNTESTABLE})
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
@@ -21,20 +24,27 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     assert (tmp_path / "commuters.parquet").exists()
 
 
-def test_the_table_of_verdicts_is_the_committed_one():
-    committed = defaultdict(lambda: defaultdict(set))
-    for path in (ROOT / "experiments" / "verdicts").glob("*.csv"):
-        for row in csv.DictReader(path.open(newline="")):
-            committed[row["figure"]][row["outcome"]].add(row["id"])
-    told = {}
-    for line in README.splitlines():
-        if m := re.match(r"\| \[(\w+)\]\(notebooks/\w+/\w+\.ipynb\) \|", line):
-            _, _, holds, differs, other = (c.strip() for c in line.strip("|").split("|"))
-            ids = [set(re.findall(r"\b[a-z]-[\w-]+", cell)) for cell in (holds, differs, other)]
-            told[m[1]] = dict(zip(("holds", "differs", "not testable here"), ids, strict=True))
-    assert set(told) == set(committed)
-    for figure, outcomes in committed.items():
-        assert {k: v for k, v in told[figure].items() if v} == dict(outcomes), figure
+def test_the_counts_of_verdicts_are_those_of_the_committed_ones():
+    assert verdicts.in_readme(README) == README, "python -m experiments.verdicts PAPER"
+    shown = {line[2] for line in verdicts.FIGURE_LINE.finditer(README)}
+    assert shown == {figure for paper in PAPERS for figure in verdicts.committed(paper).figure}
+    assert {line[1] for line in verdicts.PAPER_LINE.finditer(README)} == set(PAPERS)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_is_said_of_a_paper_is_what_was_found(paper):
+    """Each part of its line names statements, by id, that ended so."""
+    found = verdicts.committed(paper)
+    if not (found.claim != "").any():
+        pytest.skip("not judged by statement yet")
+    outcomes = dict(zip(found.id, found.outcome, strict=True))
+    (line,) = re.findall(rf"^- \*\*{paper}\*\* (.*(?:\n  .*)*)", README, re.M)
+    parts = re.fullmatch(r"(?s)Reproduces: (.*) Does not: (.*) Cannot be known: (.*)", line)
+    for part, allowed in zip(parts.groups(), SAID, strict=True):
+        ids = re.findall(r"\b[a-z]-[\w-]+\.\w+", part)
+        assert ids or part.startswith("nothing")
+        assert {id: outcomes[id] for id in ids if outcomes[id] not in allowed} == {}
+        assert not re.search(r"\d", re.sub(r"\([^)]*\)", "", part)), "numbers are in the table"
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\((?!http)([^)#]+)\)", README))

@@ -25,6 +25,7 @@ from workbench.claims.claim import MUCH as MUCH
 from workbench.claims.claim import NOT_JUDGED as NOT_JUDGED
 from workbench.claims.claim import ORDERS as ORDERS
 from workbench.claims.claim import OUTCOMES as OUTCOMES
+from workbench.claims.claim import TICKS as TICKS
 from workbench.claims.claim import UNDECIDED as UNDECIDED
 from workbench.claims.claim import UNTESTABLE as UNTESTABLE
 from workbench.claims.claim import Claim as Claim

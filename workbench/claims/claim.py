@@ -23,7 +23,7 @@ NOT_JUDGED = "not judged"
 OUTCOMES = (HOLDS, DIFFERS, DEPENDS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
 BY_DEFINITION = "follows from the definition"
 MARKS = {True: "✓", False: "✗", None: "?"}
-TICKS = dict(zip(OUTCOMES, "✓✗◐?––", strict=True))
+TICKS = dict(zip((*OUTCOMES, BY_DEFINITION), "✓✗◐?––≡", strict=True))
 _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
@@ -369,25 +369,38 @@ def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
 
 
 def verdict_table(
-    verdicts: Sequence[Verdict], caption: str = "What the paper says, judged"
+    verdicts: Sequence[Verdict] | pd.DataFrame, caption: str = "What the paper says, judged"
 ) -> Styler:
-    """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured."""
+    """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict, or DataFrame
+        Or the table that `to_frame` makes of them.
+    caption : str
+        Stands over it.
+    """
     import pandas as pd
 
-    entries = []
-    for v in verdicts:
-        outcome = f"{TICKS[v.outcome]} {v.outcome}" + f" ({v.mark})" * bool(v.mark)
-        measured = ". ".join(filter(None, (v.measured, v.why)))
-        entries.append((v.id, v.says, v.page, outcome, measured))
-    columns = ["", "it says", "where", "verdict", "measured"]
+    table = to_frame(verdicts) if isinstance(verdicts, list | tuple) else verdicts
+    marks = table["mark"].map(lambda mark: f" ({mark})" if mark else "")
+    measured = [
+        ". ".join(filter(None, both)) for both in zip(table.measured, table.why, strict=True)
+    ]
+    columns = {
+        "": table.id,
+        "it says": table.says,
+        "where": table.page,
+        "verdict": table.outcome.map(TICKS) + " " + table.outcome + marks,
+        "measured": measured,
+    }
     rules = {
         "th, td": "text-align: left; vertical-align: top",
         "td:nth-child(1), td:nth-child(4)": "white-space: nowrap",
         "caption": "text-align: left",
     }
     styles = [{"selector": where, "props": how} for where, how in rules.items()]
-    table = pd.DataFrame(entries, columns=columns)
-    return table.style.hide().set_caption(caption).set_table_styles(styles)
+    return pd.DataFrame(columns).style.hide().set_caption(caption).set_table_styles(styles)
 
 
 def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:

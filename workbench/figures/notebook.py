@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench import claims
 from workbench.claims import Verdict
 from workbench.figures.figure import EFFORT, SETTING, Figure
 from workbench.figures.project import find_figure, results_folder
 from workbench.figures.saved import save
 from workbench.option_grammar import parameter_help
+from workbench.project import project_folder
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
     from nbformat import NotebookNode
+    from pandas.io.formats.style import Styler
 
 METADATA = {  # of every notebook, as it is committed
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -46,6 +49,18 @@ class FigureRun:
     def name(self) -> str:
         """The folder among the profile's results."""
         return self.figure.name(self.profile)
+
+    def committed_verdicts(self) -> Styler:
+        """What the paper profile found when its verdicts were committed, whatever this run is."""
+        import pandas as pd
+
+        paper = self.figure.id.partition("_")[0]
+        file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
+        verdicts = pd.read_csv(file, dtype=str, keep_default_na=False)
+        own = verdicts[verdicts.figure == self.figure.id]
+        data = "; ".join(own.datasets.unique())
+        caption = f"The committed verdicts of the paper profile, on {data or 'no dataset'}"
+        return claims.verdict_table(own, caption)
 
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
