@@ -24,6 +24,7 @@ from workbench.datasets import (
     OnTheMapTwin,
     published,
 )
+from workbench.datasets._kinds import GENERATOR, REAL_FILE, TWIN, kind_of
 from workbench.datasets.readers import delimited
 from workbench.table import Bound
 
@@ -85,6 +86,38 @@ def test_a_dataset_is_a_value_that_says_where_it_is_from(dataset):
         for file in one.files():
             known = file.sha256 or file.renderings
             assert file.how or file.url.startswith("https://") and known
+
+
+@pytest.mark.parametrize("dataset", datasets.ALL, ids=lambda d: d.__name__)
+def test_a_dataset_says_whether_it_is_a_file_a_twin_or_a_generator(dataset):
+    one = dataset()
+    assert one.kind == dataset.kind == kind_of(one)
+    assert (one.kind == REAL_FILE) == hasattr(one, "files")
+    if one.kind == TWIN:
+        assert one.original and {*one.matched} and {*one.invented}
+        assert (
+            "matched to print" in dataset.__doc__
+            or "Matched" in dataset.__doc__
+            or ("is printed" in dataset.__doc__)
+        )
+
+
+def test_what_wraps_a_dataset_is_of_its_kind():
+    assert kind_of(datasets.Ranked(datasets.NetTraceTwin())) == TWIN
+    assert datasets.Ranked(datasets.NetTrace()).kind == REAL_FILE
+    assert kind_of(OnTheMap().points()) == REAL_FILE
+    assert all(dataset.kind == REAL_FILE for dataset in datasets.OWN)
+    twins = (
+        datasets.InteractionsTwin.netflix().slice(2000),
+        datasets.InteractionsTwin.gowalla(),
+    )
+    assert ["Netflix" in twin.original for twin in twins] == [True, False]
+
+    class Somebodys:
+        def load(self):
+            return None
+
+    assert kind_of(Somebodys()) == GENERATOR
 
 
 def test_fields_say_what_they_allow():

@@ -1,12 +1,60 @@
-"""What a dataset is, in words: a real file, a twin, or a generator; the one attribute `kind`."""
+"""What a dataset is: a real file, a twin or a generator. Every class says which in `kind`.
+
+A statement of a paper that rests on what a twin invents cannot be judged on it: checks ask `kind_of`, and
+the marks of `Twin.invented`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 REAL_FILE = "real file"
 TWIN = "twin"  # made up, with the published statistics of data that it stands in for
 GENERATOR = "generator"  # made up by a law that is stated
+
+
+class Twin:
+    """What twins say of themselves: of what they are made, by marks such as "order" or "counts".
+
+    Attributes
+    ----------
+    original : str
+        The data that it stands in for, and how to get it, where that can be done.
+    matched : mapping
+        The statistics that are published, which it has.
+    invented : mapping
+        What is ours, and so decides nothing about the paper.
+    """
+
+    kind: ClassVar[str] = TWIN
+    original: str
+    matched: ClassVar[Mapping[str, str]]
+    invented: ClassVar[Mapping[str, str]]
+
+
+def unwrapped(dataset: Any) -> Any:
+    """The dataset whose records another one sorts, adds up or moves elsewhere; else itself."""
+    while hasattr(dataset, "dataset"):
+        dataset = dataset.dataset
+    return dataset
+
+
+def kind_of(dataset: Any) -> str:
+    """What any dataset is, also one of another package that does not say it.
+
+    Parameters
+    ----------
+    dataset : dataset
+        A value, as figures run on it.
+
+    Returns
+    -------
+    str
+        "real file", "twin" or "generator".
+    """
+    dataset = unwrapped(dataset)
+    return getattr(dataset, "kind", REAL_FILE if hasattr(dataset, "files") else GENERATOR)
 
 
 def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:

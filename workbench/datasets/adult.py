@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -93,6 +94,7 @@ class Adult:
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "becker1996"
     truth_public: ClassVar[bool] = True
 

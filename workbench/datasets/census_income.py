@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -84,6 +85,7 @@ class CensusIncome:
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "censusincome2000"
     truth_public: ClassVar[bool] = True
 

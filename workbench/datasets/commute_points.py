@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.hierarchy import OverHierarchy, Quadtree
@@ -52,6 +53,7 @@ class CommutePoints(OverHierarchy):
     Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "lodes7"
     truth_public: ClassVar[bool] = True
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import Twin
 from workbench.hierarchy import OverHierarchy, Quadtree
 from workbench.libraries import pd
 from workbench.records import Records
@@ -27,7 +29,7 @@ _AT_ONCE = 1 << 20  # points made at a time; another number makes others
 
 
 @value
-class CommuteTwin(OverHierarchy):
+class CommuteTwin(OverHierarchy, Twin):
     """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
 
     What is matched to print: home and work as latitude and longitude, and the scale, up to the
@@ -42,6 +44,17 @@ class CommuteTwin(OverHierarchy):
     Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
     """
 
+    original = (
+        "LEHD's commuters of the whole country: `OnTheMap` reads them, state by state (LODES 7 or 8), and "
+        "the figures run on Rhode Island"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "sum": "the scale, up to 100 million people",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "places": "where cities are, how large, and how homes scatter",
+        "joint": "distances and directions from home to work",
+    }
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 

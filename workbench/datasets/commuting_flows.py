@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -48,6 +49,7 @@ class CommutingFlows:
     residence county to workplace county commuting flows, Table 1.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2015flows"
     truth_public: ClassVar[bool] = True
 

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
@@ -71,6 +72,7 @@ class Foursquare:
     Intelligent Systems and Technology 7(3), 2016 (the world).
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "yang2015"
     truth_public: ClassVar[bool] = True
 

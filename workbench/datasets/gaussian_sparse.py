@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import GENERATOR
 from workbench.domain import MAX_CELLS, Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
@@ -34,8 +35,10 @@ class GaussianSparse:
     (1000, 1000000000000)
     """
 
+    kind: ClassVar[str] = GENERATOR
     cite: ClassVar[str] = "cormode2012"
     truth_public: ClassVar[bool] = True
+    papers: ClassVar[tuple[str, ...]] = ("cormode2012",)  # that use it
 
     m: int = parameter(
         10**6, 1, MAX_CELLS, unit="cells", doc="size of the domain", integer=True

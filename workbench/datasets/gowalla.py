@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arrays import Bool, Int
-from workbench.datasets._kinds import differences
+from workbench.datasets._kinds import REAL_FILE, differences
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
@@ -93,6 +93,7 @@ class Gowalla:
     Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "cho2011"
     truth_public: ClassVar[bool] = True
 

@@ -17,12 +17,13 @@ from workbench.value import value
 COUNTS = range(2**53 + 1)  # such as a table can hold
 
 
-class _Counts:
+class Counts:
     """Counts of one attribute, one a line of a file."""
 
     kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
+    papers: ClassVar[tuple[str, ...]] = ("hay2010",)  # that use it
     attribute: ClassVar[str]
     size: ClassVar[int]  # as published
     name: ClassVar[str]  # of the file
@@ -81,7 +82,7 @@ class _Counts:
 
 
 @value
-class NetTrace(_Counts):
+class NetTrace(Counts):
     """Internal hosts that each of 65,536 external hosts is connected to, in the order of the file.
 
     25,714 connections, seen at the gateway of a university; 96.6 % of the hosts have none, the
@@ -103,7 +104,7 @@ class NetTrace(_Counts):
 
 
 @value
-class SearchLogs(_Counts):
+class SearchLogs(Counts):
     """Searches for "Obama" in 32,768 units of time: 16 a day for 2,048 days from January 2004.
 
     335,889 searches, made by the authors out of published summaries and of true logs of a
@@ -123,7 +124,7 @@ class SearchLogs(_Counts):
 
 
 @value
-class SocialNetwork(_Counts):
+class SocialNetwork(Counts):
     """Friends of each of 11,342 students of one university in an online social network.
 
     337,354 friendships, degrees that sum to 674,708, the largest 1,678. The number of students
@@ -144,7 +145,7 @@ class SocialNetwork(_Counts):
 
 
 @value
-class KeywordFrequencies(_Counts):
+class KeywordFrequencies(Counts):
     """Searches for each of the 20,000 most frequent keywords over three months.
 
     The paper's Search Logs as an unattributed histogram (its Figure 5): other data than

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
-from workbench.datasets.hay2010 import KeywordFrequencies, NetTrace, SearchLogs, SocialNetwork
+from workbench.datasets._kinds import Twin
+from workbench.datasets.hay2010 import (
+    Counts,
+    KeywordFrequencies,
+    NetTrace,
+    SearchLogs,
+    SocialNetwork,
+)
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -30,12 +37,18 @@ NEWS = {
 
 
 @value
-class _Twin:
+class _Twin(Twin):
     cite: ClassVar[str] = "hay2010"
     truth_public: ClassVar[bool] = True
-    stands_for: ClassVar[type]
+    stands_for: ClassVar[type[Counts]]
 
     seed: int = seed_field()
+
+    @property
+    def original(self) -> str:
+        """The file that it stands in for, and how to get it."""
+        (file,) = self.stands_for().files()
+        return f"{self.stands_for.__name__}: {file.how}"
 
     @property
     def domain(self) -> Domain:
@@ -57,6 +70,16 @@ class NetTraceTwin(_Twin):
     """
 
     stands_for = NetTrace
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "65,536 hosts",
+        "sum": "25,714 connections",
+        "largest": "1,423 connections",
+        "empty": "96.6 % without a connection",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "a Zipf-Mandelbrot law of exponent 1.3: most are 1, few values are different",
+        "order": "which addresses are seen: in clusters, the busy near the busy",
+    }
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
@@ -83,6 +106,16 @@ class SearchLogsTwin(_Twin):
     """
 
     stands_for = SearchLogs
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "2,048 days of 16 units",
+        "sum": "335,889 searches",
+        "largest": "496 searches",
+        "empty": "52.1 % without a search",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "a Zipf-Mandelbrot law of exponent 2",
+        "order": "a rise in 2007, bursts at the dates of news, the time of day, and noise",
+    }
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
@@ -108,6 +141,16 @@ class SocialNetworkTwin(_Twin):
     """
 
     stands_for = SocialNetwork
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "11,342 students",
+        "sum": "degrees that sum to 674,708",
+        "largest": "1,678 friends",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "quantiles of a lognormal law",
+        "empty": "nobody is without a friend",
+        "order": "none",
+    }
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
@@ -129,6 +172,15 @@ class KeywordFrequenciesTwin(_Twin):
     """
 
     stands_for = KeywordFrequencies
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "20,000 keywords",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "Zipf's law, with Poisson noise",
+        "sum": "3.1 million searches",
+        "largest": "some 300,000 searches",
+        "order": "none",
+    }
 
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""

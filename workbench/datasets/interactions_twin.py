@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import Twin
 from workbench.datasets.movielens import GROUPS
+from workbench.datasets.netflix_prize import HOW
 from workbench.datasets.readers.user_records import WEEKDAYS
 from workbench.domain import Domain
 from workbench.interactions import Interactions
@@ -27,9 +30,19 @@ PROFILES = {
     "gender and age": dict(zip(GROUPS, (0.06, 0.09, 0.13, 0.16, 0.26, 0.30), strict=True)),
 }
 
+ORIGINALS = {
+    15_200: "Gowalla in Austin as Berjani and Strufe collected it, who do not publish it; SNAP's of the "
+    "same place and time stands in: save https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz "
+    "in a folder gowalla",
+    17_967: "Foursquare of February to July 2012, which nobody publishes",
+    17_700: f"the training set of the Netflix Prize: {HOW}",
+    3706: "MovieLens 1M: save https://files.grouplens.org/datasets/movielens/ml-1m.zip in a folder "
+    "movielens; it need not be unpacked",
+}
+
 
 @value
-class InteractionsTwin:
+class InteractionsTwin(Twin):
     """Users, items, records and the most records of a user exactly as printed; the rest made up.
 
     Matched: how many `users` there are, how many `items` (each with a record at least), how many
@@ -59,6 +72,18 @@ class InteractionsTwin:
     statistics: Fan and Jin, WWW 2015, Table 4.
     """
 
+    matched: ClassVar[Mapping[str, str]] = {
+        "users": "how many there are",
+        "items": "how many there are",
+        "sum": "how many records there are",
+        "largest": "records of the most active user, and of the least",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "activity": "records of all users between: a Zipf-Mandelbrot law",
+        "popularity": "of items: a power of their rank",
+        "joint": "which user has which items: nothing but chance, and returns",
+        "contexts": "days of the week, or groups of users, and how items differ in them",
+    }
     cite: ClassVar[str] = "fan2015"
     truth_public: ClassVar[bool] = True
 
@@ -86,6 +111,11 @@ class InteractionsTwin:
         20.0, 0, 1e9, strict=True, doc="how much items resemble each other"
     )
     seed: int = seed_field()
+
+    @property
+    def original(self) -> str:
+        """The row of Table 4 that it is, told by the number of items, and how to get that data."""
+        return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
     def __post_init__(self):
         low = self.min_per_user

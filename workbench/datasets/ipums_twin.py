@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import Twin
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
@@ -37,7 +39,7 @@ SPREAD = 0.55  # of that logarithm, which nothing explains
 
 
 @value
-class IPUMSTwin:
+class IPUMSTwin(Twin):
     """500,000 made-up adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
 
     What is matched to print: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50; ages
@@ -53,6 +55,18 @@ class IPUMSTwin:
     Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
     """
 
+    original = (
+        "the authors' extract of 500,000 tuples of IPUMS, which they do not publish; nothing here reads "
+        "it, and `CensusIncome` is real data over nine similar attributes"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "the nine attributes and the sizes of their domains",
+        "sum": "500,000 tuples",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "the distribution of every attribute",
+        "joint": "how attributes depend on each other",
+    }
     cite: ClassVar[str] = "chen2012"
     truth_public: ClassVar[bool] = True
 

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arrays import Int
-from workbench.datasets._kinds import differences
+from workbench.datasets._kinds import REAL_FILE, differences
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks, read_lines
 from workbench.datasets.readers.published import File, sibling_file
@@ -85,8 +85,10 @@ class MovieLens:
     ACM TiiS 5(4), 2015.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "harper2015"
     truth_public: ClassVar[bool] = True
+    papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     version: str = parameter("1m", choices=tuple(FORMS), doc="which published file")
     context: str = parameter(None, choices=("group", "weekday"), doc="what contexts are")

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers import kernels
 from workbench.datasets.readers.compressed import opened, tar_members
 from workbench.datasets.readers.netflix_ratings import CUSTOMERS, Ratings, RatingsReader
@@ -56,8 +57,10 @@ class NetflixPrize:
     and Lanning, KDD Cup and Workshop 2007.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "bennett2007"
     truth_public: ClassVar[bool] = True
+    papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     @property
     def domain(self) -> Domain:

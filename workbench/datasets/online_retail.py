@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
@@ -48,6 +49,7 @@ class OnlineRetail:
     doi:10.24432/C5BW33.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "onlineretail2015"
     truth_public: ClassVar[bool] = True
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.arrays import Int
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.delimited import field_names, read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -78,6 +79,7 @@ class OnTheMap:
     A (47 states of 2008, an earlier version).
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "lodes7"
     truth_public: ClassVar[bool] = True
 

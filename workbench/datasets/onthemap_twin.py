@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import Twin
 from workbench.domain import Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
@@ -27,7 +29,7 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 
 
 @value
-class OnTheMapTwin:
+class OnTheMapTwin(Twin):
     """Jobs by work and home location: 4001 × 4001 cells, 820,000 of them not empty, mean 150.
 
     What is matched to print: the locations, the non-empty cells (density 0.051), their mean,
@@ -46,6 +48,21 @@ class OnTheMapTwin:
     statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
     """
 
+    original = (
+        "OnTheMap version 4 of 2008 in 47 states, by county and two digits of the tract: it is published "
+        "no more, and the 47 states are not printed; `OnTheMap` reads versions 7 and 8 of any states"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "4001 work and 4001 home locations",
+        "density": "820,000 non-empty cells, 5.1 %",
+        "mean": "150 jobs in a non-empty cell",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "quantiles of a lognormal law: their tail, the largest, and how many are 1 or 2",
+        "order": "states side by side on a map, locations scattered around their state",
+        "joint": "which homes go with which work: a gravity score",
+        "attributes": "shares of age, salary and industry, and how they go with the place",
+    }
     cite: ClassVar[str] = "cormode2012"
     truth_public: ClassVar[bool] = True
 

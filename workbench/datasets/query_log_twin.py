@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from math import prod
 from typing import ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import Twin
 from workbench.hierarchy import OverHierarchy, Prefixes
 from workbench.libraries import pl
 from workbench.records import Records
@@ -59,7 +61,7 @@ _AT_ONCE = 1 << 20  # queries made at a time; another number makes others
 
 
 @value
-class QueryLogTwin(OverHierarchy):
+class QueryLogTwin(OverHierarchy, Twin):
     """Searches in the 38 symbols of the paper: distinct strings, and how often each is asked.
 
     What is matched to print: 90 million queries over a-z, 0-9, the full stop and the space, of
@@ -79,6 +81,20 @@ class QueryLogTwin(OverHierarchy):
     Differential Privacy, 2009, section 5.2.
     """
 
+    original = (
+        "90 million searches that Microsoft gave out on request: nothing here reads them; a list of your "
+        "own strings is read by `StringCounts`"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "sum": "90 million queries",
+        "alphabet": "a-z, 0-9, the full stop and the space",
+        "length": "that some are longer than 20 symbols",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "Zipf's law of exponent 0.9, and how many queries are different",
+        "joint": "which strings begin alike, and which are frequent",
+        "length": "how many are long, and how long frequent ones are",
+    }
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 

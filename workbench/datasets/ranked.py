@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.datasets._kinds import kind_of
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.table import SparseTable
@@ -19,6 +20,11 @@ class OfDataset:
     """Counts made of those of `dataset`, with its files and as public as it is."""
 
     dataset: Any
+
+    @property
+    def kind(self) -> str:
+        """That of `dataset`."""
+        return kind_of(self.dataset)
 
     @property
     def truth_public(self) -> bool:

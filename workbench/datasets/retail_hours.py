@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.event_series import EventSeries
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -38,6 +39,7 @@ class RetailHours:
     doi:10.24432/C5BW33.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "onlineretail2015"
     truth_public: ClassVar[bool] = True
 

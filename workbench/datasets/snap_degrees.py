@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.graph_degrees import GraphDegrees
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
@@ -51,6 +52,7 @@ class SnapDegrees:
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "leskovec2014"
     truth_public: ClassVar[bool] = True
 

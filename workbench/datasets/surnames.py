@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.compressed import opened
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
@@ -53,6 +54,7 @@ class Surnames:
     2010 Census.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2016surnames"
     truth_public: ClassVar[bool] = True
 
@@ -105,6 +107,7 @@ class SurnameStrings(OverHierarchy):
     Terms and source: as `Surnames`.
     """
 
+    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2016surnames"
     truth_public: ClassVar[bool] = True
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.datasets._generated import seed_field
+from workbench.datasets._kinds import GENERATOR
 from workbench.hierarchy import OverHierarchy, Quadtree
 from workbench.records import Records
 from workbench.table import Bound
@@ -31,6 +32,7 @@ class Towns(OverHierarchy):
     1000
     """
 
+    kind: ClassVar[str] = GENERATOR
     cite: ClassVar[str] = "adaptive2009"
     truth_public: ClassVar[bool] = True
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from workbench.datasets._kinds import REAL_FILE
 from workbench.datasets.readers.published import File
 from workbench.table import Bound, Public
 from workbench.value import parameter
@@ -13,6 +14,7 @@ from workbench.value import parameter
 class OwnFile:
     """A dataset that is one file of the user's own, at `path`."""
 
+    kind: ClassVar[str] = REAL_FILE
     path: str
 
     def files(self) -> tuple[File, ...]:
