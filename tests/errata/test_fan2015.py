@@ -83,8 +83,9 @@ def test_rare_items():
         assert corrected == pytest.approx(best_l(n, most, p, epsilon))
     items = 400
     shares = (1 / items,) * items
-    ours = SRA(DP(1.0), "suggested", n=n, bound=most, popularity=shares)
-    assert ours.sampling_factor(items) == max(1, round(best_l(n, most, 1 / items, 0.5)))
+    ours = SRA(DP(40.0), "suggested", n=30, bound=most, popularity=shares)
+    assert ours.sampling_factor(items) == round(best_l(30, most, 1 / items, 20.0))
+    assert ours.sampling_factor(items) > 1.5 * printed_l(30, most, 1 / items, 20.0)
 
 
 def test_foursquare():

@@ -6,7 +6,8 @@ Guarantee  ε-DP per unit; the structure costs 2ε_s, ε_s = (1 − `measure`)·
 Assumes    the records' bound; a threshold stated without looking at the data; a discount t of at least
            b + ln 2/ε_s, in records, for units of one record (ln 2·l1/ε_s in general).
 Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-Differs    leaves are counted in a second pass only: with the counts of the first it would cost 3ε_s.
+Differs    leaves are counted in a second pass only, of all records: the proof is of the structure alone
+           (docs/errata.md#adaptive2009-counts-of-the-leaves).
            Noise is whole: p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α) up to b, so that the sum in the
            proof is at most (ε(t+b) + ln(1+α))/t, no more than the paper's. The strategies of
            appendix A are made precise: which records go is fixed by the order of keys ("skip"), or
