@@ -43,6 +43,7 @@ from experiments.chen2012.published import (
     response_sweeps,
     with_methods,
 )
+from experiments.chen2012.shared import convergence
 from workbench import DP, Domain, SparseTable, Sweep, plots
 from workbench.claims import Finding, decide, format_number, mean_curve
 from workbench.claims.old import Claim, all_of, check_lower
@@ -81,7 +82,7 @@ class JointErrors:
                 row["joint"] = ", ".join(names)
                 row["cells"] = prod(domain.shape[a] for a in axes)
                 rows.append(row | {"value": float(np.abs(shares - exact(axes)).sum())})
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows).assign(**convergence(estimate))
 
     def drawn(self, domain: Domain) -> list[tuple[int, ...]]:
         """The triples, by lot."""

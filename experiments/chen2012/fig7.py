@@ -26,6 +26,7 @@ from experiments.chen2012.published import (
     response_sweeps,
     with_methods,
 )
+from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable, Sweep
 from workbench.claims import Finding, format_number, mean_curve
 from workbench.claims.old import Claim, all_of, check_lower
@@ -83,7 +84,7 @@ class RangeErrors:
             ranges = RandomMarginalRanges(self.queries, k, seed=k).on(truth.domain)
             answers = truth.total / estimate.total * estimate.answer(ranges)
             rows.append({"dims": k, "value": rmse(answers, truth.answer(ranges))})
-        return pd.DataFrame(rows).assign(metric="RMSE")
+        return pd.DataFrame(rows).assign(metric="RMSE", **convergence(estimate))
 
 
 def _lowest(rows) -> Finding:

@@ -8,6 +8,7 @@ privacy. All methods know the number of people, which is printed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -21,7 +22,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.value import value
-from workbench.workload import Margins
+from workbench.workload import Margins, Workload
 
 ENTROPY = "maximum entropy"
 PRINTED = "SGD as printed"
@@ -51,6 +52,24 @@ SHORT = {
 Joint = Callable[[tuple[int, ...]], Float[np.ndarray, "..."] | None]
 
 
+@dataclass(frozen=True)
+class Database:
+    """Tuples of a model, and how near its optimum the model is."""
+
+    table: SparseTable
+    gap: float
+    steps: int
+
+    @property
+    def total(self) -> int:
+        """Tuples."""
+        return self.table.total
+
+    def answer(self, workload: Workload) -> np.ndarray:
+        """Those that queries count."""
+        return self.table.answer(workload)
+
+
 @value
 class Synthetic:
     """A database of so many tuples of the model that is fitted to noisy answers."""
@@ -58,9 +77,10 @@ class Synthetic:
     fit: MaximumEntropy | MaximumEntropyAsPrinted
     size: int
 
-    def __call__(self, answers: NoisyAnswers) -> SparseTable:
+    def __call__(self, answers: NoisyAnswers) -> Database:
         """The database."""
-        return self.fit(answers).synthetic(self.size, self.fit.seed)
+        model = self.fit(answers)
+        return Database(model.synthetic(self.size, self.fit.seed), model.gap, model.steps)
 
 
 def marginal_sweeps(figure, metric, *more: Any) -> dict[str, Sweep]:
@@ -99,6 +119,8 @@ def with_methods(rows: pd.DataFrame) -> pd.DataFrame:
 
 def joint_shares(estimate: Any) -> Joint:
     """Shares of any attributes' codes, as an estimate publishes them, without negative cells."""
+    if isinstance(estimate, Database):
+        estimate = estimate.table
     if isinstance(estimate, SparseTable):
         domain = estimate.domain
         return Margins(domain, estimate.keys, estimate.counts / estimate.total).dense

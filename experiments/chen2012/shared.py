@@ -14,7 +14,7 @@ from workbench import Domain, SparseTable
 from workbench.claims import ALIKE, Finding, decide, format_number, mean_curve
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
-from workbench.inference import KernelPCA, MaximumEntropy
+from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors
 from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
 from workbench.value import value
@@ -85,9 +85,9 @@ def _recoded(table: SparseTable, domain: Domain, codes: np.ndarray) -> SparseTab
 
 
 class Method(NamedTuple):
-    """A way to answer: from a history and several α to answers at each, and the α to try."""
+    """A way to answer: from a history and several α to an estimate at each, and the α to try."""
 
-    fit: Callable[[NoisyAnswers, Sequence[float]], list[Callable]]
+    fit: Callable[[NoisyAnswers, Sequence[float]], list]
     alphas: Sequence[float]
 
 
@@ -105,7 +105,7 @@ class ErrorsOfBoth:
     steps: int
 
     def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
-        """A row a method, prior and kind of queries."""
+        """A row a method, prior and kind of queries; fits that take steps say how near they came."""
         refuse_private(truth)
         queries = bank.queries(self.queries)
         exact = {kind: truth.answer(workload) for kind, workload in queries.items()}
@@ -113,11 +113,12 @@ class ErrorsOfBoth:
         for label, prior in bank.priors.items():
             for name, method in self.methods(bank.history, float(truth.total), prior).items():
                 alpha = choose_alpha(bank.history, *method)
-                (answer,) = method.fit(bank.history, [alpha])
+                (estimate,) = method.fit(bank.history, [alpha])
                 for kind, workload in queries.items():
-                    error = rmse(answer(workload), exact[kind])
-                    errors.append((f"{name}, {label}", kind, alpha, error))
-        rows = pd.DataFrame(errors, columns=["method", "kind", "alpha", "value"])
+                    error = rmse(estimate.answer(workload), exact[kind])
+                    row = {"method": f"{name}, {label}", "kind": kind, "alpha": alpha}
+                    errors.append(row | {"value": error} | convergence(estimate))
+        rows = pd.DataFrame(errors)
         sizes = {"attributes": len(truth.domain.shape), "tuples": int(truth.total)}
         return rows.assign(metric="RMSE", deviation=bank.deviation, **sizes)
 
@@ -126,14 +127,14 @@ class ErrorsOfBoth:
     ) -> dict[str, Method]:
         """Both approaches, by name."""
 
-        def kernel(history: NoisyAnswers, alphas) -> list[Callable]:
+        def kernel(history: NoisyAnswers, alphas) -> list:
             fitted = KernelPCA(1.0, total, prior)(history)
-            return [fitted.with_alpha(alpha).answer for alpha in alphas]
+            return [fitted.with_alpha(alpha) for alpha in alphas]
 
-        def entropy(history: NoisyAnswers, alphas) -> list[Callable]:
+        def entropy(history: NoisyAnswers, alphas) -> list:
             effort = dict(chains=self.chains, steps=self.steps)
             fit = partial(MaximumEntropy, total=total, prior=prior, **effort)
-            return [fit(alpha)(history).answer for alpha in alphas]
+            return [fit(alpha)(history) for alpha in alphas]
 
         scale = float(history.scales[0])
         return {
@@ -143,15 +144,16 @@ class ErrorsOfBoth:
 
 
 def choose_alpha(history: NoisyAnswers, fit: Callable, alphas: Sequence[float]) -> float:
-    """The α that foresees held-out noisy answers best; their noise adds the same to all."""
+    """The α of the least cross-validated error."""
     if len(alphas) == 1:
         return alphas[0]
-    held = np.arange(len(history)) % 5 == 0
-    test = history[held]
-    errors = [
-        rmse(answer(test.workload), test.values) for answer in fit(history[~held], alphas)
-    ]
+    errors = cross_validated_errors(history, partial(fit, alphas=alphas))
     return alphas[int(np.argmin(errors))]
+
+
+def convergence(fitted) -> dict[str, float]:
+    """The duality gap in nats that a fit reached, and in how many steps; NaN where there is none."""
+    return {name: getattr(fitted, name, np.nan) for name in ("gap", "steps")}
 
 
 def best_inside(error: pd.DataFrame, times: float = 1.0) -> Finding:

@@ -1,6 +1,7 @@
 """Specs of Chen et al., Figures 4, 6 and 7: each check tells a world where its claim is true."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def test_alpha_is_the_one_that_foresees_best():
     history = LaplaceQueries(DP(50.0), Marginals(1))(table, rng).estimate
 
     def fits(rest, alphas):
-        return [lambda asked, a=a: table.answer(asked) + a for a in alphas]
+        return [SimpleNamespace(answer=lambda q, a=a: table.answer(q) + a) for a in alphas]
 
     assert shared.choose_alpha(history, fits, [500.0, 0.0, 300.0]) == 0.0
     assert shared.choose_alpha(history, None, [7.0]) == 7.0

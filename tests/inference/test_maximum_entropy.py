@@ -1,5 +1,6 @@
 """Maximum entropy: against the reference's optimum, its conditionals, its printed setting."""
 
+import warnings
 from dataclasses import replace
 from itertools import product as cells
 from math import inf, prod
@@ -12,7 +13,12 @@ from tests.reference import maximum_entropy as reference
 from workbench import PUBLIC, Domain, Marginals, Products, Ranges
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
-from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
+from workbench.inference import (
+    MaximumEntropy,
+    MaximumEntropyAsPrinted,
+    NotConverged,
+    cross_validated_errors,
+)
 from workbench.inference.dual_problem import DualProblem
 from workbench.workload import TableQueries, Together, linear_queries
 
@@ -162,6 +168,81 @@ def test_jumps_alone_reach_the_model():
         assert seen == pytest.approx(p, abs=5 * 0.5 / np.sqrt(len(states)))
 
 
+@pytest.mark.parametrize("steps", [1, 10, 100])
+def test_the_gap_bounds_the_distance_from_the_references_optimum(steps):
+    answers = history(Marginals(2))
+    problem = DualProblem.of(answers, N, 0.005, None, True)
+    best, _ = optimum(answers, 0.005, pi=problem.pi)
+    fit = MaximumEntropy(0.005, N, limit=0, chains=4096, steps=steps, tolerance=0.0)
+    model = fit(answers)
+    f, p0 = features(Marginals(2)), kernel_pca.uniform(SHAPE)
+    w = np.concatenate([table.ravel() for table in model.potentials])
+    p = reference.distribution(w, f, p0)
+    gap = reference.gap(w, f, problem.pi, problem.box, p0)
+    assert 0 < np.abs(p - best).sum() <= np.sqrt(gap)
+    assert model.steps == steps and gap <= model.gap * 1.1  # draws add to it on average
+    assert model.distance == pytest.approx(min(2, np.sqrt(model.gap)))
+
+
+def test_steps_are_unbiased_at_the_optimum():
+    """Seeded: never by chance. Divided by their own draws' variance, steps leave 8 times this gap."""
+    domain = Domain(("a", "b"), (30, 30))
+    p = np.random.default_rng(3).dirichlet(np.full(900, 0.05))
+    told = NoisyAnswers(domain, Marginals(2), 10_000 * p, 200.0)
+    fit = MaximumEntropy(0.003, 10_000, limit=0, chains=256, steps=750, tolerance=0.0)
+    model = fit(told)
+    problem = DualProblem.of(told, 10_000, 0.003, None, True)
+    exact = replace(fit, limit=2**16)(told)
+    w = model.potentials[0].ravel()
+    joint = np.exp(w - w.max())
+    margins = [(joint / joint.sum()).reshape(30, 30)]
+    assert exact.gap < 1e-3
+    assert problem.gap(w, margins) < 0.1
+
+
+def test_a_fit_that_stops_early_says_so():
+    answers = history(Marginals(2))
+    early = MaximumEntropy(0.3, N, limit=0, steps=1)
+    with pytest.warns(NotConverged, match="after 1 steps at a duality gap of"):
+        early(answers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replace(early, tolerance=0.0)(answers)
+        assert MaximumEntropy(0.02, N)(answers).gap <= 0.1
+
+
+def test_held_out_answers_say_which_alpha_to_take():
+    """Theorem 4: the estimate of a fit that knows the truth is 0 on average."""
+    exact = features(Marginals(2)) @ truth()
+    workload = Marginals(2).on(DOMAIN)
+    rng = np.random.default_rng(0)
+
+    class Knows:
+        def __init__(self, off):
+            self.off = off
+
+        def answer(self, asked):
+            return features(asked) @ truth() + self.off
+
+    def fit(history):
+        assert len(history) < len(workload)
+        return [Knows(0.0), Knows(50.0)]
+
+    means = np.mean(
+        [
+            cross_validated_errors(
+                NoisyAnswers(DOMAIN, workload, exact + rng.laplace(0, 10, len(exact)), 200.0),
+                fit,
+            )
+            for _ in range(200)
+        ],
+        axis=0,
+    )
+    assert means == pytest.approx([0, 2500], abs=40)
+    with pytest.raises(ValueError, match="folds"):
+        cross_validated_errors(history(Marginals(1)), fit, folds=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.002, 0.02])
 def test_drawn_fits_approach_the_exact_one(alpha):
@@ -207,7 +288,7 @@ def test_modes_that_no_single_draw_connects_keep_their_shares():
     """Two attributes that are always equal, 30 to 70."""
     domain = Domain(("a", "b"), (2, 2))
     told = NoisyAnswers(domain, Marginals(2), [300.0, 0, 0, 700.0], 1e-6)
-    model = MaximumEntropy(1.0, 1000, limit=0)(told)
+    model = MaximumEntropy(1.0, 1000, limit=0, steps=750, tolerance=0.0)(told)
     assert model.answer(Marginals(2)) == pytest.approx([300, 0, 0, 700], abs=30)
     found = model.synthetic(20_000).answer(Ranges([0, 3], [1, 4])) / 20
     assert found == pytest.approx([300, 700], abs=40)

@@ -30,9 +30,10 @@ class Model(Estimate):
     `sets` holds axes, `potentials` a table of nats for each, `margins` what the model expects there
     (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
     is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
-    `gap` is the duality gap at the fit, in nats: 0 at the optimum. `sweeps` is how often each attribute
-    is drawn anew before a chain's tuple counts. Any linear queries are answered, consistently; standard
-    errors are NaN: how far a model is from the truth it cannot know.
+    `gap` is the duality gap that the fit reached in `steps` steps, in nats: 0 at the optimum, and an
+    estimate from above where tuples are drawn; `distance` is what follows from it. `sweeps` is how often
+    each attribute is drawn anew before a chain's tuple counts. Any linear queries are answered,
+    consistently; standard errors are NaN: how far a model is from the truth it cannot know.
     """
 
     domain: Domain
@@ -44,6 +45,7 @@ class Model(Estimate):
     explicit: bool = False
     gap: float = float("nan")
     sweeps: int = 20
+    steps: int = 0
     kind: ClassVar[str] = "model"
     contents: ClassVar[str] = "potentials"
     stored: ClassVar = (
@@ -64,6 +66,7 @@ class Model(Estimate):
             read=lambda gap: float("nan") if gap is None else gap,
         ),
         Stored("sweeps"),
+        Stored("steps", optional=True),
     )  # fmt: skip
 
     def __post_init__(self):
@@ -125,6 +128,15 @@ class Model(Estimate):
             table = table[..., None] * self.prior[k]
         places = [axes.index(k) for k in [*modelled, *independent]]
         return table.transpose(np.argsort(places))
+
+    @property
+    def distance(self) -> float:
+        """How far the model is from the optimum at most: √gap, in Σ|p − p*|, which is 2 at most.
+
+        An answer to a query of values from 0 to 1 is half of that off, times the total. It bounds what
+        the fit lacks, not what the tuples drawn for an answer add.
+        """
+        return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
     @cached_property
     def modelled_axes(self) -> tuple[int, ...]:

@@ -1,11 +1,13 @@
 """Averaged stochastic ascent of the dual of maximum entropy, where cells are too many to lay out.
 
 Thousands of chains draw tuples at the present weights; whole conditionals are averaged, steps are
-divided by each query's variance, and iterates are averaged.
+divided by each query's variance, and iterates are averaged. The variances are those at the stage's
+start: were they the same draws' own, steps would not be 0 on average at the optimum.
 """
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _FIRST_STAGE = 50  # steps
-_STEP_OF_STAGE = 1.6  # times the first stage's steps, over the stage's and the steepness
+_STEP_OF_STAGE = 3.0  # over the steepness and the root of how many times longer the stage is
 _STEPS_A_PROPOSAL = 10
+_STEPS_A_SETTLING = 8
 _LEAST_SETTLING = 8  # sweeps
 _SECONDS_TO_BAR = 0.5
 
@@ -29,23 +32,24 @@ def ascend_dual(
 ) -> Model:
     """The model at weights whose gap is small, or that are reached when the steps are done.
 
-    In stages, each of twice as many steps as the one before and half as long ones; weights are averaged
-    over a stage's second half. Chains take turns in drawing attributes and in jumps to other tuples, as
+    In stages, each of twice as many steps as the one before, shorter by √2; weights are averaged over a
+    stage's second half. Chains take turns in drawing attributes and in jumps to other tuples, as
     modes may be such that no draw of a single attribute connects them.
     """
     chains = Chains(problem.domain.shape, problem.prior, problem.sets)
     states = chains.draw_from_prior(count, rng)
-    w = np.zeros(len(problem.pi))
+    w = problem.with_fixed(np.zeros(len(problem.pi)))
+    margins = problem.prior_margins()
     done = 0
     length = _FIRST_STAGE
-    gap_of_prior = problem.gap(w, problem.prior_margins())
     chains.set_potentials(problem.potentials(w))
-    chains.set_proposal(problem.prior_margins())
+    chains.set_proposal(margins)
     with _progress_bar(steps) as bar:
         while True:
             length = min(length, steps - done)
             steepness = problem.steepness(states, rng)
-            step = min(1.0, _STEP_OF_STAGE * _FIRST_STAGE / length / steepness)
+            share = min(1.0, _STEP_OF_STAGE * sqrt(_FIRST_STAGE / length) / steepness)
+            step = share / problem.variances(margins)
             mean = np.zeros_like(w)
             for i in range(length):
                 sums = chains.sums()
@@ -61,16 +65,17 @@ def ascend_dual(
             done += length
             averaged = max(1, length - (length + 1) // 2)  # its second half
             length *= 2
-            w = problem.with_fixed(mean / averaged)
+            w = mean / averaged
             potentials = problem.potentials(w)
             chains.set_potentials(potentials)
             chains.set_proposal(margins)
-            margins = settled_margins(chains, states, rng, max(_LEAST_SETTLING, length // 8))
+            settling = max(_LEAST_SETTLING, length // _STEPS_A_SETTLING)
+            margins = settled_margins(chains, states, rng, settling)
             gap = problem.gap(w, margins)
             bar.set_postfix_str(f"gap {gap:.3g} nats")
-            if gap <= tolerance * gap_of_prior or done >= steps:
+            if gap <= tolerance or done >= steps:
                 break
-    return problem.model(potentials, margins, False, gap)
+    return problem.model(potentials, margins, False, gap, done)
 
 
 def settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The trade-off α of kernel PCA, chosen by cross-validation on the noisy answers themselves: free.
+"""The trade-off α, chosen by cross-validation on the noisy answers themselves: free.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over answers a that
            are held out, a' predicted from the others, is an unbiased estimate of the squared error.
@@ -14,11 +14,11 @@ Cost       one eigendecomposition of the past queries; then O(m³/folds) of mult
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,8 +102,7 @@ def select_alpha(
     """
     history = NoisyAnswers.history(history)
     m = len(history)
-    if not (isinstance(folds, int) and 2 <= folds <= m):
-        raise ValueError(f"folds = {folds!r} is not allowed: need 2 to {m}, the past answers")
+    _check_folds(folds, m)
     if not (isinstance(points, int) and points >= 3):
         raise ValueError(f"points = {points!r} is not allowed: need a whole number >= 3")
     prior = KernelPCA(1.0, total, prior, hard).prior  # which says what is wrong with them
@@ -128,6 +127,51 @@ def select_alpha(
         np.array([errors[a] for a in alphas]),
         Posterior(residuals.eigen, alpha, hard),
     )
+
+
+def cross_validated_errors(
+    history: NoisyAnswers | Iterable[NoisyAnswers],
+    fit: Callable[[NoisyAnswers], Sequence[Any]],
+    folds: int = 5,
+    seed: int = 0,
+) -> Float[np.ndarray, " estimates"]:
+    """Theorem 4's estimate of the squared error at several α: the least says which to take.
+
+    Parameters
+    ----------
+    history : NoisyAnswers, or several
+        Past answers; their noise must be independent from answer to answer.
+    fit : callable
+        Takes a history and returns an estimate for each α, as `[MaximumEntropy(a)(history) for a in …]`.
+    folds : int
+        Parts of the past answers, each of which is held out once.
+    seed : int
+        Of the folds, which are those of `select_alpha`.
+
+    Returns
+    -------
+    float64[estimates]
+        In squared answers; noise is subtracted, so that they may be negative.
+
+    Raises
+    ------
+    ValueError
+        For an empty history, or folds that are not allowed.
+    """
+    history = NoisyAnswers.history(history)
+    _check_folds(folds, len(history))
+    squares = -history.variances.sum()
+    for part in _split(len(history), folds, np.random.default_rng(seed)):
+        others = history[np.setdiff1d(np.arange(len(history)), part)]
+        held_out = history[part]
+        answers = [estimate.answer(held_out.workload) for estimate in fit(others)]
+        squares = squares + ((np.stack(answers) - held_out.values) ** 2).sum(axis=1)
+    return squares / len(history)
+
+
+def _check_folds(folds: int, m: int) -> None:
+    if not (isinstance(folds, int) and 2 <= folds <= m):
+        raise ValueError(f"folds = {folds!r} is not allowed: need 2 to {m}, the past answers")
 
 
 def _search(

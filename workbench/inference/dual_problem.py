@@ -1,10 +1,16 @@
 """The dual of maximum entropy: weights of queries within boxes, and what a model of them expects.
 
 Minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|, where π_i = answer/total, β_i = α·total/b_i, and b_i is
-the scale of the noise: α trades entropy for likelihood. Its dual is concave: the largest
-w·π − ln p0[exp(w·f)] with |w_i| <= β_i; then p ∝ p0 exp(w·f). Its gradient is π − p[f].
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. The covariance lacks its sign in their Equation
-           39.
+the scale of the noise: α trades entropy for likelihood. As β|r| is the largest w r with |w| <= β, and
+the least KL(p ‖ p0) − w·p[f] is −ln p0[exp(w·f)], at p_w ∝ p0 exp(w·f), its dual is concave: the largest
+w·π − ln p0[exp(w·f)] with |w_i| <= β_i. Its gradient is r = π − p_w[f].
+
+The primal at p_w less the dual at w is the gap, Σ (β_i |r_i| − w_i r_i). With p* the optimum, the primal
+at p_w is above it by KL(p_w ‖ p*) at least, as the primal is KL plus something convex; and the dual at w
+is below it by KL(p* ‖ p_w) at least, as Σ β|r*| >= w·r*. Each is ‖p_w − p*‖₁²/2 at least, by Pinsker's
+inequality, so that ‖p_w − p*‖₁ <= √gap.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007.
+           The covariance lacks its sign in the former's Equation 39.
 """
 
 from __future__ import annotations
@@ -146,22 +152,22 @@ class DualProblem:
             for axes in self.sets
         ]
 
-    def ascend(self, w, margins, step: float) -> Float[np.ndarray, " queries"]:
-        """A step up the gradient, each weight's divided by its query's variance, within the box.
-
-        A step of one nat at most: where the variance is small beside the residual, it says nothing yet.
-        """
+    def variances(self, margins) -> Float[np.ndarray, " queries"]:
+        """Those of the queries, or residuals where these are larger: variance then says nothing yet."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
-        residual = self.pi - means
-        variance = np.maximum(squares - means**2, np.abs(residual) * self.peak)
-        change = step * residual / np.maximum(variance, _LEAST_VARIANCE)
-        return np.clip(w + change, -self.box, self.box)
+        residual = np.abs(self.pi - means)
+        return np.maximum(np.maximum(squares - means**2, residual * self.peak), _LEAST_VARIANCE)
+
+    def ascend(self, w, margins, step) -> Float[np.ndarray, " queries"]:
+        """A step up the gradient, of its own length and one nat at most for each weight, within the box."""
+        change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
+        return self.with_fixed(np.clip(w + change, -self.box, self.box))
 
     def gap(self, w, margins) -> float:
-        """Σ (β_i |r_i| − w_i r_i) of r = π − p[f]: how far the dual at w is below the primal at p.
+        """Σ (β_i |r_i| − w_i r_i) of r = π − p[f].
 
-        Noise in r makes it larger on average and never smaller: an estimate from above.
+        Of drawn tuples, noise in r makes it larger on average: an estimate from above.
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
@@ -195,7 +201,7 @@ class DualProblem:
         return max(1.0, eigenvalue)
 
     def model(
-        self, potentials: Sequence, margins: Sequence, explicit: bool, gap: float
+        self, potentials: Sequence, margins: Sequence, explicit: bool, gap: float, steps: int
     ) -> Model:
         """The model of these potentials, which expects these tables."""
         return Model(
@@ -207,4 +213,5 @@ class DualProblem:
             tuple(map(sealed, margins)),
             explicit,
             gap,
+            steps=steps,
         )

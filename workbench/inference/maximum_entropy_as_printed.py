@@ -68,7 +68,7 @@ class MaximumEntropyAsPrinted:
         Returns
         -------
         Model
-            Of unknown duality gap.
+            With the duality gap that is left, which is large.
 
         Raises
         ------
@@ -107,7 +107,10 @@ class MaximumEntropyAsPrinted:
         chains.set_proposal(problem.prior_margins())
         states = chains.draw_from_prior(_CHAINS, rng)
         margins = settled_margins(chains, states, rng, _SWEEPS)
-        return problem.model(potentials, margins, False, float("nan"))
+        weights = np.zeros(len(problem.pi))
+        weights[query] = w[cell]
+        gap = problem.gap(weights, margins)
+        return problem.model(potentials, margins, False, gap, self.steps)
 
 
 def _layout(problem: DualProblem) -> _Layout:
