@@ -1,9 +1,10 @@
 """The published tables of Cormode et al. 2012 by name, and the sizes of queries and summaries on them.
 
-OnTheMap in 47 states (2008, version 4) is not at hand. Its twin has the printed numbers of cells,
-non-empty cells and their mean, and is judged. Beside it real data: all US counties (another survey),
-and Rhode Island by block, by tract, and by tract2, the paper's unit, which makes 10 × 10 cells of one
-state. Keys are ordered by work location and then by home.
+The paper's is OnTheMap in 47 states (2008, version 4), which we take to be all but CT, DC, MA and NH.
+Where its files are not at hand its twin stands for it, with the printed numbers of cells, non-empty cells
+and their mean. Beside it real data: all US counties (another survey), and Rhode Island by block, by
+tract, and by tract2, the paper's unit, which makes 10 × 10 cells of one state. Keys are ordered by work
+location and then by home.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import pandas as pd
 
 from workbench import RandomRanges, Sweep, plots
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
+from workbench.datasets.onthemap import FIPS
 from workbench.domain import Domain
 from workbench.experiment import first_available
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import numbers, selection
 from workbench.metrics import MeanAbsoluteError
 
+ONTHEMAP = "OnTheMap"
 JUDGED = "OnTheMap twin"
 COUNTIES = "US counties"
 TRACTS = "Rhode Island by tract"
@@ -30,7 +33,9 @@ CENSUS_YEARS = "Census Income by age/1"
 ADULT = "Adult"
 
 _CENSUS = ("Age", "Birthplace", "Occupation", "Income")
+_STATES = tuple(sorted({*FIPS} - {"ct", "dc", "ma", "nh", "pr"}))
 DATASETS = {
+    ONTHEMAP: OnTheMap(_STATES, year=2008, level="tract2"),
     JUDGED: OnTheMapTwin(),
     COUNTIES: CommutingFlows(),
     TRACTS: OnTheMap(level="tract"),
@@ -41,11 +46,13 @@ DATASETS = {
     ADULT: Adult(),
 }
 TOTALS = {JUDGED: 123_003_381, COUNTIES: 140_843_659, TRACTS: 406_052, TRACT2: 406_052}
-COMMUTING = (JUDGED, COUNTIES, TRACTS, TRACT2)
+COMMUTING = (ONTHEMAP, JUDGED, COUNTIES, TRACTS, TRACT2)
 
 
 def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
-    """The parameter `data` of a figure."""
+    """The parameter `data` of a figure; OnTheMap itself comes before its twin."""
+    if JUDGED in names and ONTHEMAP not in names:
+        names = (ONTHEMAP, *names)
     return selection(names, choices, "tables; those whose files are not at hand are left out")
 
 
@@ -54,22 +61,37 @@ def query_shares(default: tuple[float, ...], doc: str) -> Any:
     return numbers(default, f"{doc}, as shares of all cells", 0, 1, strict=True, kind=UNPRINTED)
 
 
+def judged(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of OnTheMap: of its files, or else of its twin."""
+    panel = ONTHEMAP if ONTHEMAP in set(rows.panel) else JUDGED
+    return rows[rows.panel == panel]
+
+
 class PublishedTables:
     """What a figure knows of the tables that its parameter `data` names."""
 
     data: tuple[str, ...]
 
     def datasets(self) -> dict[str, Any]:
-        """Those whose files are at hand; a ValueError if there are none."""
+        """Those whose files are at hand, and no twin of one; a ValueError if there are none."""
         available = {n: DATASETS[n] for n in self.data if first_available(DATASETS[n], None)}
         if not available:
             raise ValueError(f"data = {', '.join(self.data)}: no file of these is at hand")
+        if ONTHEMAP in available:
+            available.pop(JUDGED, None)
         return available
+
+    def has_file(self, name: str, rows: pd.DataFrame) -> bool:
+        """Whether rows rest on a published file; of OnTheMap on the paper's, not on one state's."""
+        if name == ONTHEMAP:
+            return repr(DATASETS[ONTHEMAP]) in set(rows.dataset)
+        return super().has_file(name, rows)
 
     def missing_datasets(self) -> list[str]:
         """Those whose files are not."""
         available = self.datasets()
-        return [f"{name}: not at hand" for name in self.data if name not in available]
+        left_out = [name for name in self.data if name not in available]
+        return [f"{name}: not at hand" for name in left_out if name != JUDGED]
 
 
 class CommutingTables(PublishedTables):
