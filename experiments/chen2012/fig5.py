@@ -148,6 +148,10 @@ class Fig5(Figure):
     steps: int = whole(200, "steps of maximum entropy", kind=EFFORT)
     repeat: int = whole(9, "times, of which the best counts", kind=EFFORT)
 
+    def datasets_used(self) -> list[IPUMSTwin]:
+        """Of the usual number of people."""
+        return [IPUMSTwin(self.people)]
+
     def rows(self, store) -> pd.DataFrame:
         """A row a method and point, timed in a process of its own.
 

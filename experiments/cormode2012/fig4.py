@@ -137,6 +137,10 @@ class Fig4(Figure):
         """The counts of section 4.1."""
         return GaussianSparse(m=m, density=density, mean=self.mean, std=self.std)
 
+    def datasets_used(self) -> list[GaussianSparse]:
+        """All that are timed."""
+        return [self.data(m, density) for m in self.domains for density in self.densities]
+
     def rows(self, store) -> pd.DataFrame:
         """One row a method, density and m; never taken from the store, since machines differ."""
         frames = [

@@ -13,6 +13,7 @@ Words   a density holds if it lies in the printed range, a mean count if it is w
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -110,6 +111,10 @@ class Table1(PublishedTables, Figure):
     data: tuple[str, ...] = published_tables(
         *(*OF_ONTHEMAP, CENSUS_BANDS, CENSUS_YEARS, ADULT), choices=tuple(DATASETS)
     )
+
+    def datasets_used(self) -> list[Any]:
+        """Those at hand."""
+        return [*self.datasets().values()]
 
     def rows(self, store) -> pd.DataFrame:
         """One row a dataset at hand and statistic."""

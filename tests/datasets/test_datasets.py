@@ -95,11 +95,6 @@ def test_a_dataset_says_whether_it_is_a_file_a_twin_or_a_generator(dataset):
     assert (one.kind == REAL_FILE) == hasattr(one, "files")
     if one.kind == TWIN:
         assert one.original and {*one.matched} and {*one.invented}
-        assert (
-            "matched to print" in dataset.__doc__
-            or "Matched" in dataset.__doc__
-            or ("is printed" in dataset.__doc__)
-        )
 
 
 def test_what_wraps_a_dataset_is_of_its_kind():
@@ -118,6 +113,27 @@ def test_what_wraps_a_dataset_is_of_its_kind():
             return None
 
     assert kind_of(Somebodys()) == GENERATOR
+
+
+def test_files_of_somebody_elses_dataset_are_found_by_its_name(folder, monkeypatch):
+    module = """
+from workbench.datasets.readers.published import File
+
+
+class Trips:
+    def files(self):
+        return (File("trips", "trips.csv", how="ask for it"),)
+"""
+    (folder.parent / "somebodys_trips.py").write_text(module)
+    monkeypatch.syspath_prepend(folder.parent)
+    with pytest.raises(ValueError, match="dataset 'Trips' has no published files"):
+        published.path("Trips")
+    monkeypatch.setenv("WORKBENCH_WITH", "somebodys_trips")
+    with pytest.raises(FileNotFoundError, match="ask for it"):
+        published.path("Trips")
+    path = pack(folder / "trips/trips.csv.gz", "x")
+    assert published.path("Trips") == (path,)
+    assert published.verify("somebodys_trips:Trips")[0].state == "unknown"
 
 
 def test_fields_say_what_they_allow():

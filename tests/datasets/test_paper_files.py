@@ -1,6 +1,7 @@
 """Figures switch from twins to a paper's own files, in the published format, with nothing to change."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.fan2015 import fig6 as fan2015_fig6
@@ -8,6 +9,7 @@ from experiments.fan2015 import table4
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
 from tests.datasets.test_fan2015 import tarred, zipped
+from workbench.claims import HOLDS, Verdict
 from workbench.datasets import (
     Gowalla,
     InteractionsTwin,
@@ -20,6 +22,7 @@ from workbench.datasets import (
     SocialNetwork,
     netflix_prize,
 )
+from workbench.figures.data import uses_of
 
 
 def counts(size, seed=0):
@@ -93,3 +96,28 @@ def test_figures_of_fan_and_jin_use_the_archives(fan, tmp_path):
     assert not rows.panel.str.contains("twin").any()
     assert MovieLens().remarks()[0] == "30 users (published: 6,040)"
     assert Gowalla("austin").remarks()[0] == "6 users (published: 12,579)"
+
+
+def test_a_figure_says_what_it_uses_and_what_would_make_it_the_papers(hay, fan):
+    uses = {use.dataset: use for use in uses_of(fig6.Fig6(("NetTrace", "Search Logs")))}
+    assert uses["NetTraceTwin()"].kind == "twin"
+    assert "github.com/michaelghay/vldb2010data" in uses["NetTraceTwin()"].remedy
+    assert "no use for ranges of addresses" in uses["NetTraceTwin()"].remedy
+    said = "it is the paper's own; 2,048 lines (published: 32,768)"
+    assert uses["SearchLogs()"][1:] == ("SearchLogs()", "real file", said)
+    kinds = {(use.dataset, use.kind) for use in uses_of(fig5.Fig5())}
+    assert {("NetTrace()", "real file"), ("KeywordFrequenciesTwin()", "twin")} < kinds
+    assert ("EqualSteps(…)", "generator") in kinds
+    (twin,) = uses_of(table4.Table4(("Foursquare",)))
+    assert twin.kind == "twin" and "nobody publishes" in twin.remedy
+    (file,) = uses_of(table4.Table4(("MovieLens",)))
+    assert "30 users (published: 6,040)" in file.remedy
+
+
+def test_a_verdict_on_a_file_of_another_size_says_so(hay, tmp_path):
+    figure = fig7.Fig7(seeds=1, samples=1)
+    rows = pd.DataFrame({"dataset": ["Ranked(dataset=NetTrace())"]})
+    (verdict,) = figure._with_remarks([Verdict("h", "says", HOLDS, why="so")], rows)
+    assert verdict.why == "so; NetTrace() has 3,000 lines (published: 65,536)"
+    twin = pd.DataFrame({"dataset": ["Ranked(dataset=NetTraceTwin())"]})
+    assert figure._with_remarks([verdict], twin) == [verdict]

@@ -18,14 +18,19 @@ app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, p
 
 @app.command("list")
 def list_() -> None:
-    """Every published file, and where it is."""
+    """Every published file, and where it is; and what data each figure uses now."""
     from workbench.datasets import published
+    from workbench.figures.data import data_in_use
 
     rows = published.status()
     _table("Published files", rows)
     missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
     if missing:
         screen.say(f"Fetch what is missing: workbench data fetch {missing[0]}")
+    uses = list(data_in_use())
+    if uses:
+        columns = ["figure", "uses now", "which is", "to make it the paper's"]
+        screen.table("Data of figures", columns, uses)
 
 
 @app.command()

@@ -100,7 +100,7 @@ class NetTrace(Counts):
     attribute = "host"
     size = 65_536  # external hosts
     name = "nettrace.txt"
-    holds = "connections of an external host (sum 25,714)"
+    holds = "connections of an external host (sum 25,714), sorted by count: no use for ranges of addresses"
 
 
 @value

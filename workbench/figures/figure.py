@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from workbench import claims, option_grammar
 from workbench.claims import Claim, Verdict, old
+from workbench.datasets._kinds import unwrapped
 from workbench.figures.project import did_you_mean
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ KINDS = {
 FIRST_LOOK = 5  # seeds; each next look takes twice as many
 MAY_FAIL = 0.05  # how often a figure may decide any of its statements wrongly
 _LONGEST = 120  # characters of a folder's name
+_REMARKED = (
+    "NetTrace",
+    "SearchLogs",
+    "SocialNetwork",
+    "KeywordFrequencies",
+    "MovieLens",
+    "Gowalla",
+)
 
 
 class Figure:
@@ -314,6 +323,11 @@ class Figure:
         """The rows of its first seeds, as a look sees them; those without a seed belong to all."""
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
+    def datasets_used(self) -> list[Any]:
+        """The datasets that it runs on, each once, without what sorts them or adds them up."""
+        used = (x for sweep in self.sweeps().values() for x in sweep.datasets)
+        return list(dict.fromkeys(map(unwrapped, used)))
+
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Whether rows rest on a published file: on that class of `datasets`, or on one around it."""
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
@@ -337,7 +351,19 @@ class Figure:
         if smaller:
             why = f"{describe(smaller)} is not the paper's size"
             verdicts = [claims.left_open(verdict, why) for verdict in verdicts]
-        return verdicts
+        return self._with_remarks(verdicts, rows)
+
+    def _with_remarks(self, verdicts: list[Verdict], rows: pd.DataFrame) -> list[Verdict]:
+        """Verdicts on files that differ from what is published of them say so."""
+        files = [name for name in _REMARKED if self.has_file(name, rows)]
+        if not files:
+            return verdicts
+        remarks = []
+        for dataset in self.datasets_used():
+            if type(dataset).__name__ in files:
+                about = ", ".join(dataset.remarks())
+                remarks += [f"{dataset!r} has {about}"] if about else []
+        return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 
     def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
         """The rows of each look that they reach."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlparse
 
+from workbench import plugins
 from workbench.datasets.readers.compressed import file_on_disk, find_member, opened
 from workbench.project import project_folder
 from workbench.value import value
@@ -244,6 +245,9 @@ def _files(what: Any) -> tuple[File, ...]:
         by_folder = _datasets()
         by_name = {d.__name__: d().files() for d in ALL if hasattr(d, "files")} | by_folder
         if what not in by_name:
+            other = plugins.find("datasets", what)
+            if hasattr(other, "files"):
+                return other().files()
             raise ValueError(
                 f"dataset {what!r} has no published files: need one of {list(by_folder)}"
             )

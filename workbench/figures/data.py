@@ -1,0 +1,72 @@
+"""Which data the figures of papers use now, and what would make it the paper's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.datasets._kinds import GENERATOR, TWIN, kind_of
+from workbench.figures.project import find_figure, find_notebooks
+from workbench.project import project_folder
+
+if TYPE_CHECKING:
+    from workbench.figures.figure import Figure
+
+OWN = "it is the paper's own"
+_PAPER = re.compile(r"[a-z]+\d{4}")
+_LONGEST = 40  # characters of a configuration that is shown whole
+
+
+class DataUse(NamedTuple):
+    """A dataset of a figure: what it is, and what would make it the paper's own."""
+
+    figure: str
+    dataset: str
+    kind: str
+    remedy: str
+
+
+def data_in_use() -> Iterator[DataUse]:
+    """The datasets of every figure of a paper in this project, as its paper profile runs on them."""
+    for id in find_notebooks(project_folder() / "notebooks"):
+        if not _PAPER.fullmatch(id.partition("_")[0]):
+            continue
+        with suppress(ValueError):  # a notebook without a figure
+            figure = find_figure(id)
+            if not figure.no_data:
+                yield from uses_of(figure())
+
+
+def uses_of(figure: Figure) -> list[DataUse]:
+    """The datasets of one figure; of several that say the same of themselves, the first."""
+    paper = figure.id.partition("_")[0]
+    try:
+        used = figure.datasets_used()
+    except (FileNotFoundError, ValueError) as e:
+        return [DataUse(figure.id, "none", "nothing at hand", str(e))]
+    uses: dict[tuple, DataUse] = {}
+    for dataset in used:
+        remedy = _remedy(dataset, paper)
+        name = type(dataset).__name__
+        shown = repr(dataset) if len(repr(dataset)) <= _LONGEST else f"{name}(…)"
+        use = DataUse(figure.id, shown, kind_of(dataset), remedy)
+        uses.setdefault((name, remedy), use)
+    return [*uses.values()]
+
+
+def remarks_on(dataset: Any) -> tuple[str, ...]:
+    """How a published file differs from what is published of it; of anything else nothing."""
+    return dataset.remarks() if hasattr(dataset, "remarks") else ()
+
+
+def _remedy(dataset: Any, paper: str) -> str:
+    kind = kind_of(dataset)
+    if kind == TWIN:
+        return f"it stands in for {dataset.original}"
+    if paper in getattr(dataset, "papers", ()):
+        return "; ".join([OWN, *remarks_on(dataset)])
+    if kind == GENERATOR:
+        return "made for the figure"
+    return "; ".join(["real data of the kind, beside the paper's", *remarks_on(dataset)])
