@@ -358,8 +358,12 @@ class Figure:
         files = [name for name in _REMARKED if self.has_file(name, rows)]
         if not files:
             return verdicts
+        try:
+            used = self.datasets_used()
+        except (FileNotFoundError, ValueError):  # rows of a machine that has the files
+            return verdicts
         remarks = []
-        for dataset in self.datasets_used():
+        for dataset in used:
             if type(dataset).__name__ in files:
                 about = ", ".join(dataset.remarks())
                 remarks += [f"{dataset!r} has {about}"] if about else []
