@@ -326,6 +326,21 @@ def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
     assert "od.csv.gz is not the published file" in complaint(run("data verify trips", code=1))
 
 
+def test_data_list_says_what_figures_use_and_each_remedy_once(run, monkeypatch):
+    from workbench.figures import data
+
+    remedy = "it stands in for a file that nobody publishes, " + "as far as anybody knows " * 3
+    uses = [
+        data.DataUse(figure, "ATwin()", "twin", remedy)
+        for figure in ("p2001_fig1", "p2001_fig2")
+    ]
+    uses += [data.DataUse("p2001_fig2", "A()", "real file", data.OWN)] * 2
+    monkeypatch.setattr(data, "data_in_use", lambda: uses)
+    said = run("data list").stdout
+    assert said.count("nobody") == 1 and said.count("as for p2001_fig1") == 1
+    assert said.count("real file") == 2 and "as for p2001_fig2" not in said
+
+
 def test_data_names_what_there_is(run):
     assert "adult" in run("data list").stdout
     assert "onthemap" in complaint(run("data path nothing", code=2))

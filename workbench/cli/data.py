@@ -11,6 +11,7 @@ from workbench.cli import screen
 if TYPE_CHECKING:
     from workbench.datasets.readers.published import FileStatus
 
+_SHORT = 60  # characters
 Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
 
 app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, path, verify.")
@@ -27,10 +28,15 @@ def list_() -> None:
     missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
     if missing:
         screen.say(f"Fetch what is missing: workbench data fetch {missing[0]}")
-    uses = list(data_in_use())
-    if uses:
+    first_figure: dict[str, str] = {}  # by what is to be done, which is said once
+    cells = []
+    for use in data_in_use():
+        first = first_figure.setdefault(use.remedy, use.figure)
+        is_new = first == use.figure or len(use.remedy) < _SHORT
+        cells.append((*use[:3], use.remedy if is_new else f"as for {first}"))
+    if cells:
         columns = ["figure", "uses now", "which is", "to make it the paper's"]
-        screen.table("Data of figures", columns, uses)
+        screen.table("Data of figures", columns, cells)
 
 
 @app.command()
