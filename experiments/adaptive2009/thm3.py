@@ -10,13 +10,13 @@ Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fal
         which empty nodes do not spawn for ever; three times ln 16/ε. Discounts: the theorem's, ⌈b +
         ln 2/ε⌉, and all below it. Beside it the basic histogram, ε a level, and PrivTree, whose ε is
         that of its whole tree.
-Words   costs 2ε = the exact loss is at most 2ε at every ε and threshold, both ways and for both noises;
-        whatever the depth = so it is for every number of splits on a path.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil, log
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,7 @@ from experiments.adaptive2009._losses import (
     worst_by_splits,
 )
 from workbench import claims
-from workbench.claims import Finding, Printed, format_number
-from workbench.claims.old import Claim, all_of
+from workbench.claims import Finding, Printed, check_between, exact, format_number
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, whole, wholes
 from workbench.hierarchy import Quadtree
@@ -46,31 +45,23 @@ ADDED = "added"
 REMOVED = "removed"
 BASIC = "basic histogram"
 IMPROVED = "improved histogram"
+PATHS = "paths"  # of so many splits, at every ε and threshold
+ROUNDING = 1e-9
 
 PAPER = {"2": Printed("2ε", 0, 2, value=2)}
 
 
-def _costs(rows) -> Finding:
-    parts = {}
-    losses = rows[rows.panel == "ε"]
-    for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
-        measured = f"{format_number(loss.min())}–{format_number(loss.max())} ε"
-        parts[f"{noise}, {way}"] = Finding(bool(loss.max() <= 2 + 1e-9), measured)
-    depths = rows[(rows.panel == "depth") & (rows.series == IMPROVED)]
-    loss = depths.sort_values("splits").value
-    measured = f"{format_number(loss.iloc[0])} ε after one split, "
-    measured += f"{format_number(loss.iloc[-1])} ε after {len(loss)}"
-    parts["whatever the depth"] = Finding(bool((loss <= 2 + 1e-9).all()), measured)
-    return all_of(parts)
+def check_cost(rows, level, panel: str, by: list[str]) -> Finding:
+    """Whether no loss of a panel, in ε of a decision, is more than the theorem's 2."""
+    losses = rows[(rows.panel == panel) & (rows.noise == LAPLACE) & (rows.series != BASIC)]
+    numbers = exact(losses.set_index(by).value, ratios=False)
+    return check_between(numbers, level, high=2 + ROUNDING, words="at most 2ε", unit=" ε")
 
 
-CLAIMS = (
-    Claim(
-        "a-th3",
-        "The structure costs 2ε, whatever its depth, when t ≥ b + ln 2/ε.",
-        _costs,
-    ),
-)
+CHECKS = {
+    "a-th3.1": partial(check_cost, panel="ε", by=["way", "series", "epsilon"]),
+    "a-th3.2": partial(check_cost, panel=PATHS, by=["series", "epsilon", "splits"]),
+}
 
 
 def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
@@ -96,7 +87,9 @@ class Thm3(Figure):
     title = "The exact cost of the improved histogram's structure"
     page = "adaptive2009, section 3, Theorem 3"
     quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
-    claims = CLAIMS
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "adaptive2009_thm3", CHECKS
+    )
     no_data = True  # every number is a formula's
 
     epsilons: tuple[float, ...] = numbers(
@@ -135,12 +128,25 @@ class Thm3(Figure):
         for epsilon in self.epsilons:
             for name, k in thresholds.items():
                 losses += _both_ways(epsilon, name, k)
+                losses += self._paths(epsilon, name, k)
         for k in self.fanouts:
             losses += self._by_discount(k)
         losses += self._by_splits()
         frame = pd.DataFrame(losses).assign(metric=LOSS)
         both = pd.concat([frame, self.privtree_losses()], ignore_index=True)
         return both.assign(seed=0, dataset="no data")
+
+    def _paths(self, epsilon: float, name: str, k: int) -> list[dict]:
+        """The worst of all paths of so many splits; after the last the loss of any number of them."""
+        b = log(k) / epsilon
+        t = theorem_discount(epsilon, b)
+        worst = worst_by_splits(epsilon, b, t, self.splits).tolist()
+        worst.append(structural_loss(epsilon, b, t, LAPLACE))
+        columns = dict(panel=PATHS, series=name, epsilon=epsilon, threshold=b, discount=t)
+        columns |= dict(noise=LAPLACE, way=ADDED)
+        ends = [*range(1, self.splits + 1), np.inf]
+        pairs = zip(ends, worst, strict=True)
+        return [columns | dict(splits=n, value=loss / epsilon) for n, loss in pairs]
 
     def _by_discount(self, k: int) -> list[dict]:
         """Every discount up to a little over the theorem's, at a whole threshold."""

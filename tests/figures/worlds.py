@@ -24,6 +24,13 @@ def differs(claim, world, where: dict, factor: float):
     return verdict
 
 
+def multiplied(world, where: dict, factor: float) -> pd.DataFrame:
+    """The world with the values at `where` multiplied; something is there."""
+    there = np.logical_and.reduce([world[column] == x for column, x in where.items()])
+    assert there.any()
+    return world.assign(value=world.value.where(~there, world.value * factor))
+
+
 def spread(rows, seeds: int) -> pd.DataFrame:
     """Every row `seeds` times, seeds one per cent apart; rows may be any iterable."""
     return pd.DataFrame(
