@@ -195,9 +195,15 @@ def test_a_page_moves_with_the_kernel_gone(opened, tmp_path):
     root = opened.locator("[data-panel=summaries]")
     picture = root.locator(".wb-charts svg").first
     picture.wait_for()
+    told = root.locator("[role=graphics-document]").first  # to who does not see it
+    words = told.get_attribute("aria-label")
+    assert words.startswith(
+        "Error of ranges. absolute error (counts) over query size (cells). "
+    )
     before = picture.inner_html()
     drag(opened, root, "epsilon", 1.0)
     settled(opened, root, "epsilon=2.0")
+    assert told.get_attribute("aria-label") != words
     assert picture.inner_html() != before and "2-DP" in root.text_content()
     root.locator("[data-name=summary] select").select_option("priority")
     settled(opened, root, "summary=priority")
@@ -206,6 +212,13 @@ def test_a_page_moves_with_the_kernel_gone(opened, tmp_path):
     assert theta.locator(".wb-box").is_disabled() and theta.locator(".wb-box").is_visible()
     assert root.locator("button", has_text="Draw again").count() == 0
     assert asked == [path.as_uri()] and opened.wrong == []
+
+    limits = picture.locator(".role-axis-label").all_text_contents()
+    root.locator("button", has_text="Pin").click()
+    assert picture.locator("text=pinned").count() == 1
+    assert picture.locator(".role-axis-label").all_text_contents() == limits
+    root.locator("button", has_text="Pin").click()
+    assert picture.locator("text=pinned").count() == 0
 
     headings = root.locator(".wb-group").all_inner_texts()
     assert [text.split(":")[0] for text in headings] == [

@@ -1,5 +1,7 @@
 """Every panel: what it shows can be made again, by the line and by the command that it tells."""
 
+import base64
+import gzip
 import json
 import os
 import pickle
@@ -17,7 +19,7 @@ import pytest
 matplotlib.use("Agg")
 
 from tests.widgets.pages import moved, released  # noqa: E402
-from workbench import DP, Bound, figures, widgets  # noqa: E402
+from workbench import DP, Bound, figures, plots, widgets  # noqa: E402
 from workbench.datasets import GaussianSparse, InteractionsTwin, Towns  # noqa: E402
 from workbench.mechanisms import (  # noqa: E402
     SRA,
@@ -387,6 +389,32 @@ def test_whatever_is_raised_is_a_sentence_on_the_panel():
     assert moved(shown, epsilon=0.4)["error"] == ""
 
 
+# ---- Vega, which draws
+
+
+def test_panels_share_one_copy_of_vega(page):
+    first, second = widgets.summaries(), widgets.consistency()
+    assert first.drawing is second.drawing
+    script = gzip.decompress(base64.b64decode(first.drawing.script))
+    assert b"expressionFunction" in script and len(script) > 400_000
+    states = [json.dumps(shown.get_state()) for shown in (first, second)]
+    assert not any(first.drawing.script in state for state in states)
+    assert page.count(first.drawing.script) == 1
+    first.drawing.close()
+    third = widgets.summaries()
+    assert third.drawing is not first.drawing and third.drawing.comm is not None
+
+
+def test_marks_are_those_of_the_printed_figures():
+    shown = widgets.contributions()
+    lines = [line for chart in shown.view["charts"] for line in chart["lines"]]
+    used = {line["marker"] for line in lines if line.get("marker")}
+    used |= {marker for _, marker in plots.SERIES_STYLES.values()}
+    assert used <= set(shown.spec["markers"])
+    square = re.findall(r"-?[0-9.]+", shown.spec["markers"]["s"])
+    assert {abs(float(x)) for x in square} == {1.0}
+
+
 # ---- controls
 
 
@@ -451,9 +479,6 @@ def on_page(packed, x):
 
 @pytest.mark.slow
 def test_a_shared_page_holds_what_the_panel_would_show(page):
-    import base64
-    import gzip
-
     text = re.search(r'application/json">([^<]+)<', page).group(1)
     packed = json.loads(gzip.decompress(base64.b64decode(text)))
     stops = {c["name"]: c["stops"] for c in packed["main"]["controls"]}

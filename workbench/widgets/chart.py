@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.markers import MarkerStyle
 
 from workbench import plots
 from workbench.arrays import Float
@@ -125,3 +127,15 @@ def _short(x: Any) -> list[float | None]:
     rounded[x == 0] = 0.0
     finite = np.isfinite(x)
     return [v if ok else None for v, ok in zip(rounded.tolist(), finite, strict=True)]
+
+
+@cache
+def marker_paths() -> dict[str, str]:
+    """Markers of the printed figures as SVG paths between -1 and 1."""
+    paths = {}
+    for marker in MarkerStyle.filled_markers:
+        style = MarkerStyle(marker)
+        path = style.get_path().transformed(style.get_transform())
+        corners = 2 * path.to_polygons()[0] * (1, -1)
+        paths[marker] = "M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in corners) + "Z"
+    return paths

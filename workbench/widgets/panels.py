@@ -26,11 +26,13 @@ from workbench import figures, plots
 from workbench.option_grammar import refuse_renamed
 from workbench.widgets.scenes import Scene
 from workbench.widgets.setting import Setting
+from workbench.widgets.vega import shared_drawing
 from workbench.widgets.view import BAND_SEEDS, joined_rows, page_view, scene_spec
 from workbench.widgets.worker import Ended, worker
 
 SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
 HERE = Path(__file__).parent
+SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
 
 
 class Panel(anywidget.AnyWidget):
@@ -53,11 +55,12 @@ class Panel(anywidget.AnyWidget):
         The first one behind it, made by simulated noise.
     """
 
-    _esm = HERE / "panel.js"
+    _esm = SCRIPT
     _css = HERE / "panel.css"
     spec = traitlets.Dict().tag(sync=True)
     view = traitlets.Dict().tag(sync=True)
     progress = traitlets.Dict().tag(sync=True)
+    drawing = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(self, scene: Scene, **values: Any):
         self.scene = scene
@@ -70,7 +73,7 @@ class Panel(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._stopped = threading.Event()
         self._seq = 0  # the last question of the page that was taken up
-        super().__init__(spec=scene_spec(scene))
+        super().__init__(spec=scene_spec(scene), drawing=shared_drawing())
         self.on_msg(self._on_message)
         self.set(**values)
 

@@ -2,14 +2,12 @@
 
 A scene's main controls, those of its `grid`, move together; every other one moves alone, from the
 settings that the panel has. The page holds every picture as numbers, packed, each list of numbers once,
-and the same `panel.js` that draws a live panel; it fetches nothing, and runs from a disk, a mail or a web
-server.
+and the scripts of a live panel, once; it fetches nothing, and runs from a disk, a
+mail or a web server.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import os
 import threading
@@ -24,9 +22,10 @@ import numpy as np
 
 from workbench.figures import write_atomically
 from workbench.widgets.controls import Control, page_value
-from workbench.widgets.panels import HERE, Panel
+from workbench.widgets.panels import HERE, SCRIPT, Panel
 from workbench.widgets.scenes import Scene
 from workbench.widgets.setting import Setting
+from workbench.widgets.vega import packed, packed_script
 from workbench.widgets.view import page_view, scene_spec
 
 _PAGE = """<!doctype html>
@@ -39,13 +38,9 @@ font: 14px/1.5 system-ui, "DejaVu Sans", sans-serif }} h1 {{ font-size: 20px }}
 {places}
 <script type="module">
 {script}
-async function unpacked(text) {{
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}}
+globalThis.workbenchVega = vegaFrom("{vega}");
 for (const place of document.querySelectorAll("[data-pictures]")) {{
-  const packed = await unpacked(place.querySelector("script").textContent.trim());
+  const packed = JSON.parse(await unpacked(place.querySelector("script").textContent.trim()));
   const {{ spec, lists, main, others, pictures, present }} = packed;
   const whole = (x) => {{
     if (typeof x === "string" && x[0] === "\\0") return whole(lists[+x.slice(1)]);
@@ -159,7 +154,8 @@ def share(
         words=_WORDS,
         css=(HERE / "panel.css").read_text(),
         places="\n".join(places),
-        script=(HERE / "panel.js").read_text().replace("export default { render };", ""),
+        script=SCRIPT.replace("export default { render };", ""),
+        vega=packed_script(),
     )
     write_atomically(path, lambda draft: draft.write_text(page, encoding="utf-8"))
     return path
@@ -287,7 +283,7 @@ def _place(panel: Panel, grid: _Grid, views: list) -> str:
     stops = {control["name"]: control["stops"] for control in spec["controls"]}
     lists: dict[str, int] = {}
     pictures = [_with_lists_once(view, lists) for view in views]
-    packed = _packed(
+    content = json.dumps(
         dict(
             spec=spec,
             main=dict(
@@ -301,11 +297,13 @@ def _place(panel: Panel, grid: _Grid, views: list) -> str:
             present={name: page_value(x) for name, x in grid.present.items()},
             pictures=pictures,
             lists=[json.loads(text) for text in lists],
-        )
+        ),
+        separators=(",", ":"),
     )
     fallback = f"<noscript>{escape(panel.scene.title)}: this needs JavaScript.</noscript>"
     return (
-        f'<div data-pictures><script type="application/json">{packed}</script>{fallback}</div>'
+        f'<div data-pictures><script type="application/json">{packed(content.encode())}</script>'
+        f"{fallback}</div>"
     )
 
 
@@ -328,9 +326,3 @@ def _with_lists_once(x: Any, lists: dict[str, int]) -> Any:
         return x
     text = json.dumps([_with_lists_once(part, lists) for part in x], separators=(",", ":"))
     return f"\0{lists.setdefault(text, len(lists))}"
-
-
-def _packed(data: dict[str, Any]) -> str:
-    """JSON, compressed, as text without characters that HTML knows."""
-    text = json.dumps(data, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

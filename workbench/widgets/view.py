@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.mechanism import Release
 from workbench.option_grammar import release_options
 from workbench.privacy import Receipt, compose
-from workbench.widgets.chart import charts
+from workbench.widgets.chart import charts, marker_paths
 from workbench.widgets.controls import page_value
 from workbench.widgets.scenes import Picture, Scene
 from workbench.widgets.setting import Setting
@@ -29,6 +29,7 @@ def scene_spec(scene: Scene) -> dict[str, Any]:
         noise_note=scene.noise_note,
         controls=[control.to_dict() for control in scene.controls],
         seeds=BAND_SEEDS,
+        markers=marker_paths(),
     )
 
 
