@@ -20,12 +20,15 @@ _DIGITS = 6  # of a number on the screen
 
 def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]]:
     """One a panel, in the panels' order; what `plots.grid` would draw."""
-    maps = [plots.panel_rows(rows, panel) for panel in panels if panel.cells]
-    limits = plots.color_limits(maps[0]) if maps else None  # the truth's
+    limits = None  # of colours: the truth's, whose map comes first
     drawn = []
     for panel in panels:
         chosen = plots.panel_rows(rows, panel)
-        drawn.append(_map(chosen, panel, limits) if panel.cells else _curves(chosen, panel))
+        if panel.cells:
+            limits = limits or plots.color_limits(chosen)
+            drawn.append(_map(chosen, panel, limits))
+        else:
+            drawn.append(_curves(chosen, panel))
     return drawn
 
 
@@ -99,7 +102,6 @@ def _means(
 def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) -> dict[str, Any]:
     boxes = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
     shades = plots.color_position(rows.value.to_numpy(float), limits)
-    colors = mpl.colormaps[plots.COLORMAP](np.linspace(0, 1, 32))
     high = 0.75
     if panel.equal:
         high = float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]]))
@@ -107,8 +109,8 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
         kind="cells",
         title=panel.title,
         boxes=[_short(column) for column in boxes.T],
-        shade=[round(float(s), 3) if np.isfinite(s) else None for s in shades],
-        colors=[mpl.colors.to_hex(c) for c in colors],
+        shade=_or_none(np.round(shades, 3)),
+        colors=_map_colors(),
         limits=_short(limits),
         outlines=panel.outlines,
         high=high,
@@ -125,8 +127,21 @@ def _short(x: Any) -> list[float | None]:
         unit = 10.0 ** np.abs(power)
         rounded = np.where(power < 0, np.rint(x / unit) * unit, np.rint(x * unit) / unit)
     rounded[x == 0] = 0.0
+    return _or_none(rounded)
+
+
+def _or_none(x: Float[np.ndarray, " n"]) -> list[float | None]:
+    """Numbers, and None in place of what is none."""
     finite = np.isfinite(x)
-    return [v if ok else None for v, ok in zip(rounded.tolist(), finite, strict=True)]
+    if finite.all():
+        return x.tolist()
+    return [v if ok else None for v, ok in zip(x.tolist(), finite.tolist(), strict=True)]
+
+
+@cache
+def _map_colors() -> list[str]:
+    colors = mpl.colormaps[plots.COLORMAP](np.linspace(0, 1, 32))
+    return [mpl.colors.to_hex(color) for color in colors]
 
 
 @cache

@@ -82,9 +82,9 @@ function copied(text, what, name = what) {
 
 async function render({ model, el, host }) {
   const vega = await sharedVega(model, host);
-  const spec = model.get("spec"), first = model.get("view"), fixed = !!spec.fixed;
+  const spec = model.get("spec"), first = JSON.parse(model.get("view")), fixed = !!spec.fixed;
   const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false };
-  let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, charts = [];
+  let view = first, seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, charts = [];
 
   function ask(rest) {
     follow();
@@ -107,12 +107,12 @@ async function render({ model, el, host }) {
   const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
   const pin = make("button", { type: "button", "aria-pressed": "false", title: "Keep these curves, pale, to compare" }, "Pin");
   pin.addEventListener("click", () => {
-    pinned = pinned ? null : model.get("view").charts;
+    pinned = pinned ? null : view.charts;
     pin.setAttribute("aria-pressed", String(!!pinned));
     draw();
   });
   const stop = make("button", { type: "button", class: "wb-stop", disabled: true, onclick: () => model.send({ kind: "stop" }) }, "Stop");
-  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!model.get("view").error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
+  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!view.error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
   const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "seeds done" });
   const statusText = make("span", { class: "wb-message", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
@@ -130,7 +130,6 @@ async function render({ model, el, host }) {
   for (const name of ["keydown", "keyup", "keypress"]) root.addEventListener(name, (e) => e.stopPropagation());
 
   function draw() {
-    const view = model.get("view");
     wrong.hidden = !view.error;
     wrong.textContent = view.error;
     for (const part of [pictures, facts]) part.classList.toggle("wb-old", !!view.error);
@@ -167,7 +166,7 @@ async function render({ model, el, host }) {
   }
 
   function answered() {
-    const view = model.get("view");
+    view = JSON.parse(model.get("view"));
     if (view.seq >= seq || view.error) statusText.replaceChildren();
     draw();
     if (view.seq < seq && !queued) return;

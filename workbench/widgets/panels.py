@@ -7,6 +7,7 @@ measured by a process of its own, which Stop ends. Answers that the page has mov
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -58,7 +59,7 @@ class Panel(anywidget.AnyWidget):
     _esm = SCRIPT
     _css = HERE / "panel.css"
     spec = traitlets.Dict().tag(sync=True)
-    view = traitlets.Dict().tag(sync=True)
+    view = traitlets.Dict().tag(sync=True, to_json=lambda view, _: json.dumps(view))
     progress = traitlets.Dict().tag(sync=True)
     drawing = anywidget.WidgetTrait().tag(sync=True)
 

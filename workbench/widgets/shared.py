@@ -66,7 +66,7 @@ for (const place of document.querySelectorAll("[data-pictures]")) {{
   const listeners = {{}};
   const model = {{
     view: shown(present),
-    get(name) {{ return name === "spec" ? spec : name === "view" ? this.view : {{}}; }},
+    get(name) {{ return name === "spec" ? spec : name === "view" ? JSON.stringify(this.view) : {{}}; }},
     on(name, f) {{ listeners[name] = f; }}, off() {{}},
     send(message) {{
       this.view = {{ ...shown(allowed(message.values, this.view.values)), seq: message.seq }};
