@@ -152,7 +152,7 @@ def over(
     """A statement at every plausible value of what the paper does not print.
 
     It holds, or differs, if it does at all values; if it holds at some and differs at others it depends on
-    what is not printed.
+    what is not printed. What was measured is told of the first value of each stretch of one outcome.
 
     Parameters
     ----------
@@ -169,7 +169,12 @@ def over(
     findings = {_text(value): check_at(value, own) for value in values}
     strip = Strip(name, tuple((value, f.holds) for value, f in findings.items()))
     outcomes = strip.outcomes
-    measured = [f"{name} = {value}: {f.measured}" for value, f in findings.items()]
+    first = [
+        value
+        for value, before in zip(findings, [None, *findings], strict=False)
+        if before is None or findings[value].holds != findings[before].holds
+    ]
+    measured = [f"{name} = {value}: {findings[value].measured}" for value in first]
     holds = outcomes.pop() if len(outcomes) == 1 else None
     runs = max((f.runs for f in findings.values() if f.holds is None), default=np.nan)
     return Finding(holds, "; ".join(measured), runs=runs, strip=strip)
@@ -178,6 +183,8 @@ def over(
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return " ".join(map(_text, value))
+    if isinstance(value, int):
+        return f"{value:,}"
     return format_number(value) if isinstance(value, int | float) else str(value)
 
 

@@ -58,6 +58,7 @@ class FigureRun:
         file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
         verdicts = pd.read_csv(file, dtype=str, keep_default_na=False)
         own = verdicts[verdicts.figure == self.figure.id]
+        own = own.reindex(columns=[*claims.to_frame([]).columns, "datasets"], fill_value="")
         data = "; ".join(own.datasets.unique())
         caption = f"The committed verdicts of the paper profile, on {data or 'no dataset'}"
         return claims.verdict_table(own, caption)
