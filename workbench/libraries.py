@@ -1,9 +1,10 @@
-"""Libraries of tables, each of which loads when something of it is first used."""
+"""Libraries of tables and figures, each of which loads when something of it is first used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import matplotlib.pyplot as plt
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -18,6 +19,7 @@ else:
         def __getattr__(self, attribute: str) -> Any:
             return getattr(import_module(self._name), attribute)
 
+    plt = _Library("matplotlib.pyplot")
     pd = _Library("pandas")
     pl = _Library("polars")
     pa = _Library("pyarrow")

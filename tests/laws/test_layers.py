@@ -146,6 +146,12 @@ def test_importing_a_mechanism_loads_nothing_that_it_does_not_use_yet(heavy):
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
+@pytest.mark.parametrize("heavy", ["numba", "matplotlib.axes", "matplotlib.pyplot"])
+def test_importing_a_panel_loads_nothing_that_opening_it_does_not_use(heavy):
+    code = f"import sys, workbench.widgets.panels; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
 def test_public_names_are_there():
     import workbench
 

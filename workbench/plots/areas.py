@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from workbench.libraries import plt
 from workbench.plots.axes import format_tick, panels
 from workbench.plots.labels import AXIS_LABELS, metric_name
 from workbench.plots.style import COLORMAP, with_style
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @with_style

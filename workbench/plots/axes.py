@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan, log10
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from workbench.libraries import plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
 from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, with_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @with_style

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from workbench.claims import Printed
 from workbench.plots.areas import cells, color_limits
 from workbench.plots.axes import legend, panels
 from workbench.plots.lines import curves, grouped_bars, printed, theory
 from workbench.plots.style import THEORY_DASHES, with_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from workbench.claims import Printed, confidence_intervals
 from workbench.plots.axes import keep_limits, limit_to_fractions, name_axis
 from workbench.plots.labels import AXIS_LABELS, metric_name
 from workbench.plots.series import SERIES_STYLES, SeriesStyle, series_style
 from workbench.plots.style import MAX_MARKERS, with_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _HATCHES = ("", "///", "...", "xxx")
 
