@@ -21,6 +21,7 @@ def test_a_project_is_laid_out_and_nothing_is_overwritten(tmp_path):
     mine = tmp_path / "mine"
     assert (mine / "notebooks" / "cormode2012" / "fig5.ipynb").is_file()
     assert (mine / "experiments" / "cormode2012" / "fig5.py").is_file()
+    assert (mine / "experiments" / "cormode2012" / "statements.toml").is_file()
     assert (mine / "data" / "raw").is_dir() and not (mine / "experiments" / "results").exists()
     again = CliRunner().invoke(app, ["init", str(mine)])
     assert again.exit_code == 2 and "is not an empty folder" in again.stderr
@@ -50,6 +51,7 @@ def test_a_wheel_reproduces_lists_and_measures_outside_the_checkout(tmp_path):
 
     assert workbench("init", "mine", cwd=tmp_path).returncode == 0
     mine = tmp_path / "mine"
+    assert len([*mine.glob("experiments/*/statements.toml")]) == 5
     done = workbench("reproduce", "fan2015_fig1", cwd=mine)
     assert done.returncode == 0, done.stderr
     assert (mine / "experiments" / "results" / "quick" / "report.html").is_file()

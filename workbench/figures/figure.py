@@ -324,7 +324,9 @@ class Figure:
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_used(self) -> list[Any]:
-        """The datasets that it runs on, each once, without what sorts them or adds them up."""
+        """The datasets that its sweeps run on, each once, without what sorts them or adds them up."""
+        if type(self).sweeps is Figure.sweeps:
+            return []
         used = (x for sweep in self.sweeps().values() for x in sweep.datasets)
         return list(dict.fromkeys(map(unwrapped, used)))
 
