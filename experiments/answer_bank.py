@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import DP, Session, SparseTable
-from workbench.claims import Finding, format_number, mean_curve
-from workbench.claims.old import Claim, all_of
+from workbench.claims import Claim, Finding, format_number
 from workbench.datasets import IPUMSTwin
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole
@@ -40,30 +39,30 @@ def refusal(call, *args, **more) -> str:
     raise AssertionError("nothing was refused")
 
 
-def _cheaper(rows) -> Finding:
-    names = rows[rows.panel == "price"].series.unique()
-    prices = {
-        name: mean_curve(rows, "error", panel="price", series=name)["mean"] for name in names
-    }
-    empty = prices.pop(names[0])
-    parts = {}
-    for name, price in prices.items():
-        share = (price / empty)[empty > 0]
-        holds = (share < 1).all() and (price <= empty).all()
-        measured = f"{format_number(share.min())}–{format_number(share.max())}× the price"
-        parts[name] = Finding(bool(holds), measured)
-    return all_of(parts)
+def cheaper(rows: pd.DataFrame, level: float) -> Finding:
+    """Prices follow from formulas: each is lower than with an empty bank, wherever that has one."""
+    curves = rows[rows.panel == "price"]
+    empty, *others = (
+        own.set_index("error").value for _, own in curves.groupby("series", sort=False)
+    )
+    shares = pd.concat([(price / empty)[empty > 0] for price in others])
+    free = all((price <= empty).all() for price in others)
+    measured = f"{format_number(shares.min())}–{format_number(shares.max())}× the price"
+    return Finding(bool((shares < 1).all() and free), measured)
 
 
-def _less_error(rows) -> Finding:
-    bars = mean_curve(rows, "series", panel="bars")["mean"]
+def less_error(rows: pd.DataFrame, level: float) -> Finding:
+    """Error bars follow from formulas too."""
+    bars = rows[rows.panel == "bars"].groupby("series").value.mean()
     measured = f"±{format_number(bars['recalled'])} against ±{format_number(bars['bought'])}"
     return Finding(bool(bars["recalled"] < bars["bought"]), measured)
 
 
 CLAIMS = (
-    Claim("bank-1", "What is in the bank makes a further answer cheaper.", _cheaper),
-    Claim("bank-2", "An answer that was bought is recalled with less error.", _less_error),
+    Claim.of_one("bank-1", "What is in the bank makes a further answer cheaper.", cheaper),
+    Claim.of_one(
+        "bank-2", "An answer that was bought is recalled with less error.", less_error
+    ),
 )
 
 

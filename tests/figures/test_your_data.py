@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments import _own_table as own
 from experiments import your_data as spec
+from tests.figures.worlds import noisy
 from workbench import (
     DP,
     PUBLIC,
@@ -24,7 +24,7 @@ from workbench import (
     noise,
     widgets,
 )
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from workbench.mechanism import noise_blocks
 from workbench.mechanisms import HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
@@ -123,31 +123,32 @@ def test_the_dashes_go_through_what_is_expected_and_no_further(rows):
 
 
 def test_closed_forms_are_what_is_measured(rows):
-    assert FIGURE.claims[0].judge(rows, "quick").outcome == HOLDS
+    """Five seeds do not show it at every point; at every point they are where they should be."""
+    (measured,) = (v for v in FIGURE.judge(rows) if v.id == "own-1")
+    assert measured.outcome in (HOLDS, UNDECIDED)
+    assert measured.measured.count("there at 5 of 5 points") == 3
 
 
 def made():
     """Rows of which both claims hold."""
     laws = {"filter-priority": 1.0, "filter": 1.5, "filter-priority, dyadic": 2.0}
-    return pd.DataFrame(
-        dict(panel=panel, series=series, query_size=q, seed=seed, expected=x * q, value=y * q)
+    return noisy(
+        dict(panel=panel, series=series, query_size=q, expected=x * q, value=x * q)
         for panel in (spec.BELIEVED, spec.CROWDED)
         for series, x in laws.items()
         for q in FIGURE.query_sizes
-        for seed in range(5)
-        for y in [x * (1 + 0.01 * (seed - 2))]
     )
 
 
 def test_both_claims_hold_where_they_should():
-    assert [c.judge(made(), "quick").outcome for c in FIGURE.claims] == [HOLDS, HOLDS]
+    assert [v.outcome for v in FIGURE.judge(made())] == [HOLDS, HOLDS]
 
 
 @pytest.mark.parametrize(
     ("claim", "where", "factor"),
     [
-        (0, {"panel": spec.BELIEVED, "series": "filter", "query_size": 24}, 1.12),
-        (0, {"panel": spec.BELIEVED, "series": "filter-priority", "query_size": 1}, 0.88),
+        (0, {"panel": spec.BELIEVED, "series": "filter", "query_size": 24}, 1.2),
+        (0, {"panel": spec.BELIEVED, "series": "filter-priority", "query_size": 1}, 0.8),
         (1, {"panel": spec.BELIEVED, "series": "filter-priority"}, 1.6),
         (1, {"panel": spec.CROWDED, "series": "filter-priority, dyadic"}, 0.4),
         (1, {"panel": spec.CROWDED, "series": "filter", "query_size": 2_880}, 0.05),
@@ -157,14 +158,13 @@ def test_a_claim_differs_once_one_part_of_it_is_broken(claim, where, factor):
     rows = made()
     some = np.logical_and.reduce([rows[c] == x for c, x in where.items()])
     rows.loc[some, "value"] *= factor
-    outcomes = [c.judge(rows, "paper").outcome for c in FIGURE.claims]
-    assert outcomes[claim] == DIFFERS
+    assert FIGURE.judge(rows)[claim].outcome == DIFFERS
 
 
 def test_what_is_believed_wrongly_breaks_no_closed_form():
     rows = made()
     rows.loc[rows.panel == spec.CROWDED, "value"] *= 3
-    assert FIGURE.claims[0].judge(rows, "quick").outcome == HOLDS
+    assert FIGURE.judge(rows)[0].outcome == HOLDS
 
 
 @pytest.mark.slow

@@ -211,6 +211,11 @@ class Claim:
     sentence: str
     statements: tuple[Statement, ...]
 
+    @classmethod
+    def of_one(cls, id: str, says: str, check: Check) -> Claim:
+        """A sentence that is one statement, as a figure of no paper makes it."""
+        return cls(id, "", says, (Statement(id, says, check),))
+
     def judge(
         self,
         looks: Sequence[pd.DataFrame],
