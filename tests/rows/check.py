@@ -16,7 +16,9 @@ import argparse
 import json
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -81,16 +83,23 @@ def _close(a: pd.Series, b: pd.Series) -> np.ndarray:
     return np.isclose(x, y, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-def compare(results: Path) -> dict[str, str]:
-    """For each recorded figure "same", "not run", "other data", or what moved."""
+def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """For each recorded figure "same", "not run", "other data", or what moved.
+
+    `folders` names those of figures that ran with fewer seeds: the recorded rows of these are compared.
+    """
     record = json.loads(RECORD.read_text())
     outcomes = {}
     for figure, about in record["figures"].items():
-        path = results / "quick" / figure / "rows.csv"
+        folder = folders.get(figure, figure)
+        path = results / "quick" / folder / "rows.csv"
         if not path.exists():
             outcomes[figure] = "not run"
             continue
         recorded, rows = read(HERE / f"{figure}.csv.xz"), read(path)
+        if folder != figure:
+            rows = rows.drop(columns="setting")
+            recorded = recorded[recorded.trial.isin(rows.trial)].reset_index(drop=True)
         if _datasets(rows) != _datasets(recorded):
             outcomes[figure] = "other data"
             continue
