@@ -34,6 +34,7 @@ from workbench.workload import (
     Workload,
     workload_sensitivity,
 )
+from workbench.workload.inner import means
 
 CENSUS = "Census Income"
 TWIN = "IPUMS twin"
@@ -77,6 +78,16 @@ class Bank:
         """The past ones, and new ranges that are independent of them."""
         new = RandomMarginalRanges(count, seed=self.seed + 1).on(self.history.domain)
         return {PAST: self.history.workload, NEW: new}
+
+    def unbought(self, kind: str, count: int) -> Workload:
+        """Queries of a kind, independent of the past ones, but for those that were bought too."""
+        domain = self.history.domain
+        drawn = RECIPES[kind](count, seed=self.seed + 1).on(domain)
+        rng = np.random.default_rng(0)
+        weights = [rng.dirichlet(np.ones(n)) for n in domain.shape]
+        bought = means(self.history.workload, domain, weights)
+        asked = means(drawn, domain, weights)  # equal, but for rounding, where queries are
+        return drawn[~np.isin(asked.round(12), bought.round(12))]
 
 
 @value

@@ -11,7 +11,7 @@ import pandas as pd
 
 from experiments.chen2012.data import WITH, WITHOUT, Bank
 from workbench import Domain, SparseTable
-from workbench.claims import ALIKE, Finding, decide, format_number, mean_curve
+from workbench.claims import ALIKE, Finding, Intervals, decide, format_number, mean_curve
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors
@@ -154,6 +154,22 @@ def choose_alpha(history: NoisyAnswers, fit: Callable, alphas: Sequence[float]) 
 def convergence(fitted) -> dict[str, float]:
     """The duality gap in nats that a fit reached, and in how many steps; NaN where there is none."""
     return {name: getattr(fitted, name, np.nan) for name in ("gap", "steps")}
+
+
+def share_of_runs(good: np.ndarray) -> Intervals:
+    """In how large a share of all runs something is so, by Clopper and Pearson."""
+    yes = int(np.sum(good))
+    runs = len(good)
+
+    def at(level: float) -> pd.DataFrame:
+        from scipy.special import betaincinv
+
+        tail = (1 - level) / 2
+        low = betaincinv(yes, runs - yes + 1, tail) if yes else 0.0
+        high = betaincinv(yes + 1, runs - yes, 1 - tail) if yes < runs else 1.0
+        return pd.DataFrame({"estimate": [yes / runs], "low": low, "high": high, "runs": runs})
+
+    return Intervals(at, ratios=False)
 
 
 def best_inside(error: pd.DataFrame, times: float = 1.0) -> Finding:

@@ -12,9 +12,17 @@ from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012.data import WITH, WITHOUT, QueryBank
-from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from tests.figures.worlds import (
+    claims_of,
+    differs,
+    figure_of,
+    holds,
+    multiplied,
+    noisy,
+    spread,
+)
 from workbench import Trial
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
+from workbench.claims import DEPENDS, DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from workbench.datasets import IPUMSTwin
 from workbench.workload import workload_sensitivity
 
@@ -46,23 +54,19 @@ def fig2():
 
 
 def fig3():
+    """A stage knows four fifths of the queries; the estimate is a stage's error."""
     told = []
-    for name in (*CASES, PRINTED):
-        for series in (WITHOUT, WITH):
-            one = {"panel": name, "metric": "RMSE"}
-            for alpha in ALPHAS:
-                value = law(alpha, series, True)
-                at = one | {"alpha": alpha}
-                told.append(at | {"series": series, "value": value})
-                estimated = series + chen2012_fig3.ESTIMATED
-                told.append(at | {"series": estimated, "value": 1.1 * value})
-            chosen = {"metric": chen2012_fig3.CHOSEN, "value": 500.0}
-            told.append(one | chosen | {"series": series, "alpha": 1e4})
-    world = spread(told, SEEDS)
-    noise = world.series.str.endswith(chen2012_fig3.ESTIMATED)
-    ratio = world[noise].groupby(["panel", "series", "alpha"]).cumcount()
-    world.loc[noise, "value"] *= 1 + 0.001 * ratio  # seeds differ in the ratio as well
-    return world
+    for series in (WITHOUT, WITH):
+        for alpha in ALPHAS:
+            value = law(alpha, series, True)
+            times = {"": 1.0, chen2012_fig3.GENERAL: 1.0}
+            times |= {chen2012_fig3.PART: 1.1, chen2012_fig3.ESTIMATED: 1.1}
+            told += [
+                {"series": series + name, "alpha": alpha, "value": factor * value}
+                for name, factor in times.items()
+            ]
+    world = noisy(told, 60).assign(panel=CASES[1], metric="RMSE")
+    return world.assign(squared=world.value**2)
 
 
 def fig5():
@@ -97,8 +101,7 @@ def bank():
     return pd.DataFrame(told)
 
 
-WORLDS = {chen2012_fig2: fig2, chen2012_fig3: fig3, chen2012_fig5: fig5, answer_bank: bank}
-ESTIMATE = WITH + chen2012_fig3.ESTIMATED
+WORLDS = {chen2012_fig2: fig2, chen2012_fig5: fig5, answer_bank: bank}
 LARGE = ALPHAS[-1]
 BROKEN = [  # claim, which rows, by what factor
     ("n-2a", {"case": CASES[0], "panel": "a", "series": WITH, "alpha": LARGE}, 0.1),
@@ -107,9 +110,6 @@ BROKEN = [  # claim, which rows, by what factor
     ("n-2b", {"case": CASES[0], "panel": "d", "series": WITH}, 3),
     ("n-2b", {"case": CASES[0], "panel": "c", "series": WITHOUT, "alpha": LARGE}, 0.3),
     ("n-2c", {"case": CASES[1], "panel": "c", "series": WITH, "alpha": 100.0}, 0.01),
-    ("n-3", {"panel": CASES[0], "series": ESTIMATE}, 1.5),
-    ("n-3", {"panel": CASES[1], "series": ESTIMATE}, 0.85),
-    ("n-3", {"panel": CASES[1], "series": ESTIMATE, "alpha": 100.0}, 0.01),
     ("n-5", {"panel": "universe", "series": chen2012_fig5.KERNEL, "universe": 1e11}, 2),
     ("n-5", {"panel": "tuples", "series": chen2012_fig5.ENTROPY, "tuples": 5e5}, 2),
     ("n-5", {"panel": "queries", "series": chen2012_fig5.KERNEL, "queries": 500}, 3),
@@ -132,6 +132,46 @@ def test_a_claim_holds_in_a_world_where_it_is_true(name):
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]
     differs(claim, WORLDS[spec](), where, factor)
+
+
+ESTIMATE = {"series": WITH + chen2012_fig3.ESTIMATED}
+STAGE = {"series": WITHOUT + chen2012_fig3.PART}
+
+
+@pytest.mark.parametrize(
+    "broken, where, factor",
+    [
+        ("n-3.1 n-3-2.1", ESTIMATE, 1.5),
+        ("n-3.2 n-3-2.1", ESTIMATE, 0.85),
+        ("n-3.3", ESTIMATE | {"alpha": ALPHAS[0]}, 0.01),
+        ("n-3-2.1", STAGE, 0.9),
+        ("", {"series": WITH + chen2012_fig3.GENERAL, "alpha": ALPHAS[3]}, 1.02),
+    ],
+)
+def test_a_statement_of_figure_3_differs_where_it_is_false(broken, where, factor):
+    world = multiplied(fig3(), where, factor)
+    world["squared"] = world.value**2
+    for id, check in chen2012_fig3.CHECKS.items():
+        finding = check(world, 0.999)
+        assert finding.holds is (id not in broken.split()), (id, finding)
+
+
+def test_a_statement_depends_on_which_true_curve_is_meant():
+    world = multiplied(fig3(), {"series": WITH + chen2012_fig3.GENERAL}, 1.6)
+    for id in ("n-3.1", "n-3.2"):
+        finding = chen2012_fig3.CHECKS[id](world, 0.999)
+        assert finding.outcome == DEPENDS, finding
+
+
+def test_a_share_of_runs_has_the_interval_of_its_count():
+    shares = chen2012_shared.share_of_runs(np.arange(20) < 15)
+    (point,) = shares.at(0.95).itertuples()
+    assert point.estimate == 0.75
+    assert (point.low, point.high) == pytest.approx(
+        (0.509, 0.913), abs=1e-3
+    )  # Clopper, Pearson
+    (all_of_them,) = chen2012_shared.share_of_runs(np.ones(10)).at(0.95).itertuples()
+    assert (all_of_them.low, all_of_them.high) == pytest.approx((0.025**0.1, 1))
 
 
 def test_every_claim_is_broken():
@@ -170,7 +210,8 @@ def test_a_world_is_drawn_and_told(spec):
 @pytest.fixture
 def small(monkeypatch):
     """One small dataset, few queries, two seeds."""
-    monkeypatch.setattr(chen2012_fig2, "datasets", lambda names: {CASES[1]: SMALL})
+    for spec in (chen2012_fig2, chen2012_fig3):
+        monkeypatch.setattr(spec, "datasets", lambda names: {CASES[1]: SMALL})
     return {"past": 40, "queries": 40, "seeds": 2}
 
 
@@ -216,7 +257,11 @@ def test_metrics_refuse_a_private_truth():
     table = SMALL.load()
     bank = Trial(SMALL, QueryBank(queries=10), 0).release(table).estimate
     private = type(table)(table.domain, table.keys, table.counts, table.bound)
-    for metric in (chen2012_fig2.Fig2().metric, chen2012_fig3.Fig3().metric):
+    for metric in (
+        chen2012_fig2.Fig2().metric,
+        chen2012_fig3.CrossValidated(ALPHAS, 5, 5),
+        chen2012_fig3.FromGeneral(ALPHAS, 5),
+    ):
         with pytest.raises(ValueError, match="truth_public"):
             metric(private, bank)
 
@@ -231,25 +276,34 @@ def test_errors_over_alpha_run_from_the_prior_to_the_unbiased_answer(small, tmp_
     assert past.value.mean() == pytest.approx(past.deviation.mean(), rel=0.4), "unbiased"
 
 
+def test_new_queries_are_none_of_those_that_were_bought():
+    bank = Trial(SMALL, QueryBank(queries=2000), 0).release(SMALL.load()).estimate
+    table = SMALL.load()
+    few = bank.unbought("ranges", 500)
+    drawn = bank.queries(500)["new"]
+    assert 350 < len(few) < 500, "ranges on two small attributes recur"
+    assert set(table.answer(few)) <= set(table.answer(drawn))
+    assert len(bank.unbought("tables", 50)) == 50
+
+
 @pytest.mark.slow
-def test_figure_3_has_the_true_curve_of_figure_2c(small, tmp_path):
-    two, three = (
-        figure.at("quick", **small).rows(tmp_path)
-        for figure in (chen2012_fig2.Fig2, chen2012_fig3.Fig3)
+def test_figure_3_has_both_true_curves(small, tmp_path):
+    figure = chen2012_fig3.Fig3.at("quick", **small)
+    rows = figure.rows(tmp_path)
+    assert set(rows.panel) == {CASES[1], f"{CASES[1]}, ε = 1"}
+    names = ("", chen2012_fig3.PART, chen2012_fig3.ESTIMATED, chen2012_fig3.GENERAL)
+    wanted = {prior + name for prior in (WITHOUT, WITH) for name in names}
+    assert set(rows[rows.panel == CASES[1]].series) == wanted
+    assert len(figure.compare_with_paper(rows)) == 4
+    assert {v.outcome for v in figure.judge(rows)} == {UNDECIDED}, (
+        "fewer queries than the paper's"
     )
-    keys = ["seed", "series", "alpha"]
-    there = two[(two.case == CASES[1]) & (two.panel == "c")].set_index(keys).value
-    here = three[(three.panel == CASES[1]) & three.series.isin([WITH, WITHOUT])]
-    here = here[here.metric == "RMSE"].set_index(keys).value
-    assert np.allclose(here[there.index], there, rtol=1e-6)
-    assert len(chen2012_fig3.Fig3.at("quick", **small).compare_with_paper(three)) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", [chen2012_fig2.Fig2, chen2012_fig3.Fig3])
-def test_other_settings_run_and_are_not_judged(cls, small, tmp_path):
+def test_other_settings_run_and_are_not_judged(small, tmp_path):
     few = small | {"past": 20, "queries": 5, "points": 3}
-    figure = cls.at("quick", **few, epsilon=0.5, scale=700.0)
+    figure = chen2012_fig2.Fig2.at("quick", **few, epsilon=0.5, scale=700.0)
     rows = figure.rows(tmp_path)
     assert rows.epsilon.eq(0.5).all() and rows.alpha.nunique() == 3
     assert any("Lap(700)" in name for name in rows.get("case", rows.panel))
