@@ -29,8 +29,7 @@ packages = ["outsiders"]
 """
 FIGURE = '''
 from workbench import DP, RandomRanges, Sweep
-from workbench.claims import Finding
-from workbench.claims.old import Claim
+from workbench.claims import Claim, Finding
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, seeds
@@ -49,7 +48,9 @@ class Fig1(Figure):
     title = "Error of an outsider's histogram"
     page = "nowhere"
     quick = {"seeds": 3}
-    claims = (Claim("o-1", "It errs.", lambda rows: Finding(bool(rows.value.mean() > 0), "yes")),)
+    claims = (
+        Claim.of_one("o-1", "It errs.", lambda rows, _: Finding(bool(rows.value.mean() > 0), "yes")),
+    )
 
     epsilon: float = epsilon(1.0)
     seeds: int = seeds(20)

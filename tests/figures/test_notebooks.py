@@ -13,6 +13,7 @@ import pytest
 
 from experiments.verdicts import contradictions
 from tests.rows.check import compare
+from workbench.claims import UNTESTABLE
 from workbench.figures import find_figure, find_notebooks, load, parameters_cell
 
 ROOT = Path(__file__).parents[2]
@@ -221,3 +222,16 @@ def test_no_quick_verdict_contradicts_the_paper_profile(figure, reproduced):
     if folders[figure] != figure:
         pytest.skip("one seed decides little")
     assert contradictions(load(results / "quick" / figure)) == []
+
+
+@run_once
+@each
+def test_a_verdict_speaks_of_no_dataset_that_the_run_had_not(figure, reproduced):
+    results, folders, _ = reproduced
+    cls = find_figure(figure)
+    saved = load(results / "quick" / folders[figure])
+    names = cls.parameters()["data"].metadata["choices"] if "data" in cls.parameters() else ()
+    used = " ".join(map(str, saved.rows.panel.unique())) if "panel" in saved.rows else ""
+    split = saved.verdicts[saved.verdicts.claim != ""]
+    said = " ".join(split[split.outcome != UNTESTABLE].measured)
+    assert [name for name in names if name in said and name not in used] == []
