@@ -12,11 +12,14 @@ from workbench import claims, figures
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
+SWEPT = claims.Strip("θ", (("20", False), ("65", True)))
 CLAIMS = [
     claims.Verdict("c-1", "filter < sampling", claims.HOLDS, "3.4×"),
     claims.Verdict("c-2", "a & b alike", claims.DIFFERS, "4×", "ours is <denser>"),
     claims.Verdict("c-3", "falls with ε", claims.UNDECIDED, "3 of 5 seeds"),
     claims.Verdict("c-4", "takes minutes", claims.UNTESTABLE, why="not our machine"),
+    claims.Verdict("c-5", "is sparse", claims.DEPENDS, strip=SWEPT, page="section 5"),
+    claims.Verdict("c-6", "adds up", claims.HOLDS, mark=claims.BY_DEFINITION),
 ]
 ROWS = pd.DataFrame(
     {

@@ -23,7 +23,7 @@ NOT_JUDGED = "not judged"
 OUTCOMES = (HOLDS, DIFFERS, DEPENDS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
 BY_DEFINITION = "follows from the definition"
 MARKS = {True: "✓", False: "✗", None: "?"}
-TICKS = dict(zip((*OUTCOMES, BY_DEFINITION), "✓✗◐?––≡", strict=True))
+TICKS = dict(zip((*OUTCOMES, BY_DEFINITION), "✓✗◐?–·≡", strict=True))
 _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 

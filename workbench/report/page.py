@@ -41,6 +41,7 @@ def render(entries: list[Entry], profile: str) -> str:
         entries=entries,
         profile=profile,
         totals=totals,
+        ticks=claims.TICKS,
         pictures=pictures.embed(entries),
         failed=[entry for entry in entries if entry.failed],
         versions=manifests[-1]["versions"] if manifests else {},
