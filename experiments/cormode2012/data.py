@@ -31,6 +31,12 @@ BLOCKS = "Rhode Island by block"
 CENSUS_BANDS = "Census Income by age/5"
 CENSUS_YEARS = "Census Income by age/1"
 ADULT = "Adult"
+ADULT_TABLES = {
+    ADULT: Adult(),
+    "Adult, known values": Adult(missing="drop"),
+    "Adult, training": Adult(part="training"),
+    "Adult, training, known values": Adult(missing="drop", part="training"),
+}
 
 _CENSUS = ("Age", "Birthplace", "Occupation", "Income")
 _STATES = tuple(sorted({*FIPS} - {"ct", "dc", "ma", "nh", "pr"}))
@@ -43,10 +49,15 @@ DATASETS = {
     BLOCKS: OnTheMap(level="block"),
     CENSUS_BANDS: CensusIncome(_CENSUS, age_band=5),
     CENSUS_YEARS: CensusIncome(_CENSUS),
-    ADULT: Adult(),
+    **ADULT_TABLES,
 }
 TOTALS = {JUDGED: 123_003_381, COUNTIES: 140_843_659, TRACTS: 406_052, TRACT2: 406_052}
 COMMUTING = (ONTHEMAP, JUDGED, COUNTIES, TRACTS, TRACT2)
+
+
+def table_total(name: str) -> int:
+    """The public total of a table of jobs."""
+    return TOTALS.get(name) or DATASETS[name].load().total
 
 
 def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:

@@ -1,33 +1,26 @@
 """Cormode et al. 2012, Figure 2: what its parameter does to each summary.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.2 and Figure 2 (a)–(c); beside
-        it what sections 2.1 and C.2 say in words, and Theorems 1–4 as tests of equal laws.
-Read    from the text; the plots are not in our copy. Printed numbers may be off by half of their
-        last digit.
-Open    The range of θ is printed for (c) and taken for (a) too; the sizes are those that (a) spans.
-        Threshold sampling gets the τ whose expected size is the target, from the m, n and μ of the
-        generator, which are public here (C.2 does the same with ‖M‖₁). The range of (a) and (b) is
-        judged in (c), where none is printed. 2.1 and C.2 ask ten times as many queries, since few
-        single cells of a sparse table hold a count.
+        it what sections 2.1, C.2 and C.3 say in words. Theorems 1–4 are tests.
+Read    from the text; the plots are not in our copy.
+Open    The range of θ is printed for (c), the sizes of ranges for none but (a) and (b). Threshold
+        sampling gets the τ whose expected size is the target, from the m, n and μ of the generator,
+        which are public here (C.2 does the same with ‖M‖₁). 2.1 and C.2 ask ten times as many
+        queries, since few single cells of a sparse table hold a count.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 from scipy.optimize import brentq
 
-from experiments.cormode2012.fig2_claims import (
-    CLAIMS,
-    PAPER,
-    SIGNED,
-    best_filter,
-    relative_of_both,
-    relative_of_samples,
-)
-from experiments.cormode2012.laws import law_tests, shortcuts
+from experiments.cormode2012.fig2_claims import CHECKS, comparison
+from experiments.cormode2012.fig2_rows import OVER, PAPER
+from experiments.cormode2012.measures import OverEstimates, RoundedUp, held_shares
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -36,8 +29,8 @@ from experiments.cormode2012.shared import (
     metric_panel,
 )
 from workbench import DP, RandomRanges, RandomSubsets, Sweep, claims, plots
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -57,82 +50,121 @@ from workbench.value import value
 
 @value
 class Fig2(Counts, Figure):
-    """One value of its parameter after another for each summary, on ranges of one length."""
+    """One value of its parameter after another for each summary, on ranges."""
 
     title = "What its parameter does to each summary"
-    page = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2; Theorems 1–4"
-    quick = {"seeds": 5, "queries": 200, "runs": 150}
-    rough = {"seeds": 2, "queries": 20, "runs": 2}
-    claims = CLAIMS
+    page = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2, C.3"
+    quick = {"seeds": 5, "queries": 200}
+    rough = {"seeds": 2, "queries": 20}
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "cormode2012_fig2", CHECKS
+    )
     shown = ("theta", "tau", "size")
 
     epsilon: float = epsilon(0.1)
     thetas: tuple[int, ...] = wholes(
-        tuple(range(5, 71, 5)), "θ of the filters", unit="counts", kind=UNPRINTED
+        tuple(range(5, 91, 5)), "θ of the filters", unit="counts", kind=UNPRINTED
+    )
+    both_thetas: tuple[int, ...] = wholes(
+        tuple(range(5, 71, 5)), "θ of filter-priority", unit="counts"
     )
     sizes: tuple[int, ...] = wholes(
-        tuple(range(100_000, 600_001, 100_000)), "sizes in (b)", unit="cells", kind=UNPRINTED
-    )
-    size: int = whole(100_000, "s of filter-priority", unit="cells")
-    length: int = whole(5000, "R, the length of a range", unit="cells")
-    other_lengths: tuple[int, ...] = wholes(
-        (500, 50_000), "other R in (c)", unit="cells", kind=UNPRINTED
-    )
-    subsets: tuple[int, ...] = wholes(
-        (1, 2, 5, 10, 100, 1000, 10_000, 100_000),
-        "subsets of 2.1 and C.2",
+        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
+        "sizes in (b)",
         unit="cells",
         kind=UNPRINTED,
     )
-    law_m: int = whole(2000, "domain of the tests of laws", 1000, unit="cells", kind=UNPRINTED)
+    size: int = whole(100_000, "s of filter-priority", unit="cells")
+    length: int = whole(5000, "R, the length of a range", unit="cells")
+    lengths: tuple[int, ...] = wholes(
+        (100, 500, 1000, 5000, 10_000, 50_000, 100_000),
+        "all R in (c), and of other ranges",
+        unit="cells",
+        kind=UNPRINTED,
+    )
+    wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
+    low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
+    small: tuple[int, ...] = wholes(
+        (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
+        "ranges of 2.1",
+        unit="cells",
+        kind=UNPRINTED,
+    )
     queries: int = queries(1000)
-    seeds: int = seeds(50)
-    runs: int = whole(2000, "runs of either way, in tests of laws", 2, kind=EFFORT)
+    seeds: int = seeds(40)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """A panel each."""
+        """A panel each, and what is beside them."""
         budget = DP(self.epsilon)
-        lengths = dict.fromkeys((self.length, *self.other_lengths))
+        lengths = dict.fromkeys((self.length, *self.lengths))
         ranges = [RandomRanges(length, self.queries) for length in lengths]
+        many = [RandomRanges(length, 10 * self.queries) for length in self.small]
         error = [MeanAbsoluteError(workload) for workload in ranges]
         relative = [MedianRelativeError(workload) for workload in ranges]
-        subsets = [RandomSubsets(size, 10 * self.queries) for size in self.subsets]
-        samples = [PrioritySampling(budget, size=size) for size in self.sizes]
-        samples += [ThresholdSampling(budget, tau=self.tau(size)) for size in self.sizes]
-        samples += [UniformSampling(budget, size=size) for size in self.sizes[::2]]
-        both = partial(PrioritySampling, budget, size=self.size)
-        weighted = [
-            metric(workload, weights)
-            for metric in (MeanAbsoluteError, MeanSignedError)
-            for workload in subsets
-            for weights in ("unbiased", "raw")
+        bias = MeanSignedError(ranges[0])
+        filters = [
+            HighPassFilter(budget, theta=t, sides=s) for s in (2, 1) for t in self.thetas
         ]
+        threshold = [ThresholdSampling(budget, tau=self.tau(size)) for size in self.sizes]
+        samples = [*threshold, *(PrioritySampling(budget, size=size) for size in self.sizes)]
+        straw = [UniformSampling(budget, size=size) for size in self.sizes[1::2]]
+        both = partial(PrioritySampling, budget)
+        few = round(self.size * self.low_density / self.density)
+        raw = [
+            MeanAbsoluteError(RandomRanges(1, many[0].count), w) for w in ("raw", "unbiased")
+        ]
+        of_filters = [*error, relative[0], bias, OverEstimates(ranges[0]), HeldCells()]
+        subsets = MeanAbsoluteError(RandomSubsets(self.length, self.queries))
         runs = {
-            "a": (
-                [HighPassFilter(budget, theta=t, sides=s) for s in (2, 1) for t in self.thetas],
-                [error[0], relative[0], MeanSignedError(ranges[0]), HeldCells()],
-            ),
-            "b": (samples, [error[0], relative[0]]),
-            "c": ([both(theta=t) for t in self.thetas], error + relative),
-            "sides": (
-                [GeometricHistogram(budget), HighPassFilter(budget, theta=1, sides=1)],
-                [MeanAbsoluteError(workload) for workload in subsets],
-            ),
-            "weights": ([both()], weighted),
+            "a": (filters, of_filters),
+            "b": (samples + straw, [*error, relative[0], bias]),
+            "c": ([both(size=self.size, theta=t) for t in self.both_thetas], error + relative),
+            "c, sparse": ([both(size=few, theta=t) for t in self.both_thetas], error),
+            f"σ = {self.wide_std:g}": (filters, error[:1]),
+            f"ρ = {self.low_density:g}": (filters, error[:1]),
+            "subsets": (filters + samples, [error[0], subsets]),
+            "weights": (threshold, raw),
         }
-        return {panel: Sweep([self.data], *run, self.seeds) for panel, run in runs.items()}
+        wide = replace(self.data, std=self.wide_std)
+        sparse = replace(self.data, density=self.low_density)
+        data = {f"σ = {self.wide_std:g}": wide, f"ρ = {self.low_density:g}": sparse}
+        data["c, sparse"] = sparse
+        sweeps = {
+            x: Sweep([data.get(x, self.data)], *run, self.seeds) for x, run in runs.items()
+        }
+        sides = [MeanAbsoluteError(workload) for workload in many]
+        table = [GeometricHistogram(budget)]
+        sweeps["sides"] = Sweep([self.data], table, sides, self.seeds, [RoundedUp()])
+        return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """With the tests of laws; `target` is the size that a sample was meant to have."""
+        """With what theory says of filters; `target` is the size, or θ, that a summary was given."""
         rows = super().rows(store)
         target = rows["size"].fillna(rows.tau.map({self.tau(s): s for s in self.sizes}))
-        ranges = rows.query_size.map("filter-priority, R = {:,.0f}".format)
-        weights = "priority, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
-        series = rows.series.mask(rows.panel == "c", ranges)
-        series = series.mask(rows.panel == "weights", weights)
-        small = replace(self.data, m=self.law_m)
-        tests = law_tests(small, shortcuts(DP(self.epsilon)), self.runs)
-        return pd.concat([rows.assign(series=series, target=target), tests], ignore_index=True)
+        rows = rows.assign(target=target.fillna(rows.theta))
+        weights = "threshold, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
+        asked = rows.workload.str.startswith("RandomSubsets")
+        kind = asked.map({True: "subsets", False: "ranges"}).where(rows.panel == "subsets")
+        series = rows.series.mask(rows.panel == "weights", weights)
+        series = series.mask(rows.estimator.eq("RoundedUp()"), "geometric, rounded up")
+        lengths = rows.query_size.map("filter-priority, R = {:,.0f}".format)
+        series = series.mask(rows.panel.str.startswith("c"), lengths)
+        rows = rows.assign(series=series, queries=kind)
+        return pd.concat([rows, self._theory()], ignore_index=True)
+
+    def _theory(self) -> pd.DataFrame:
+        """What filters are expected to hold, and the mean answer of a range."""
+        table = self.data.load()
+        ranges = RandomRanges(self.length, self.queries).on(table.domain)
+        rows = [{"metric": "MeanAnswer", "value": table.answer(ranges).mean()}]
+        for series, sides in (("filter", 2), ("one-sided filter", 1)):
+            for theta in self.thetas:
+                _, held, true = held_shares(table, theta, sides, self.epsilon)
+                shares = {"HeldShare": held, "TrueShare": true}
+                point = {"series": series, "theta": theta}
+                rows += [point | {"metric": name, "value": x} for name, x in shares.items()]
+        columns = {"panel": "theory", "dataset": repr(self.data), "truth_public": True}
+        return pd.DataFrame(rows).assign(**columns)
 
     def tau(self, size: int) -> float:
         """The τ at which a threshold sample is expected to hold `size` cells.
@@ -154,33 +186,34 @@ class Fig2(Counts, Figure):
         """Absolute errors above relative ones; below what 2.1 and C.2 say in words."""
         law = partial(expected_geometric_error, epsilon=self.epsilon)
         negatives = dict(theory=("geometric, theory", law))
+        there = {"query_size": self.length}
+
+        def panel(title: str, name: str, metric: str, x: str, **how) -> Panel:
+            drawn = metric_panel(title, name, metric, x, **how)
+            return replace(drawn, where=drawn.where | there)
+
         return [
-            metric_panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),
-            metric_panel("(b) sampling", "b", ABSOLUTE, "released", at="target"),
+            panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),
+            panel("(b) sampling", "b", ABSOLUTE, "released", at="target"),
             metric_panel("(c) filter-priority", "c", ABSOLUTE, "theta", log="y"),
-            metric_panel(
-                "(a) relative", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]
-            ),
-            metric_panel(
-                "(b) relative", "b", RELATIVE, "released", at="target", printed=PAPER["b"]
-            ),
+            panel("(a) relative", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
+            panel("(b) relative", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
             metric_panel("(c) relative", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
-            metric_panel("over- or under-estimate", "a", SIGNED, "theta", log=""),
+            panel("share of over-estimates", "a", OVER, "theta", log=""),
             metric_panel(
                 "§2.1: are negatives kept?", "sides", ABSOLUTE, "query_size", **negatives
             ),
-            metric_panel("C.2: raw or adjusted weights?", "weights", ABSOLUTE, "query_size"),
+            metric_panel(
+                "C.2: weights on one cell", "weights", ABSOLUTE, "released", at="target"
+            ),
         ]
 
     def plot(self, rows: pd.DataFrame):
-        """Nine panels, low ones."""
+        """Nine panels, low ones; of the lengths in (c) every other."""
+        drawn = {self.length, *self.lengths[::2]}
+        rows = rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
         return plots.grid(rows, self.panels(rows), columns=3, height=1.8)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The relative errors that the paper prints, beside ours."""
-        return claims.compare_with_paper(
-            ("two-sided filter, at its best", PAPER["a"], best_filter(rows)),
-            ("threshold sampling", PAPER["b"], relative_of_samples(rows, "threshold")),
-            ("priority sampling", PAPER["b"], relative_of_samples(rows, "priority")),
-            ("filter-priority, R = 5000", PAPER["c"], relative_of_both(rows)),
-        )
+        return comparison(rows, self.level())

@@ -1,207 +1,190 @@
-"""What Cormode et al. 2012 say about Figure 2, in sections 2.1 and C.2 and in Theorems 1–4, as checks.
-
-Words   small summary = no more cells than the data's 10⁵; most non-zero points = 95 %; small query
-        = fewer than ten cells, which hold one non-empty cell at most on average; large query = 1000
-        cells or more.
-"""
+"""What Cormode et al. 2012 say of Figure 2 (b) and (c), and all checks of the figure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import pandas as pd
 
-from experiments.cormode2012.laws import same_law
+from experiments.cormode2012.fig2_filters import FILTER_CHECKS, around_one_percent
+from experiments.cormode2012.fig2_rows import (
+    BOTH,
+    DECADES,
+    LENGTH,
+    LENGTHS,
+    OTHER_LENGTHS,
+    PAPER,
+    SAMPLES,
+    errors,
+    in_percent,
+    of_ranges,
+)
+from experiments.cormode2012.paired import (
+    above,
+    may_be_best,
+    ratios,
+    select,
+    to_best,
+)
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import claims
-from workbench.claims import Finding, MissingPoints, Printed, format_number, mean_curve
-from workbench.claims.old import Claim, all_of, check_lower, check_printed, check_similar
-
-PAPER = {
-    "a": Printed.approximately("consistently around 1 %", 0.01, 0.005),
-    "b": Printed("in the range 1 % to 7 %", 0.005, 0.075),
-    "c": Printed("within [0.3 %, 6 %]", 0.0025, 0.065),
-}
-SIGNED = "MeanSignedError"
-
-
-def _filter(rows, sides: int, metric: str) -> pd.DataFrame:
-    series = "filter" if sides == 2 else "one-sided filter"
-    return mean_curve(rows, "theta", panel="a", metric=metric, series=series)
-
-
-def _sample(rows, series: str, metric: str) -> pd.DataFrame:
-    return mean_curve(rows, "target", panel="b", metric=metric, series=series)
-
-
-def _both(rows, metric: str) -> pd.DataFrame:
-    series = "filter-priority, R = 5,000"
-    return mean_curve(rows, "theta", panel="c", metric=metric, series=series)
-
-
-def relative_of_samples(rows, series: str) -> Finding:
-    """The relative error of threshold or priority samples, of all sizes."""
-    return check_printed(PAPER["b"], _sample(rows, series, RELATIVE), percent=True)
-
-
-def relative_of_both(rows) -> Finding:
-    """The relative error of filter-priority samples, at all θ."""
-    return check_printed(PAPER["c"], _both(rows, RELATIVE), percent=True)
-
-
-def _two_sided_wins(rows) -> Finding:
-    two = _filter(rows, 2, ABSOLUTE)
-    one = _filter(rows, 1, ABSOLUTE)
-    means = pd.concat([two, one])["mean"]
-    spread = means.max() / means.min()
-    varies = Finding(bool(spread >= claims.ORDERS), f"{spread:.3g}×")
-    return all_of(
-        {
-            "two-sided more accurate": check_lower(two, one),
-            "varies by orders of magnitude": varies,
-        }
-    )
-
-
-def best_filter(rows) -> Finding:
-    """The relative error of the two-sided filter at its best θ."""
-    two = _filter(rows, 2, RELATIVE)
-    best = two[two["mean"] == two["mean"].min()]
-    finding = check_printed(PAPER["a"], best, percent=True)
-    return Finding(finding.holds, f"{finding.measured} at θ = {best.index[0]:g}")
-
-
-def _small_summaries(rows) -> Finding:
-    size = rows[(rows.panel == "a") & (rows.sides != 1)].groupby("theta").released.mean()
-    small = size.index[size <= 100_000]
-    two = _filter(rows, 2, ABSOLUTE).loc[small]
-    finding = check_similar(two, _filter(rows, 1, ABSOLUTE).loc[small])
-    return Finding(finding.holds, f"θ = {small.min():g} … {small.max():g}: {finding.measured}")
-
-
-def _over_estimates(rows) -> Finding:
-    one = _filter(rows, 1, SIGNED)
-    held = _filter(rows, 1, "HeldCells")["mean"]
-    higher = (_filter(rows, 2, SIGNED).high < one.low).mean()
-    most = one[held >= 0.95]
-    if most.empty:
-        raise MissingPoints("at no θ are most non-zero points held")
-    over = (most.low > 0).mean()
-    measured = f"at {over:.0%} of θ = {most.index.min():g} … {most.index.max():g}; "
-    measured += f"{format_number(one['mean'].max())} … {format_number(one['mean'].min())} counts over all θ"
-    above_truth = "above the truth where most non-zero points are held"
-    return all_of(
-        {
-            "higher than two-sided": Finding(bool(higher >= 0.75), f"at {higher:.0%} of θ"),
-            above_truth: Finding(bool(over >= 0.75), measured),
-        }
-    )
-
-
-def _samples_alike(rows) -> Finding:
-    return check_similar(
-        _sample(rows, "threshold", ABSOLUTE), _sample(rows, "priority", ABSOLUTE)
-    )
-
-
-def _samples_between(rows) -> Finding:
-    return all_of({s: relative_of_samples(rows, s) for s in ("threshold", "priority")})
-
-
-def _filter_priority(rows) -> Finding:
-    error = _both(rows, ABSOLUTE)
-    best = error["mean"].idxmin()
-    finding = check_similar(error.loc[40:40], error.loc[[best]].set_axis([40]))
-    times = error["mean"][40] / error["mean"][best]
-    measured = f"{times:.3g}× the least error, at θ = {best:g}"
-    return all_of(
-        {
-            "within [0.3 %, 6 %]": relative_of_both(rows),
-            "θ = 40 about optimal": replace(finding, measured=measured),
-        }
-    )
-
-
-def _negatives(rows) -> Finding:
-    rounded = mean_curve(rows, "query_size", panel="sides", series="one-sided filter")
-    negative = mean_curve(rows, "query_size", panel="sides", series="geometric")
-    return all_of(
-        {
-            "rounding better below 10 cells": check_lower(rounded.loc[:9], negative),
-            "keeping better from 1000 cells": check_lower(negative.loc[1000:], rounded),
-        }
-    )
-
-
-def _weights(rows) -> Finding:
-    weights = partial(mean_curve, rows[rows.panel == "weights"], "query_size")
-    raw = weights(metric=ABSOLUTE, weights="raw")
-    adjusted = weights(metric=ABSOLUTE, weights="unbiased")
-    level = 1 - 0.01 / len(raw)
-    bias = weights(level=level, metric=SIGNED, weights="unbiased")
-    raw_bias = weights(metric=SIGNED, weights="raw")["mean"].iloc[-1]
-    zero = (bias.low <= 0) & (bias.high >= 0)
-    largest = f"{format_number(bias['mean'].iloc[-1])} counts at {bias.index[-1]:,.0f} cells"
-    measured = f"0 inside the interval at {zero.mean():.0%} of {len(zero)} sizes; "
-    measured += f"{largest}, raw weights {format_number(raw_bias)}"
-    return all_of(
-        {
-            "raw better on points": check_lower(raw.loc[:1], adjusted.loc[:1]),
-            "adjusted unbiased": Finding(bool(zero.all()), measured),
-        }
-    )
-
-
-CLAIMS = (
-    Claim(
-        "c-2a-1",
-        "Over θ, two-sided filtering is more accurate than one-sided, and accuracy varies by "
-        "orders of magnitude.",
-        _two_sided_wins,
-        "Up to θ = 50 it is; beyond, both filters lose true cells, and the empty cells that pass the "
-        "one-sided one happen to make up for them.",
-    ),
-    Claim(
-        "c-2a-2",
-        "At its best the two-sided filter's relative error is about 1 %.",
-        best_filter,
-    ),
-    Claim(
-        "c-2a-3",
-        "For small summaries the two filters agree.",
-        _small_summaries,
-        "At θ = 60 true cells make up 98 % of the summary, and yet the other 2 % decide how much of "
-        "the loss is made up for; at 65 and 70 the filters do agree.",
-    ),
-    Claim("c-2a-4", "One-sided filtering over-estimates.", _over_estimates),
-    Claim(
-        "c-2b-1", "Threshold and priority sampling behave alike at equal size.", _samples_alike
-    ),
-    Claim(
-        "c-2b-2",
-        "Their relative error lies between 1 % and 7 % over the sizes shown.",
-        _samples_between,
-    ),
-    Claim(
-        "c-2c-1",
-        "Filter-priority's relative errors lie within [0.3 %, 6 %]; θ = 40 is about optimal.",
-        _filter_priority,
-    ),
-    Claim(
-        "c-21",
-        "Rounding negatives to zero is more accurate for small queries, keeping them for large ones.",
-        _negatives,
-    ),
-    Claim(
-        "c-c2",
-        "Raw weights beat adjusted ones on point queries; adjusted weights are unbiased on subsets.",
-        _weights,
-    ),
-    Claim(
-        "c-th",
-        "Shortcut and laborious summaries have the same distribution (Theorems 1–4, "
-        "over dyadic and Haar inputs too).",
-        same_law,
-    ),
+from workbench.claims import (
+    ALIKE,
+    Finding,
+    all_of,
+    check_between,
+    check_similar,
+    decide,
+    format_number,
+    means,
 )
+
+# ---- (b): samples
+
+
+def _samples_alike(rows, level, length: int = LENGTH) -> Finding:
+    asked = of_ranges(rows, "b", length)
+    both = [select(asked, series=series) for series in ("threshold", "priority")]
+    return check_similar(ratios(*both, "target"), level)
+
+
+def _alike_elsewhere(rows, level) -> Finding:
+    return claims.over("R", OTHER_LENGTHS, lambda r, at: _samples_alike(rows, at, r), level)
+
+
+def _fixed_size(rows, level) -> Finding:
+    sizes = errors(rows, "b", query_size=LENGTH)
+    priority = select(sizes, series="priority")
+    threshold = select(sizes, series="threshold")
+    off = threshold.released / threshold.target
+    measured = f"{(priority.released == priority.target).mean():.0%} of priority samples; "
+    measured += f"threshold samples have {off.min():.1%} to {off.max():.1%} of theirs"
+    return Finding(bool((priority.released == priority.target).all()), measured)
+
+
+def relative_of_samples(rows, level, size: int) -> Finding:
+    """Whether both samples of a size have the printed relative errors."""
+    relative = in_percent(
+        errors(rows, "b", RELATIVE, target=size, series=("threshold", "priority"))
+    )
+    numbers = means(relative.assign(sample=relative.series, series="both"), "both", "sample")
+    return check_between(numbers, level, 0.5, 7.5, words="as printed", unit=" %")
+
+
+def _relative_by_size(rows, level) -> Finding:
+    return claims.over("s", SAMPLES, lambda s, at: relative_of_samples(rows, at, s), level)
+
+
+# ---- (c): filter-priority
+
+
+def _over_lengths(rows, level, check) -> Finding:
+    return claims.over("R", LENGTHS, lambda r, at: check(rows, at, r), level)
+
+
+def end_of_relative(rows, level, length: int, low: float, high: float, end: str) -> Finding:
+    """Whether the least, or the greatest, relative error over θ is as printed."""
+    relative = in_percent(_both(rows, length, RELATIVE))
+    numbers = means(relative, BOTH, "theta")
+    points = numbers.at(1 - (1 - level) / len(numbers))
+    estimate, first, last = (getattr(points[c], end)() for c in ("estimate", "low", "high"))
+    holds = decide(low <= first and last <= high, last < low or first > high)
+    return Finding(holds, f"{format_number(estimate)} %")
+
+
+def _both(rows, length: int, metric: str = ABSOLUTE, panel: str = "c") -> pd.DataFrame:
+    return errors(rows, panel, metric, query_size=length).assign(series=BOTH)
+
+
+def _ends(rows, level, low: float, high: float, end: str) -> Finding:
+    check = partial(end_of_relative, low=low, high=high, end=end)
+    finding = _over_lengths(rows, level, check)
+    by = in_percent(errors(rows, "c", RELATIVE)).groupby(["query_size", "theta"]).value.mean()
+    told = f"over all R {format_number(by.min())} … {format_number(by.max())} %"
+    return replace(finding, measured=f"{finding.measured}; {told}")
+
+
+def _forty(rows, level, length: int) -> Finding:
+    error = _both(rows, length)
+    others = error[error.theta != 40]
+    at_forty = select(error, theta=40).drop(columns="theta")
+    spread = others[["theta", "seed"]].merge(at_forty, on="seed")
+    finding = check_between(ratios(spread, others, "theta"), level, high=ALIKE)
+    best, _ = to_best(error, "theta")
+    return replace(finding, measured=f"least at θ = {best:g}; {finding.measured}")
+
+
+def _neither(rows, level, length: int) -> Finding:
+    error = _both(rows, length)
+    least = error[error.theta.between(10, 65)].groupby("theta").value.mean().idxmin()
+    between = select(error, theta=least)
+    parts = {
+        f"θ = {end}": partial(
+            above, ratios(select(error, theta=end).assign(theta=least), between, "theta")
+        )
+        for end in (5, 70)
+    }
+    finding = all_of(parts, 1 - (1 - level) / error.theta.nunique())
+    return replace(finding, measured=f"against θ = {least:g}: {finding.measured}")
+
+
+def _smaller_for_larger(rows, level) -> Finding:
+    own = 1 - (1 - level) / len(DECADES)
+    best = {r: may_be_best(_both(rows, r), "theta", own) for r in DECADES}
+    small, large = best[DECADES[0]], best[DECADES[-1]]
+    steps = [(best[before], best[after]) for before, after in pairwise(DECADES)]
+    falls = all(after[0] <= before[0] for before, after in steps)
+    surely_rises = any(min(after) > max(before) for before, after in steps)
+    holds = decide(
+        falls and large[0] < small[0] and small[0] not in large,
+        surely_rises or min(large) >= max(small),
+    )
+    measured = "; ".join(f"R = {r:,}: {_thetas(best[r])}" for r in DECADES)
+    return Finding(holds, measured)
+
+
+def _thetas(best: list[float]) -> str:
+    others = ", ".join(f"{theta:g}" for theta in sorted(best[1:]))
+    return f"θ = {best[0]:g}" + f" (or {others})" * bool(others)
+
+
+def _density_matters(rows, level, length: int) -> Finding:
+    dense = _both(rows, length)
+    sparse = _both(rows, length, panel="c, sparse")
+    own = 1 - (1 - level) / 2
+    best = may_be_best(dense, "theta", own)
+    best_sparse = may_be_best(sparse, "theta", own)
+    measured = f"{_thetas(best)} at ρ = 0.1, {_thetas(best_sparse)} at ρ = 0.01"
+    same = len({*best, *best_sparse}) == 1
+    return Finding(decide(best[0] not in best_sparse, same), measured)
+
+
+CHECKS = FILTER_CHECKS | {
+    "c-2b-1.1": _samples_alike,
+    "c-2b-1.2": _fixed_size,
+    "c-2b-1.3": _alike_elsewhere,
+    "c-2b-2.1": _relative_by_size,
+    "c-2c-1.1": partial(_ends, low=0.25, high=0.35, end="min"),
+    "c-2c-1.2": partial(_ends, low=5.5, high=6.5, end="max"),
+    "c-2c-1.3": partial(_over_lengths, check=_forty),
+    "c-2c-2.1": partial(_over_lengths, check=_neither),
+    "c-2c-2.2": _smaller_for_larger,
+    "c-2c-2.3": partial(_over_lengths, check=_density_matters),
+}
+
+
+def comparison(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The relative errors that the paper prints, beside ours."""
+    lines = [("two-sided filter, θ up to 50", PAPER["a"], around_one_percent(rows, level))]
+    sizes = sorted(errors(rows, "b", RELATIVE).target.unique())
+    for size in sizes:
+        found = relative_of_samples(rows, level, size)
+        lines.append((f"threshold and priority, s = {size:,.0f}", PAPER["b"], found))
+    for length in sorted(errors(rows, "c", RELATIVE).query_size.unique()):
+        relative = in_percent(_both(rows, length, RELATIVE)).groupby("theta").value.mean()
+        measured = f"{format_number(relative.min())} … {format_number(relative.max())} %"
+        what = f"filter-priority, R = {length:,.0f}"
+        lines.append((what, PAPER["c"], Finding(None, measured)))
+    return claims.compare_with_paper(*lines)

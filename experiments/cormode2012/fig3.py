@@ -1,25 +1,24 @@
 """Cormode et al. 2012, Figure 3: error of the summaries against the size of the subset asked for.
 
 Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 3 (a)–(d).
-Read    from the text; the plots are not in our copy. Printed numbers may be off by half of their
-        last digit.
+Read    from the text; the plots are not in our copy.
 Open    The subset sizes are not printed: 100, which is, to half of the domain, (a) below and (b)
-        above 10⁴ cells, (c) and (d) all of them. The filter has θ = 50 in every panel, as printed for
-        (a) and (b); in (d) it then releases more than s = 10⁴ cells, so that θ = 70, at which it
-        releases about 10⁴, is drawn beside it and not judged.
-        The number of queries is not printed.
-Words   small and medium subsets = panel (a), up to 5000 cells; large enough = the largest, half of
-        the domain; about a thousand items = where the two error curves cross for good.
+        above 10⁴ cells, (c) and (d) all of them. θ of the filter in (c) and (d) is not printed
+        either: many are run, and the one whose summary is expected to have as many cells as the
+        sample. Those of (c) are run on the counts of (a) too. The number of queries is not printed.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.fig3_claims import CLAIMS, PAPER, comparison
+from experiments.cormode2012.fig3_claims import CHECKS, PAPER, TWICE, comparison
+from experiments.cormode2012.measures import held_shares
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -28,11 +27,12 @@ from experiments.cormode2012.shared import (
     format_size,
     metric_panel,
 )
-from workbench import DP, RandomSubsets, Sweep
+from workbench import DP, RandomSubsets, Sweep, claims, plots
+from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.metrics import MeanAbsoluteError, MedianRelativeError
+from workbench.metrics import HeldCells, MeanAbsoluteError, MedianRelativeError
 from workbench.plots import Panel
 from workbench.value import value
 
@@ -42,19 +42,27 @@ class Fig3(Counts, Figure):
     """Two kinds of counts and two densities; subsets of all sizes."""
 
     title = "Error of the summaries against the size of the subset asked for"
-    page = "Cormode et al., ICDT 2012, section 4.3, Figure 3"
+    page = "Cormode et al., ICDT 2012, section 4.3, Figure 3; section 3"
     quick = {"seeds": 10, "queries": 200}
-    claims = CLAIMS
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "cormode2012_fig3", CHECKS
+    )
     series_by = ("theta",)
     shown = ("size",)
 
     epsilon: float = epsilon(0.1)
     wide_std: float = number(40.0, "σ of the counts in (c)", unit="counts")
     low_density: float = number(0.01, "ρ in (d)", 0, 1, strict=True)
-    theta: int = whole(50, "θ of the filter", unit="counts")
+    theta: int = whole(50, "θ of the filter in (a) and (b)", unit="counts")
+    thetas: tuple[int, ...] = wholes(
+        (20, 30, 40, 50, 60, 70), "θ of the filter in (c) and (d)", kind=UNPRINTED
+    )
     both_theta: int = whole(40, "θ of filter-priority in (a) and (b)", unit="counts")
     wide_theta: int = whole(20, "θ of filter-priority in (c)", unit="counts")
-    equal_theta: int = whole(70, "θ of the filter as large as s in (d)", kind=UNPRINTED)
+    sparse_theta: int = whole(50, "θ of filter-priority in (d)", unit="counts")
+    twice_thetas: tuple[int, ...] = wholes(
+        (5, 10, 20, 30, 40), "θ of filter-priority with twice the size", kind=UNPRINTED
+    )
     size: int = whole(100_000, "s of the samples", unit="cells")
     low_size: int = whole(10_000, "s of the samples in (d)", unit="cells")
     small: tuple[int, ...] = wholes(
@@ -67,43 +75,76 @@ class Fig3(Counts, Figure):
         kind=UNPRINTED,
     )
     queries: int = queries(1000)
-    seeds: int = seeds(200)  # large subsets overlap: only seeds are independent
+    seeds: int = seeds(80)  # large subsets overlap: only seeds are independent
 
     def sweeps(self) -> dict[str, Sweep]:
         """(a) and (b) are one run."""
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
-        filtered = HighPassFilter(budget, theta=self.theta)
         sample = partial(PrioritySampling, budget)
         priority = sample(size=self.size)
-        wide = [sample(size=size, theta=self.wide_theta) for size in (self.size, 2 * self.size)]
-        sparse = [
+        wide, sparse = self.other_data()
+        twice = [sample(size=2 * self.size, theta=theta) for theta in self.twice_thetas]
+        usual = HighPassFilter(budget, theta=self.theta)
+        of_wide = self._filters(wide, self.size)
+        both = sample(size=self.size, theta=self.wide_theta)
+        in_d = [
             sample(size=self.low_size),
-            sample(size=self.low_size, theta=self.theta),
-            HighPassFilter(budget, theta=self.equal_theta),
+            sample(size=self.low_size, theta=self.sparse_theta),
         ]
-        usual = [table, filtered, priority]
         runs = {
-            "ab": (self.data, [*usual, sample(size=self.size, theta=self.both_theta)]),
-            "c": (replace(self.data, std=self.wide_std), [*usual, *wide]),
-            "d": (replace(self.data, density=self.low_density), [table, filtered, *sparse]),
+            "ab": (
+                self.data,
+                [table, usual, priority, sample(size=self.size, theta=self.both_theta)],
+            ),
+            "c": (wide, [table, *of_wide, priority, both, *twice]),
+            "c, σ = 20": (self.data, of_wide),
+            "d": (sparse, [table, *self._filters(sparse, self.low_size), *in_d]),
         }
         subsets = [RandomSubsets(size, self.queries) for size in (*self.small, *self.large)]
-        metrics = [
-            m(subset) for m in (MeanAbsoluteError, MedianRelativeError) for subset in subsets
-        ]
+        error = [MeanAbsoluteError(subset) for subset in subsets]
+        relative = [MedianRelativeError(subset) for subset in subsets]
+        metrics = {"ab": [*error, *relative, HeldCells()], "d": [*error, HeldCells()]}
         return {
-            panel: Sweep([dataset], mechanisms, metrics, self.seeds)
+            panel: Sweep([dataset], mechanisms, metrics.get(panel, error), self.seeds)
             for panel, (dataset, mechanisms) in runs.items()
         }
 
+    def other_data(self) -> tuple[GaussianSparse, GaussianSparse]:
+        """The counts of (c) and of (d)."""
+        wide = replace(self.data, std=self.wide_std)
+        return wide, replace(self.data, density=self.low_density)
+
+    def _filters(self, data: GaussianSparse, size: int) -> list[HighPassFilter]:
+        thetas = sorted({*self.thetas, self.theta_of_size(data, size)})
+        return [HighPassFilter(DP(self.epsilon), theta=theta) for theta in thetas]
+
+    def theta_of_size(self, data: GaussianSparse, size: int) -> int:
+        """The θ of the filter whose summary is expected to be nearest to a size."""
+        table = data.load()
+        thetas = range(1, round(self.mean + 1))
+
+        def missing(theta: int) -> float:
+            return size - held_shares(table, theta, 2, self.epsilon)[0]
+
+        at = bisect_left(thetas, 0, key=missing)
+        return min(thetas[max(at - 1, 0) : at + 1], key=lambda theta: abs(missing(theta)))
+
     def rows(self, store) -> pd.DataFrame:
-        """Panels (a) and (b) are told apart by the size of the subset."""
+        """Panels (a) and (b) are told apart by the size of the subset; with θ of the sample's size."""
         rows = super().rows(store)
-        twice = ", s = 2·10⁵" if self.size == 100_000 else f", s = {2 * self.size:,}"
+        twice = TWICE if self.size == 100_000 else f", s = {2 * self.size:,}"
         rows["series"] += (rows["size"] == 2 * self.size).map({True: twice, False: ""})
         by_size = rows.query_size.isin(self.small).map({True: "a", False: "b"})
-        return rows.assign(panel=rows.panel.mask(rows.panel == "ab", by_size))
+        split = (rows.panel == "ab") & rows.query_size.notna()
+        sizes = zip("cd", self.other_data(), (self.size, self.low_size), strict=True)
+        theory = [
+            {"series": panel, "dataset": repr(data), "value": self.theta_of_size(data, size)}
+            for panel, data, size in sizes
+        ]
+        columns = {"panel": "theory", "metric": "ThetaOfSize", "truth_public": True}
+        rows = rows.assign(panel=rows.panel.mask(split, by_size))
+        return pd.concat([rows, pd.DataFrame(theory).assign(**columns)], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors of all, and what is relative in (a) and (b)."""
@@ -121,6 +162,19 @@ class Fig3(Counts, Figure):
             metric_panel("(b) relative", "b", RELATIVE),
         ]
 
+    def plot(self, rows: pd.DataFrame):
+        """Of the filters the printed θ, the ends, and that of the sample's size; of larger samples one."""
+        sizes = zip("cd", self.other_data(), (self.size, self.low_size), strict=True)
+        own = {panel: self.theta_of_size(data, size) for panel, data, size in sizes}
+        filters = rows.mechanism.eq("HighPassFilter")
+        larger = rows["size"].eq(2 * self.size) & rows.theta.ne(self.wide_theta)
+        drawn = [rows[~filters & ~larger]]
+        for theta in dict.fromkeys((self.theta, self.thetas[0], self.thetas[-1])):
+            drawn.append(rows[filters & rows.theta.eq(theta)])
+            filters &= rows.theta.ne(theta)
+        drawn.append(rows[filters & rows.theta.eq(rows.panel.map(own))])
+        return plots.grid(pd.concat(drawn), self.panels(rows), columns=2)
+
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""
-        return comparison(rows)
+        return comparison(rows, self.level())

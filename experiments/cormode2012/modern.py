@@ -63,7 +63,7 @@ class Modern(Figure):
 
     title = "Every release of sparse counts, on one page"
     page = "no figure of the paper: beside Cormode et al., ICDT 2012"
-    quick = {"seeds": 5}
+    quick = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 10}
     rough = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 20}
     shown = ("epsilon", "theta", "size", "width", "records", "size_factor")
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from math import expm1
 
 import numpy as np
 
+from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
 from workbench.mechanism import Mechanism, Release, approximate_budget, value
@@ -29,16 +32,54 @@ class SynthesisByWorkPlace(Mechanism):
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release synthetic counts of all work places."""
+        places = list(work_places(table))
+        totals = frozenset(jobs.total for _, jobs in places)
+        alphas = least_priors(self.budget, totals, table.domain.shape[1])
         keys = []
         counts = []
         ledger = []
-        for start, jobs in work_places(table):
-            release = DirichletSynthesis(self.budget, jobs.total, jobs.total)(jobs, rng)
-            keys.append(start + release.estimate.keys)
-            counts.append(release.estimate.values)
-            ledger += release.ledger
+        for start, jobs in places:
+            drawn = noise.dirichlet_multinomial(
+                jobs.keys,
+                jobs.counts,
+                jobs.domain.size,
+                alpha=alphas[jobs.total],
+                records=jobs.total,
+                cost=self.budget,
+                rng=rng,
+            )
+            keys.append(start + drawn.keys)
+            counts.append(drawn.counts)
+            ledger.append(drawn.receipt)
         estimate = Summary(table.domain, np.concatenate(keys), np.concatenate(counts), None)
         return Release(estimate, tuple(ledger), self, table.bound)
+
+
+@cache
+def least_priors(budget: DP, totals: frozenset[int], k: int) -> dict[int, float]:
+    """The α that `DirichletSynthesis.prior` proves for tables of k cells, by their total.
+
+    Only α = j/(e^ε − 1) are tried, as there; a total starts at the j of the one before, since theirs are
+    seldom far apart.
+    """
+    least = {}
+    j = 1
+
+    def alpha(j: int) -> float:
+        return j / expm1(budget.epsilon) * (1 + 1e-11)
+
+    for total in sorted(totals):
+        mechanism = DirichletSynthesis(budget, total, total)
+
+        def suffices(j: int, mechanism=mechanism) -> bool:
+            return mechanism.failure(k, alpha(j)) <= mechanism.budget.delta
+
+        while j < total and not suffices(j):
+            j += 1
+        while j > 1 and suffices(j - 1):
+            j -= 1
+        least[total] = alpha(j) if j < total else mechanism.pure_alpha
+    return least
 
 
 def work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:

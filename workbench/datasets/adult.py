@@ -102,6 +102,9 @@ class Adult:
         SEVEN, check=subset_of(LABELS), doc="which of the attributes"
     )
     missing: str = parameter("keep", choices=("keep", "drop"), doc='what to do with "?"')
+    part: str = parameter(
+        "both", choices=("both", "training"), doc="`adult.data` alone, or both"
+    )
 
     @property
     def domain(self) -> Domain:
@@ -110,16 +113,16 @@ class Adult:
         return Domain(self.attributes, tuple(map(len, labels)), labels)
 
     def files(self) -> tuple[File, ...]:
-        """The two parts, as UCI publishes them."""
-        return FILES
+        """The two parts, as UCI publishes them, or the first."""
+        return FILES if self.part == "both" else FILES[:1]
 
     def load(self) -> SparseTable:
-        """The table of both parts; a value that is not in the lists is a ValueError."""
+        """The table of its parts; a value that is not in the lists is a ValueError."""
         domain = self.domain
         keys = [np.empty(0, np.int64)]
         dropped = 0
         unsure = [a for a in self.attributes if self.missing == "drop" and "?" in LABELS[a]]
-        for file in FILES:
+        for file in self.files():
             for block in read_blocks(
                 file.find(), self.attributes, FIELDS, notes=r"^\|", strip=" ."
             ):

@@ -1,0 +1,220 @@
+"""What Cormode et al. 2012 say of Figure 2 (a), and in 2.1, C.2 and C.3: a check a statement."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import pandas as pd
+
+from experiments.cormode2012.fig2_rows import (
+    LENGTH,
+    ONE,
+    OTHER_LENGTHS,
+    OVER,
+    SIGNED,
+    TWO,
+    errors,
+    in_percent,
+    of_ranges,
+)
+from experiments.cormode2012.paired import (
+    all_or_none,
+    may_be_best,
+    ratios,
+    select,
+)
+from experiments.cormode2012.shared import RELATIVE
+from workbench import claims
+from workbench.claims import (
+    ALIKE,
+    OFTEN,
+    ORDERS,
+    SOMEWHERE,
+    Finding,
+    all_of,
+    check_between,
+    check_lower,
+    check_similar,
+    decide,
+    format_number,
+    means,
+)
+
+
+def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of the two-sided filter, and of the one-sided one at the sizes of the former.
+
+    Seed by seed, straight on logarithmic axes; θ at which one of them has no such size are left out.
+    """
+    two = select(rows, series=TWO)
+    laws = {
+        seed: claims.interpolate_log_log(own.released.tolist(), own.value.tolist())
+        for seed, own in select(rows, series=ONE).sort_values("released").groupby("seed")
+    }
+    at = [float(laws[seed](size)) for seed, size in zip(two.seed, two.released, strict=True)]
+    one = two.assign(value=at)
+    missing = one.theta[one.value.isna()].unique()
+    return two[~two.theta.isin(missing)], one[~one.theta.isin(missing)]
+
+
+def _theory(rows, metric: str, **where) -> pd.Series:
+    return errors(rows, "theory", metric, **where).set_index("theta").value
+
+
+# ---- 2.1, C.2: single cells and large queries
+
+
+def _rounding(rows, level, length: int = 1, rounded: str = "lower") -> Finding:
+    asked = select(rows, panel="sides", query_size=length)
+    noisy = select(asked, series="geometric")
+    up = select(asked, series="geometric, rounded up")
+    ours, other = (up, noisy) if rounded == "lower" else (noisy, up)
+    return check_lower(ratios(ours, other, "query_size"), level)
+
+
+def _rounding_over(rows, level, sizes, rounded: str) -> Finding:
+    def at(size, level):
+        return _rounding(rows, level, size, rounded)
+
+    return claims.over("R", sizes, at, level)
+
+
+def _raw_on_points(rows, level) -> Finding:
+    weights = partial(errors, rows, "weights", query_size=1)
+    against = ratios(weights(weights="raw"), weights(weights="unbiased"), "target")
+    return check_lower(against, level, SOMEWHERE)
+
+
+def _unbiased(rows, level, series: str) -> Finding:
+    numbers = means(errors(rows, "b", SIGNED, query_size=LENGTH), series, "target")
+    points = numbers.at(1 - (1 - level) / len(numbers))
+    zero = (points.low <= 0) & (points.high >= 0)
+    largest = points.estimate.abs().max()
+    measured = f"0 in the interval at {zero.sum()} of {len(zero)} sizes; "
+    measured += f"at most {format_number(largest)} counts"
+    return Finding(bool(zero.all()), measured)
+
+
+def _ranges_like_subsets(rows, level) -> Finding:
+    asked = [select(rows, panel="subsets", queries=kind) for kind in ("subsets", "ranges")]
+    return check_similar(ratios(*asked, ["mechanism_name", "target"]), level)
+
+
+# ---- (a): filters
+
+
+def _varies(rows, level) -> Finding:
+    asked = of_ranges(rows, "a", LENGTH)
+
+    def up_to(theta, level):
+        within = asked[asked.theta <= theta]
+        by = within.groupby(["series", "theta"]).value.mean()
+        (series, at), (other, least) = by.idxmax(), by.idxmin()
+        most = select(within, series=series, theta=at).assign(theta=theta)
+        against = ratios(
+            most, select(within, series=other, theta=least).assign(theta=theta), "theta"
+        )
+        return check_between(against, level, low=ORDERS)
+
+    return claims.over("largest θ", (50, 60, 70, 80, 90), up_to, level)
+
+
+def two_sided_lower(rows, level, panel: str = "a", length: int = LENGTH) -> Finding:
+    """Whether the two-sided filter has less error than the one-sided one of equal size."""
+    return check_lower(ratios(*by_size(of_ranges(rows, panel, length)), "theta"), level, OFTEN)
+
+
+def _elsewhere(rows, level) -> Finding:
+    places = {f"R = {length:,}": ("a", length) for length in OTHER_LENGTHS}
+    places |= {panel: (panel, LENGTH) for panel in ("σ = 40", "ρ = 0.01")}
+
+    def at(place, level):
+        return two_sided_lower(rows, level, *places[place])
+
+    return claims.over("range or data", tuple(places), at, level)
+
+
+def _unbiased_filter(rows, level) -> Finding:
+    held = _theory(rows, "HeldShare", series=TWO)
+    answer = errors(rows, "theory", "MeanAnswer").value.iloc[0]
+    signed = errors(rows, "a", SIGNED, series=TWO)
+    signed = signed.assign(value=100 * signed.value / answer)
+
+    def at(share, level):
+        thetas = [theta for theta in held.index[held >= share] if theta <= 50]
+        bias = means(select(signed, theta=tuple(thetas)), TWO, "theta")
+        return check_between(bias, level, -0.5, 0.5, words="within 0.5 %", unit=" %")
+
+    return claims.over("share in the sample", (0.5, 0.75, 0.9, 0.95, 0.99), at, level)
+
+
+def around_one_percent(rows, level) -> Finding:
+    """Whether the two-sided filter's relative error is at most about 1 %, up to θ = 50."""
+    relative = errors(rows, "a", RELATIVE, series=TWO)
+    relative = in_percent(relative[relative.theta <= 50])
+    return check_between(means(relative, TWO, "theta"), level, high=1.5, unit=" %")
+
+
+def _dominated(rows, level) -> Finding:
+    parts = {}
+    for series in (TWO, ONE):
+        share = _theory(rows, "TrueShare", series=series, theta=(50, 60, 70, 80, 90))
+        rises = all(before < after for before, after in pairwise(share))
+        ends = " → ".join(f"{share[theta]:.1%}" for theta in (50, 90))
+        parts[series] = Finding(bool(rises and share[90] > 0.5), ends)
+    return all_of({name: lambda _, f=f: f for name, f in parts.items()}, level)
+
+
+def _alike_when_small(rows, level) -> Finding:
+    two, one = by_size(of_ranges(rows, "a", LENGTH))
+    against = ratios(one, two, "theta")
+    points = against.at(1 - (1 - level) / 2).loc[[50, 90]]
+    last = points.loc[90]
+    inside = last.low >= 1 / ALIKE and last.high <= ALIKE
+    outside = last.low > ALIKE or last.high < 1 / ALIKE
+    away = points.map(lambda x: max(x, 1 / x) if x > 0 else float("inf"))
+    most = away[["low", "high"]].max(axis=1)
+    least = away[["low", "high"]].min(axis=1).where((points.low > 1) | (points.high < 1), 1)
+    nearer = decide(most[90] < least[50], least[90] > most[50])
+    measured = "; ".join(
+        f"{format_number(points.estimate[theta])}× at the size of θ = {theta}"
+        for theta in (50, 90)
+    )
+    return Finding(claims.decide_all([decide(inside, outside), nearer]), measured)
+
+
+def _over_estimates(rows, level) -> Finding:
+    shares = errors(rows, "a", OVER)
+    two = select(shares, series=TWO)
+    return check_lower(ratios(two, select(shares, series=ONE), "theta"), level, OFTEN)
+
+
+def _least_error(rows, level, metric: str, low: float, high: float) -> Finding:
+    share = _theory(rows, metric, series=TWO)
+    thetas = may_be_best(of_ranges(rows, "a", LENGTH, series=TWO), "theta", level)
+    holds = all_or_none([low <= share[theta] <= high for theta in thetas])
+    others = ", ".join(f"{theta:g}" for theta in sorted(thetas[1:]))
+    measured = f"least at θ = {thetas[0]:g}: {share[thetas[0]]:.1%}"
+    return Finding(holds, measured + f"; θ = {others} may be as good" * bool(others))
+
+
+FILTER_CHECKS = {
+    "c-21.1": _rounding,
+    "c-21.2": partial(_rounding_over, sizes=(2, 5, 10, 20, 50, 100), rounded="lower"),
+    "c-21.3": partial(_rounding_over, sizes=(100, 1000, 10_000, 100_000), rounded="higher"),
+    "c-c2.1": _raw_on_points,
+    "c-c2.2": partial(_unbiased, series="threshold"),
+    "c-c2.3": partial(_unbiased, series="priority"),
+    "c-2-1.1": _ranges_like_subsets,
+    "c-2a-1.1": _varies,
+    "c-2a-1.2": two_sided_lower,
+    "c-2a-2.1": _unbiased_filter,
+    "c-2a-2.2": around_one_percent,
+    "c-2a-3.1": _dominated,
+    "c-2a-3.2": _alike_when_small,
+    "c-2a-4.1": _over_estimates,
+    "c-2a-5.1": partial(_least_error, metric="HeldShare", low=0.75, high=1),
+    "c-2a-5.2": partial(_least_error, metric="TrueShare", low=0.75, high=1),
+    "c-2a-6.1": _elsewhere,
+}

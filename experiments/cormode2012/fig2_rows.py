@@ -1,0 +1,42 @@
+"""What the checks of Figure 2 share: names of its series, and its rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from experiments.cormode2012.paired import select
+from experiments.cormode2012.shared import ABSOLUTE
+from workbench.claims import Printed
+
+PAPER = {
+    "a": Printed("consistently around 1 %", 0, 0.015),
+    "b": Printed("in the range 1 % to 7 %", 0.005, 0.075),
+    "c": Printed("within [0.3 %, 6 %]", 0.0025, 0.065),
+}
+SIGNED = "MeanSignedError"
+OVER = "OverEstimates"
+TWO = "filter"
+ONE = "one-sided filter"
+BOTH = "filter-priority"
+LENGTH = 5000
+LENGTHS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000)
+OTHER_LENGTHS = (100, 1000, 10_000, 100_000)
+DECADES = (100, 1000, 10_000, 100_000)
+SAMPLES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
+
+
+def errors(
+    rows: pd.DataFrame, panel: str, metric: str = ABSOLUTE, **where: object
+) -> pd.DataFrame:
+    """The rows of one metric of a panel."""
+    return select(rows, panel=panel, metric=metric, **where)
+
+
+def of_ranges(rows, panel: str, length: int, **where) -> pd.DataFrame:
+    """Absolute errors of ranges of one length."""
+    return errors(rows, panel, query_size=length, **where)
+
+
+def in_percent(rows) -> pd.DataFrame:
+    """The same rows, values in per cent."""
+    return rows.assign(value=100 * rows.value)
