@@ -231,7 +231,7 @@ def test_a_verdict_speaks_of_no_dataset_that_the_run_had_not(figure, reproduced)
     cls = find_figure(figure)
     saved = load(results / "quick" / folders[figure])
     names = cls.parameters()["data"].metadata["choices"] if "data" in cls.parameters() else ()
-    used = " ".join(map(str, saved.rows.panel.unique())) if "panel" in saved.rows else ""
+    used = " ".join(saved.rows.filter(["panel", "name"]).astype(str).stack().unique())
     split = saved.verdicts[saved.verdicts.claim != ""]
     said = " ".join(split[split.outcome != UNTESTABLE].measured)
     assert [name for name in names if name in said and name not in used] == []
