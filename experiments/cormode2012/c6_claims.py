@@ -14,6 +14,7 @@ from workbench.claims import OFTEN, Finding, check_lower, format_number
 WIDTHS = (100_000, 1_000_000, 10_000_000)
 OTHERS = ("filter", "priority")
 ESTIMATES = ("mean", "median")
+MARKS = {"mean": "x̄", "median": "x̃"}
 
 
 def by_depth(rows: pd.DataFrame, panel: str, estimate: str) -> pd.DataFrame:
@@ -57,7 +58,7 @@ def _noise_dominates(rows, level) -> Finding:
 
 def _one_row(rows, level) -> Finding:
     cases = {
-        f"{held(what, size)}, {how}": (held(what, size), how)
+        f"{what} {format_size(size)} {MARKS[how]}": (held(what, size), how)
         for what in ("w·d", "w")
         for size in WIDTHS
         for how in ESTIMATES
@@ -71,7 +72,7 @@ def _one_row(rows, level) -> Finding:
             ratios(more[["depth", "seed"]].merge(one, on="seed"), more, "depth"), level
         )
 
-    return claims.over("what is held fixed", tuple(cases), at, level)
+    return claims.over("held", tuple(cases), at, level)
 
 
 CHECKS = {"c-c6-1.1": _higher, "c-c6-1.2": _noise_dominates, "c-c6-1.3": _one_row}

@@ -316,7 +316,7 @@ class Figure:
         cap = self._default_seeds()
         if not self._statements() or cap is None or self.off_paper() or self.seeds != cap:
             return [self]
-        least = self.quick.get("seeds", cap)
+        least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
