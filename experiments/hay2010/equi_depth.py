@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import pairwise
 from math import ceil, log2
 from typing import Any
 
@@ -9,12 +11,13 @@ import numpy as np
 
 from workbench import noise
 from workbench.estimates import Histogram
+from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.metrics.refusal import refuse_private
 from workbench.privacy import DP
 from workbench.table import SparseTable
+from workbench.transform import level_sizes
 from workbench.value import sealed, value
-from workbench.workload import Ranges
 
 EQUI_DEPTH = "equi-depth"
 QUANTILES = "equi-depth, quantiles"
@@ -42,10 +45,18 @@ class EquiDepth(Mechanism):
         """The estimated counts of all cells: each bucket's depth, spread over its cells."""
         n = table.domain.size
         depth = table.total / self.buckets
-        epsilon = self.budget.epsilon / (self.buckets * ceil(log2(n)))
-        below = np.concatenate([[0], np.cumsum(table.dense())])
-        how = dict(l1=sensitivity(table), epsilon=epsilon, law="laplace", rng=rng)
-        receipts = []
+        asked = self.buckets * ceil(log2(n))
+        drawn, _, receipt = (
+            noise.add_noise(  # before it is known what is asked: it does not matter
+                np.zeros(asked, np.int64),
+                l1=asked * Fraction(sensitivity(table)),
+                epsilon=self.budget.epsilon,
+                law="laplace",
+                rng=rng,
+            )
+        )
+        noises = iter(drawn.tolist())
+        below = np.concatenate([[0], np.cumsum(table.dense())]).tolist()
         ends = [0]
         while ends[-1] < n and len(ends) <= self.buckets:
             start = 0 if self.quantiles else ends[-1]
@@ -54,10 +65,7 @@ class EquiDepth(Mechanism):
             high = n
             while low < high:
                 middle = (low + high) // 2
-                count = below[middle : middle + 1] - below[start]
-                noisy, _, receipt = noise.add_noise(count, **how)
-                receipts.append(receipt)
-                if noisy[0] >= least:
+                if below[middle] - below[start] + next(noises) >= least:
                     high = middle
                 else:
                     low = middle + 1
@@ -66,7 +74,7 @@ class EquiDepth(Mechanism):
             ends.append(n)
         width = np.diff(ends)
         values = sealed(np.repeat(depth / width, width))
-        return Release(Histogram(table.domain, values), tuple(receipts), self, table.bound)
+        return Release(Histogram(table.domain, values), (receipt,), self, table.bound)
 
 
 @value
@@ -80,5 +88,38 @@ class WorstError:
             errors = estimate.values - truth.dense()
             sums = np.concatenate([[0.0], np.cumsum(errors)])
             return float(sums.max() - sums.min())
-        every_range = Ranges(*np.triu_indices(truth.domain.size + 1, 1))
-        return float(np.abs(estimate.answer(every_range) - truth.answer(every_range)).max())
+        errors = estimate.values - tree_sums(truth.dense(), estimate.branching)
+        return _largest_of_tree(errors, level_sizes(truth.domain.size, estimate.branching))
+
+
+def _largest_of_tree(errors: np.ndarray, sizes: list[int]) -> float:
+    """The largest |error| of all ranges, each answered by the fewest nodes of a complete binary tree.
+
+    Level by level upwards: a range ends inside one child and begins inside the one before it, so that the
+    largest error is a suffix's and a prefix's; both together are the parent, which answers itself.
+    """
+    if any(b != 2 * a for a, b in pairwise(sizes)):
+        raise ValueError("WorstError of a tree needs a complete binary one")
+    ends = np.cumsum(sizes)
+    largest = 0.0
+    for sign in (1.0, -1.0):
+        leaves = sign * errors[ends[-1] - sizes[-1] :]
+        prefix = np.full(len(leaves), -np.inf)  # the largest error of proper prefixes, by node
+        suffix = prefix
+        whole = leaves
+        largest = max(largest, leaves.max())
+        for end, size in zip(ends[-2::-1], sizes[-2::-1], strict=True):
+            left = slice(0, None, 2)
+            right = slice(1, None, 2)
+            some_suffix = np.maximum(suffix[left], whole[left])
+            some_prefix = np.maximum(prefix[right], whole[right])
+            across = np.maximum(suffix[left] + some_prefix, some_suffix + prefix[right])
+            prefix = np.maximum(
+                np.maximum(prefix[left], whole[left]), whole[left] + prefix[right]
+            )
+            suffix = np.maximum(
+                np.maximum(suffix[right], whole[right]), whole[right] + suffix[left]
+            )
+            whole = sign * errors[end - size : end]
+            largest = max(largest, across.max(), whole.max())
+    return float(largest)

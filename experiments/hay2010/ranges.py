@@ -1,8 +1,9 @@
-"""Hay et al. 2010: the errors of ranges, what closed forms say of them and whether they are as printed."""
+"""Hay et al. 2010: what closed forms say of the errors of ranges, and answers that are rounded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,29 +12,19 @@ import pandas as pd
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
 from workbench import DP, Bound, RandomRanges, SparseTable
-from workbench.claims import (
-    Finding,
-    Printed,
-    crossing,
-    decide_printed,
-    format_number,
-    mean_curve,
-)
-from workbench.claims.old import all_of, check_lower, check_similar
+from workbench.claims import mean_curve
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram
 from workbench.noise import variance
 from workbench.transform import level_sizes
 
-SMALL = 16
-LARGER = 2048
-PAPER = {
-    "crossing": Printed.approximately("larger than about 2000 units", 2000, 500, axis="x"),
-    "largest": Printed("4–8 times larger", 3.5, 8.5),
-    "cut": Printed("by 45–98 %", 0.445, 0.985),
-}
 BEST = "H̄"
-NODES = "H̄ by nodes"
+LEAF_SUMS = "H̄ by leaves"
+ROUNDED = ", rounded"
 ERROR = "MeanSquaredError"
+EXACT = "exact mean"  # over all positions of a range
+WORST = "exact worst"
+TOTAL = "exact total"
+HEIGHTS = "heights"
 
 
 def expected_errors(
@@ -62,8 +53,39 @@ def expected_errors(
             expected[TREE_NOT_ZEROED] = float(errors.mean())
         for series, law in expected.items():
             laws.append(dict(series=series, query_size=ranges.size, value=law))
-    columns = dict(metric="theory", epsilon=epsilon, dataset=repr(dataset), truth_public=True)
-    return pd.DataFrame(laws).assign(seed=0, **columns)
+    return _theory(pd.DataFrame(laws).assign(metric="theory"), dataset, epsilon)
+
+
+def exact_errors(
+    dataset: Any, sizes: Sequence[int], epsilon: float, branching: int = 2
+) -> pd.DataFrame:
+    """Errors of L̃ and H̃ without rounding, over all ranges that there are: a row each.
+
+    Their means at each size, and over ranges of all sizes the largest and the sum.
+    """
+    m = dataset.domain.size
+    l1 = _bound(dataset).l1
+    depth = len(level_sizes(m, branching))
+    nodes = NodeCounts(m, branching)
+    cell = variance(l1, epsilon, LaplaceHistogram(DP(epsilon)).noise)
+    node = variance(l1 * depth, epsilon, HierarchicalHistogram(DP(epsilon)).noise)
+    every = np.arange(1, m + 1, dtype=float)
+    laws = []
+    for size in sizes:
+        laws.append(dict(series=LEAVES, metric=EXACT, query_size=size, value=size * cell))
+        mean = nodes.mean(size) * node
+        laws.append(dict(series=NOISY_TREE, metric=EXACT, query_size=size, value=mean))
+    cells = float((every * (m - every + 1)).sum())
+    laws.append(dict(series=LEAVES, metric=WORST, value=m * cell))
+    laws.append(dict(series=NOISY_TREE, metric=WORST, value=nodes.most() * node))
+    laws.append(dict(series=LEAVES, metric=TOTAL, value=cells * cell))
+    laws.append(dict(series=NOISY_TREE, metric=TOTAL, value=nodes.total() * node))
+    return _theory(pd.DataFrame(laws), dataset, epsilon)
+
+
+def _theory(laws: pd.DataFrame, dataset: Any, epsilon: float) -> pd.DataFrame:
+    columns = dict(epsilon=epsilon, dataset=repr(dataset), truth_public=True)
+    return laws.assign(seed=0, **columns)
 
 
 @cache
@@ -71,15 +93,102 @@ def _bound(dataset: Any) -> Bound:
     return dataset.load().bound
 
 
+@dataclass(frozen=True)
+class NodeCounts:
+    """How many nodes of a tree over m cells ranges take, if they take the fewest.
+
+    A range takes a node that it contains, unless it contains the node's parent too.
+    """
+
+    m: int
+    branching: int
+
+    def mean(self, size: int) -> float:
+        """Over all positions of a range of this size."""
+
+        def containing(lo, hi):
+            first = np.maximum(hi - size, 0)
+            return np.maximum(np.minimum(lo, self.m - size) - first + 1, 0)
+
+        return self._sum(containing) / (self.m - size + 1)
+
+    def total(self) -> int:
+        """Summed over all ranges."""
+        return self._sum(lambda lo, hi: (lo + 1) * (self.m - hi + 1))
+
+    def most(self) -> int:
+        """Of any range: in a complete tree, of all cells but the first and the last."""
+        depth = len(level_sizes(self.m, self.branching))
+        return 2 * (self.branching - 1) * (depth - 1) - self.branching
+
+    def _sum(self, containing) -> int:
+        """Over all ranges that are meant, given how many of them contain [lo, hi)."""
+        total = 0
+        above = np.zeros(0, np.int64)
+        depth = len(level_sizes(self.m, self.branching))
+        for level, size in enumerate(level_sizes(self.m, self.branching)):
+            width = self.branching ** (depth - 1 - level)
+            lo = np.arange(size, dtype=np.int64) * width
+            times = containing(lo, np.minimum(lo + width, self.m))
+            total += times.sum() - np.repeat(above, self.branching)[:size].sum()
+            above = times
+        return int(total)
+
+
+def worst_consistent(levels: int) -> float:
+    """The largest variance of H̄ (not zeroed) of any range, in a node's, for a complete binary tree.
+
+    Subtree by subtree upwards: its observed root makes of the total's variance, which is that of two
+    children, t' = 2t/(1 + 2t), and takes from the variance of a range with r of its cells c·r². A range
+    is a suffix of one child and a prefix of the next; for either only corners of the upper hull can be
+    the worst, since beside a sum of two functions stands a product of the two lengths.
+    """
+    total = 1.0
+    prefix = np.array([0.0, 1.0])  # variance by length
+    worst = np.array([[1.0, 1.0]])  # candidates: variance in the subtrees done, and length
+    for height in range(1, levels):
+        cells = 2 ** (height - 1)
+        taken = (total / cells) ** 2 / (1 + 2 * total)
+        corners = upper_hull(prefix)
+        i, j = (x.ravel() for x in np.meshgrid(corners, corners))
+        pairs = np.stack([prefix[i] + prefix[j], (i + j).astype(float)], axis=1)
+        worst = np.concatenate([worst, pairs])
+        worst[:, 0] -= taken * worst[:, 1] ** 2
+        longer = total + prefix[1:]
+        prefix = np.concatenate([prefix, longer]) - taken * np.arange(2 * cells + 1.0) ** 2
+        total = 2 * total / (1 + 2 * total)
+    return float(worst[:, 0].max())
+
+
+def upper_hull(heights: np.ndarray) -> np.ndarray:
+    """Where the least concave function above heights at 0, 1, 2, … has its corners."""
+    corners: list[int] = []
+    for i, height in enumerate(heights):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (heights[b] - heights[a]) * (i - a) > (height - heights[a]) * (b - a):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
+
+
+def errors_by_height(heights: Sequence[int]) -> pd.DataFrame:
+    """The error of H̄ (not zeroed) of its worst range at ε = 1, a row a height of a binary tree."""
+    noise = HierarchicalHistogram(DP(1.0)).noise
+    rows = [
+        dict(levels=levels, value=worst_consistent(levels) * variance(levels, 1.0, noise))
+        for levels in heights
+    ]
+    columns = dict(panel=HEIGHTS, series=TREE_NOT_ZEROED, metric=WORST, epsilon=1.0)
+    return pd.DataFrame(rows).assign(truth_public=True, seed=0, **columns)
+
+
 def by_panel(rows) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows of each dataset and ε, by the title of their panel."""
+    rows = rows[rows.panel != HEIGHTS]
     for (name, epsilon), own in rows.groupby(["panel", "epsilon"], sort=False):
         yield f"{name}, ε = {epsilon:g}", own
-
-
-def _each(rows, check, *args) -> Finding:
-    """A check of the rows of every panel, one a dataset and ε."""
-    return all_of({name: check(own, *args) for name, own in by_panel(rows)})
 
 
 def error_curve(rows, series: str, metric: str = ERROR) -> pd.DataFrame:
@@ -92,105 +201,3 @@ def laws_of(rows) -> dict[str, pd.Series]:
     known = rows[rows.metric == "theory"].series.unique()
     series = [s for s in (NOISY_TREE, TREE_NOT_ZEROED, LEAVES) if s in known]
     return {s: error_curve(rows, s, "theory")["mean"] for s in series}
-
-
-def _judged(rows) -> pd.DataFrame:
-    """The panels of the paper's own data, or of what stands in for it."""
-    return rows[~rows.panel.str.startswith("shop")]
-
-
-def check_crossover(rows) -> Finding:
-    """Claim h-6-1."""
-    rows = _judged(rows)
-    return all_of(
-        {
-            "L̃ wins at unit ranges": _each(rows, _best_at_unit_ranges),
-            "H̃ from about 2000": _each(rows, check_overtaken),
-            "4–8× at the largest": _each(rows, check_largest),
-        }
-    )
-
-
-def _best_at_unit_ranges(rows) -> Finding:
-    return check_lower(error_curve(rows, LEAVES).iloc[:1], error_curve(rows, NOISY_TREE))
-
-
-def check_overtaken(rows) -> Finding:
-    """From which size on H̃ beats L̃."""
-    size = crossing(error_curve(rows, NOISY_TREE), error_curve(rows, LEAVES))
-    return Finding(PAPER["crossing"].covers(size), f"from {format_number(size)} cells")
-
-
-def check_largest(rows) -> Finding:
-    """How many times the error of H̃ that of L̃ is at the largest size."""
-    flat = error_curve(rows, LEAVES).iloc[-1]
-    tree = error_curve(rows, NOISY_TREE).iloc[-1]
-    ratio = {"mean": flat["mean"] / tree["mean"]}
-    ratio |= {"low": flat.low / tree.high, "high": flat.high / tree.low}
-    holds = decide_printed(PAPER["largest"], pd.Series(ratio))
-    return Finding(holds, f"{format_number(ratio['mean'])}×")
-
-
-def check_cut(rows, series: str = BEST) -> Finding:
-    """By how much a series is below H̃ on larger ranges."""
-    ours = error_curve(rows, series)["mean"].loc[LARGER:]
-    cut = 1 - ours / error_curve(rows, NOISY_TREE)["mean"].loc[LARGER:]
-    measured = f"{format_number(100 * cut.min())} … {format_number(100 * cut.max())} %"
-    return Finding(bool(cut.map(PAPER["cut"].covers).all()), measured)
-
-
-def _below_tree(rows, series: str) -> Finding:
-    return check_lower(error_curve(rows, series), error_curve(rows, NOISY_TREE), share=1)
-
-
-def _below_leaves(rows, series: str) -> Finding:
-    ours = error_curve(rows, series).loc[:SMALL]
-    return check_lower(ours, error_curve(rows, LEAVES), share=1)
-
-
-def _beside(finding: Finding, notes: dict[str, str]) -> Finding:
-    """The same finding, with what is measured of series that are not judged."""
-    measured = [finding.measured, *(f"{series}: {note}" for series, note in notes.items())]
-    return Finding(finding.holds, "; ".join(measured), if_unsettled=finding.if_unsettled)
-
-
-def check_uniformly(rows) -> Finding:
-    """Claim h-6-2."""
-    rows = _judged(rows)
-    marks = {True: "at every size of every panel", False: "not everywhere", None: "not settled"}
-    others = (NODES, TREE_NOT_ZEROED)
-    notes = {series: marks[_each(rows, _below_tree, series).holds] for series in others}
-    return _beside(_each(rows, _below_tree, BEST), notes)
-
-
-def check_sparse(rows) -> Finding:
-    """Claim h-6-3."""
-    rows = rows[rows.panel.str.startswith("NetTrace")]
-    notes = {NODES: _each(rows, _below_leaves, NODES).measured}
-    return _beside(_each(rows, _below_leaves, BEST), notes)
-
-
-def check_reduced(rows) -> Finding:
-    """Claim h-6-4."""
-    rows = _judged(rows)
-    notes = {s: _each(rows, check_cut, s).measured for s in (NODES, TREE_NOT_ZEROED)}
-    return _beside(_each(rows, check_cut), notes)
-
-
-def check_rates(rows) -> Finding:
-    """Claim h-6-5."""
-    rows = _judged(rows)
-    rows = rows.assign(value=rows.value * rows.epsilon**2)
-    parts = {}
-    for name, own in by_panel(rows):
-        law = pd.DataFrame(dict.fromkeys(("mean", "low", "high"), laws_of(own)[LEAVES]))
-        parts[f"{name}: L̃ is 2·size/ε²"] = check_similar(error_curve(own, LEAVES), law)
-    for name, own in rows.groupby("panel", sort=False):
-        trees = {x: error_curve(some, TREE_NOT_ZEROED) for x, some in own.groupby("epsilon")}
-        at_one = trees.pop(1.0)
-        levels = len(at_one) + 1
-        rate = max(tree["mean"].max() for tree in (at_one, *trees.values())) / levels**3
-        parts[f"{name}: H̄ at most 4ℓ³/ε²"] = Finding(bool(rate <= 4), f"{rate:.3g}·ℓ³/ε²")
-        for epsilon, tree in trees.items():
-            parts[f"{name}: H̄·ε² at {epsilon:g} as at 1"] = check_similar(tree, at_one)
-    return all_of(parts)

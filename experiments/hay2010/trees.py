@@ -73,6 +73,13 @@ def exact_ratio(k: int, levels: int) -> float:
     return nodes * node / plain.variance(domain, Ranges([1], [m - 1]), 1)[0]
 
 
+def exact_bias(k: int, levels: int, mean: float) -> dict[str, float]:
+    """How far H̄ is from counts whose tree it is given without noise, at most."""
+    counts = PoissonCounts(k ** (levels - 1), mean).counts()
+    values = tree_least_squares(tree_sums(counts, k), k)[-len(counts) :]
+    return dict(k=k, levels=levels, value=np.abs(values - counts).max())
+
+
 def least_variances(k: int, levels: int, random: int, rng: np.random.Generator) -> pd.DataFrame:
     """The least variance of each rival over H̄'s, among all ranges of a tree: exact algebra."""
     m = k ** (levels - 1)

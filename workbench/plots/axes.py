@@ -126,6 +126,15 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
         axis.set_major_formatter(FuncFormatter(_percent))
 
 
+def show_zero(ax: Axes, linear_below: float) -> None:
+    """A vertical axis from 0 on, logarithmic above what is said and linear below it."""
+    top = ax.get_ylim()[1]
+    ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_formatter(FuncFormatter(format_tick))
+    ax.set_ylim(0, top)
+
+
 def _roomy(ax: Axes, which: str) -> bool:
     """Whether a logarithmic axis has room for three labels a decade."""
     low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())

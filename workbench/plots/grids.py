@@ -11,7 +11,7 @@ import pandas as pd
 
 from workbench.claims import Printed
 from workbench.plots.areas import cells, color_limits
-from workbench.plots.axes import legend, panels
+from workbench.plots.axes import legend, panels, show_zero
 from workbench.plots.lines import curves, grouped_bars, printed, theory
 from workbench.plots.style import THEORY_DASHES, with_style
 
@@ -56,6 +56,8 @@ class Panel:
         Boxes whose axes have one unit: a map.
     fit_theory : bool
         The view holds the theory too.
+    linear_below : float
+        The vertical axis is logarithmic down to here and linear below, so that 0 has a place on it.
     """
 
     title: str
@@ -73,6 +75,7 @@ class Panel:
     outlines: bool = False
     equal: bool = False
     fit_theory: bool = False
+    linear_below: float = 0.0
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
@@ -145,6 +148,8 @@ def _draw(
     else:
         options = dict(at=panel.at, log=panel.log, mark_every=panel.mark_every)
         curves(rows, panel.x, panel.series, ax, **options)
+    if panel.linear_below:
+        show_zero(ax, panel.linear_below)
     printed(panel.printed, ax)
     for (label, law), dashes in zip(theory_curves(panel), theory_dashes(panel), strict=True):
         theory(law, ax, label, dashes, fit=panel.fit_theory)

@@ -37,6 +37,7 @@ HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve ag
     "H̃": ("#E69F00", "^"),
     "H̄": ("#0072B2", "s"),
     "H̄ by nodes": ("#D55E00", "v"),
+    "H̄ by leaves": ("#661100", "<"),
     "H̄ not zeroed": ("#CC79A7", "D"),
     "non-negative H̄": ("#117733", "*"),
     "HB": ("#882255", "X"),
@@ -81,12 +82,8 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
 
 SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 
-_DOTTED = {
-    "non-negative H̄",
-    "HB",
-    "Privelet",
-    "PrivTree",
-}  # of later years than the paper beside
+# of later years than the paper beside, or what no author can have meant
+_DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
 
 _OTHER_STYLES = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]
 
