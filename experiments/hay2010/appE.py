@@ -21,7 +21,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.hay2010.appE_checks import ACCURACIES, CHECKS, DELTA, OTHERS, least_records
+from experiments.hay2010.appE_checks import (
+    ACCURACIES,
+    BOUND,
+    CHECKS,
+    DELTA,
+    OTHERS,
+    least_records,
+)
 from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves
 from experiments.hay2010.equi_depth import EquiDepth, WorstError
 from workbench import DP, Sweep, claims
@@ -91,7 +98,10 @@ class AppE(Figure):
         shares = best.assign(
             metric="Usefulness", panel="useful", value=best.value / best.records
         )
-        return pd.concat([rows, shares], ignore_index=True)
+        laws = pd.DataFrame([dict(records=n, value=self.bound(n)) for n in self.records])
+        laws = laws.assign(panel=BOUND, series=NOISY_TREE, cells=self.cells, seed=0)
+        laws = laws.assign(metric="WorstError", epsilon=self.epsilon, truth_public=True)
+        return pd.concat([rows, shares, laws], ignore_index=True)
 
     def bound(self, records):
         """What H̃'s worst error exceeds with probability at most δ, at any N: a union over all ranges.

@@ -27,6 +27,7 @@ DELTA = 0.1
 ACCURACIES = (0.03, 0.01, 0.003, 0.001)
 CELLS = 1024
 OTHERS = (EQUI_DEPTH, QUANTILES)
+BOUND = "bound"
 RIVAL = "equi-depth, the better"
 MORE = float(np.nextafter(1, 2))
 
@@ -86,7 +87,10 @@ def _quantile(ordered: np.ndarray, share: float, level: float | None) -> float:
 
 
 def check_smaller(rows, level: float) -> Finding:
-    """Whether H̃ needs fewer records than equi-depth does, at every accuracy."""
+    """Whether H̃ needs fewer records than equi-depth does, at every accuracy.
+
+    What H̃ needs at most is said by its bound too, at any level.
+    """
     own = _here(_with_rival(rows))
     if own.empty:
         raise MissingPoints(f"no rows of {CELLS} cells")
@@ -94,10 +98,11 @@ def check_smaller(rows, level: float) -> Finding:
     ours = shares[shares.series == NOISY_TREE]
     other = shares[shares.series == RIVAL]
     points = ours.records.nunique()
+    bound = rows[(rows.panel == BOUND) & (rows.cells == CELLS)].value.max()
 
     def at(accuracy: float, level: float) -> Finding:
         each = 1 - (1 - level) / (4 * points)
-        highest = least_records(ours, accuracy, level=each)
+        highest = np.fmin(least_records(ours, accuracy, level=each), bound / accuracy)
         lowest = least_records(other, accuracy, level=-each)
         least = least_records(ours, accuracy, level=-each)
         most = least_records(other, accuracy, level=each)

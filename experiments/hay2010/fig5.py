@@ -71,7 +71,7 @@ class Fig5(Figure):
         unit="1/ε",
         kind=UNPRINTED,
     )
-    seeds: int = seeds(160)
+    seeds: int = seeds(50)
 
     def sequences(self) -> dict[str, dict[EqualSteps, float]]:
         """Those of Theorem 2 with their steps, by panel."""
