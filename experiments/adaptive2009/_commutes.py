@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-from workbench import DP
+from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
+from experiments.adaptive2009._unprinted import (
+    basic,
+    direct,
+    improved,
+    settings_field,
+    whose_epsilon,
+)
+from workbench.claims import MissingPoints
 from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import epsilons, number, seeds, selection, whole
-from workbench.mechanisms import DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree
+from workbench.figures.parameters import epsilons, seeds, selection, whole
+from workbench.mechanism import Mechanism
 from workbench.value import value
 
 REAL = "Rhode Island"
 TWIN = "twin of the country"
 JOBS = 406_052  # in Rhode Island, as its publisher tells
 CHILDREN = 16  # of a node: home and work, two coordinates each
+DRAWN = "total k"
 MILE = 1.609344  # km
 POPULOUS = "populous"
 SPARSE = "sparse"
@@ -28,23 +37,20 @@ SPARSE = "sparse"
 class Commutes:
     """The parameters of all figures of commutes."""
 
-    quick = {"data": (REAL,), "people": 200_000, "seeds": 5}
+    quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 5}
 
-    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
+    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
+    settings: tuple[str, ...] = settings_field()
     data: tuple[str, ...] = selection(
-        (REAL, TWIN), (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
+        (REAL,), (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
     )
     people: int = whole(4_000_000, "people of the twin", 1000, 10**8, kind=EFFORT)
     depth: int = whole(
-        10, "depth of direct synthesis in Rhode Island", 1, 16, unit="levels", kind=UNPRINTED
+        10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels", kind=UNPRINTED
     )
     twin_depth: int = whole(
-        13, "depth of direct synthesis in the twin", 1, 16, unit="levels", kind=UNPRINTED
+        13, "depth of basic and direct in the twin", 1, 16, unit="levels", kind=UNPRINTED
     )
-    measure: float = number(
-        0.5, "share of ε for the leaves' counts (improved)", 0.01, 0.99, kind=UNPRINTED
-    )
-    twin_seeds: int = seeds(5, "releases of the twin, at most")
     seeds: int = seeds(20)
 
     def datasets(self) -> dict[str, Any]:
@@ -59,38 +65,58 @@ class Commutes:
         """How deep direct synthesis goes, and sums of distances."""
         return self.depth if name == REAL else self.twin_depth
 
-    def seeds_of(self, name: str) -> int:
-        """Releases of each mechanism."""
-        return self.seeds if name == REAL else min(self.seeds, self.twin_seeds)
+    def records_of(self, name: str) -> int:
+        """How many there are, which is public."""
+        return JOBS if name == REAL else self.people
 
-    def direct(self, name: str) -> list[DirectSynthesis]:
-        """Direct synthesis of as many records as there are, at each ε."""
-        fixed = dict(depth=self.depth_of(name), records=JOBS if name == REAL else self.people)
-        return [DirectSynthesis(DP(epsilon), **fixed) for epsilon in self.epsilons]
+    def drawn(self) -> str:
+        """The setting of the histograms that are drawn."""
+        return DRAWN if DRAWN in self.settings else self.settings[-1]
 
-    def improved(self) -> list[ImprovedAdaptiveHistogram]:
-        """Improved histograms at each ε; their threshold is the noise on the counts of 16 children.
-
-        >>> [histogram.threshold for histogram in Commutes().improved()]
-        [320, 32, 4]
-        """
-        histograms = []
+    def techniques(
+        self, name: str, of: Iterable[str], scale: float = 1.0
+    ) -> dict[str, list[Mechanism]]:
+        """Techniques by name, dataset, setting and ε, all `of` the wanted series; `scale` times ε."""
+        depth = self.depth_of(name)
+        made = {}
         for epsilon in self.epsilons:
-            fixed = dict(
-                threshold=ceil(CHILDREN / (epsilon * self.measure)), measure=self.measure
-            )
-            histograms.append(ImprovedAdaptiveHistogram(DP(epsilon), **fixed))
-        return histograms
-
-    def privtrees(self) -> list[PrivTree]:
-        """PrivTree at each ε."""
-        return [PrivTree(DP(epsilon)) for epsilon in self.epsilons]
+            paid = scale * epsilon
+            for whose in dict.fromkeys(map(whose_epsilon, self.settings)):
+                if DIRECT in of:
+                    one = direct(paid, whose, depth, self.records_of(name))
+                    made[f"{name}|{whose}|{epsilon}"] = [one]
+            for setting in self.settings:
+                own = []
+                if IMPROVED in of:
+                    own.append(improved(paid, setting, CHILDREN))
+                if BASIC in of:
+                    own.append(basic(paid, setting, CHILDREN, depth))
+                if own:
+                    made[f"{name}|{setting}|{epsilon}"] = own
+        return made
 
     def rows(self, store) -> pd.DataFrame:
-        """All sweeps by dataset, which is what a sweep's name begins with, and technique."""
+        """Of all sweeps, named dataset|setting|ε|way: `epsilon` is the printed one."""
         rows = super().rows(store)
-        panel = rows.panel.str.partition(", ")[0]
-        return rows.assign(panel=panel, series=rows.mechanism_name)
+        named = rows.panel.str.split("|", expand=True)
+        setting = named[1].where(named[1] != "")
+        epsilon = named[2].where(named[2] != "").astype(float)
+        return rows.assign(
+            panel=named[0],
+            setting=setting,
+            way=named[3] if 3 in named else "",
+            paid=rows.epsilon,
+            epsilon=epsilon.fillna(rows.epsilon),
+            series=rows.mechanism_name,
+        )
+
+
+def decisive(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Rhode Island, the real data, which alone decides."""
+    own = rows[rows.panel == REAL]
+    if own.empty:
+        raise MissingPoints(f"{REAL} decides, whose files are not at hand")
+    return own
 
 
 def origins(dataset: Any, count: int) -> pd.DataFrame:

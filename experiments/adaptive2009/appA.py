@@ -1,0 +1,250 @@
+"""Synthetic data via differential privacy (2009), appendix A: which records a split discards.
+
+Paper   "Synthetic Data via Differential Privacy" (adaptive2009): appendix A.
+Read    from the text, which has neither plot nor number.
+Open    No data is printed: commutes of Rhode Island, the twin of the country where its files are
+        missing, and surnames (one in `every` of the people of each, since proportional discounting takes
+        memory a record), the twin of the query log where theirs are. ε, b and t are the same for all
+        ways of discounting, t Theorem 3's.
+        Uniform discounting takes t from every child, and not the t/k that the appendix can be read to
+        say, which is no t-discount: not every child would have t records less, and there would be no
+        guarantee; the mechanism refuses it, so that it is not drawn. Skipping the first t records, as
+        section 3 has it, stands beside. Depth and breadth are measured in two ways each: on the true
+        records and on the released nodes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
+from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, Thinned
+from experiments.adaptive2009._unprinted import SETTINGS, improved
+from workbench import Sweep, claims
+from workbench.claims import (
+    ALIKE,
+    OFTEN,
+    Finding,
+    MissingPoints,
+    all_of,
+    any_of,
+    check_between,
+    paired_ratios,
+)
+from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
+from workbench.estimates import Leaves
+from workbench.experiment import first_available
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import choice, epsilons, seeds, whole
+from workbench.hierarchy import Prefixes
+from workbench.plots import Panel
+from workbench.records import Records
+from workbench.value import value
+
+JUDGED = ("uniform", "proportional", "progressive", "fractional")
+SCHEMES = (*JUDGED, "skip")
+DEEPEST = "deepest leaf with a record"
+MEAN = "mean level over records"
+LEAVES = "leaves"
+WIDEST = "split nodes of the widest level"
+DEPTHS = (DEEPEST, MEAN)
+BREADTHS = (LEAVES, WIDEST)
+POINT = ["panel", "epsilon"]
+
+
+@value
+class Shape:
+    """How deep and how broad a histogram is, in two ways each."""
+
+    def __call__(self, truth: Records, estimate: Leaves) -> pd.DataFrame:
+        """A row each."""
+        held = truth.counts_between(estimate.keys)
+        levels = own_levels(estimate)
+        values = {
+            DEEPEST: levels[held > 0].max(),
+            MEAN: np.average(levels, weights=held),
+            LEAVES: len(estimate),
+            WIDEST: split_nodes(estimate, levels).max(),
+        }
+        return pd.DataFrame({"metric": [*values], "value": [*map(float, values.values())]})
+
+
+def own_levels(leaves: Leaves) -> np.ndarray:
+    """The level of each leaf; of a string that is known to end, how many symbols it has, and one."""
+    if not isinstance(leaves.hierarchy, Prefixes):
+        return leaves.levels
+    digits = leaves.hierarchy.digits
+    levels = leaves.levels.copy()
+    for level in range(digits.depth - 1, -1, -1):
+        ended = (leaves.levels > level) & (digits.digit(level, leaves.keys) == 0)
+        levels[ended] = level + 1
+    return levels
+
+
+def split_nodes(leaves: Leaves, levels: np.ndarray) -> np.ndarray:
+    """How many nodes of each level are split: those that have leaves below."""
+    digits = leaves.hierarchy.digits
+    changed = np.zeros(len(leaves), bool)
+    changed[:1] = True
+    counts = np.zeros(digits.depth, int)
+    for level in range(digits.depth):
+        if level:
+            symbol = digits.digit(level - 1, leaves.keys)
+            changed[1:] |= symbol[1:] != symbol[:-1]
+        first = changed & (levels > level)  # a node's leaves are side by side
+        counts[level] = first.sum()
+    return counts
+
+
+def check_differ(rows, level) -> Finding:
+    """Whether of each pair of ways one measure or the other is not alike."""
+
+    def differ(pair, depth, breadth, level):
+        return any_of(
+            {
+                metric: partial(_unlike, rows[rows.metric == metric], pair)
+                for metric in (depth, breadth)
+            },
+            level,
+        )
+
+    def at(measures, level):
+        pairs = combinations(JUDGED, 2)
+        parts = {" and ".join(pair): partial(differ, pair, *measures) for pair in pairs}
+        return all_of(parts, level)
+
+    return claims.over("depth, breadth", list(product(DEPTHS, BREADTHS)), at, level)
+
+
+def _unlike(rows, pair, level) -> Finding:
+    """Whether two are further than 1.25× apart, either way, at three quarters of the points."""
+    ratios = paired_ratios(rows, *pair, POINT)
+    return check_between(claims.Intervals(partial(_apart, ratios)), level, ALIKE, share=OFTEN)
+
+
+def _apart(ratios, level) -> pd.DataFrame:
+    """Ratios as the larger over the smaller, as far as the interval tells which that is."""
+    points = ratios.at(level)
+    low, high = points.low, points.high
+    farthest = np.maximum(high, 1 / low)
+    nearest = np.where(low > 1, low, np.where(high < 1, 1 / high, 1.0))
+    estimate = np.maximum(points.estimate, 1 / points.estimate)
+    return points.assign(estimate=estimate, low=nearest, high=farthest)
+
+
+def check_order(rows, level, measures: tuple[str, ...], falls: bool) -> Finding:
+    """Whether from uniform over proportional to progressive a measure falls, or rises."""
+
+    def at(metric, level):
+        own = rows[rows.metric == metric]
+        order = ("uniform", "proportional", "progressive")
+        more, middle, less = order if falls else order[::-1]
+        beyond = float(np.nextafter(1, 2))
+
+        def above(first, second, low, share):
+            return lambda at: check_between(
+                paired_ratios(own, first, second, POINT), at, low=low, share=share
+            )
+
+        return all_of(
+            {
+                f"{more} ≥ {middle}": above(more, middle, 1, OFTEN),
+                f"{middle} ≥ {less}": above(middle, less, 1, OFTEN),
+                f"{more} > {less}": above(more, less, beyond, 1),
+            },
+            level,
+        )
+
+    name = "depth" if falls else "breadth"
+    return claims.over(name, measures, at, level)
+
+
+def decided(check):
+    """A check of the two real datasets, which both decide."""
+
+    def on_files(rows, level):
+        missing = {REAL, NAMES} - {*rows.panel}
+        if missing:
+            raise MissingPoints(f"the files of {' and '.join(sorted(missing))} are not at hand")
+        return check(rows[rows.panel.isin([REAL, NAMES])], level)
+
+    return on_files
+
+
+CHECKS = {
+    "a-A-1.1": decided(check_differ),
+    "a-A-2.1": decided(partial(check_order, measures=DEPTHS, falls=True)),
+    "a-A-2.2": decided(partial(check_order, measures=BREADTHS, falls=False)),
+}
+
+
+@value
+class AppA(Figure):
+    """Depth over breadth of each way of discounting: a line a dataset, a panel a measure."""
+
+    title = "Five ways of discounting, from deep but narrow to broad but shallow"
+    page = "adaptive2009, appendix A"
+    quick = {"people": 20_000, "seeds": 5}
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "adaptive2009_appA", CHECKS
+    )
+    columns = 4
+
+    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
+    setting: str = choice("total k", SETTINGS, "whose ε, and b", kind=UNPRINTED)
+    every: int = whole(256, "people of a surname for one that is left", 1, kind=UNPRINTED)
+    people: int = whole(100_000, "records of a twin", 1000, 10**7, kind=EFFORT)
+    seeds: int = seeds(10)
+
+    def datasets(self) -> dict[str, tuple[Any, int]]:
+        """By name, with how many children a node has."""
+        real = first_available(OnTheMap().points(), None)
+        names = first_available(Surnames(2010).strings(LONGEST), None)
+        commutes = {TWIN: CommuteTwin(self.people)} if real is None else {REAL: real}
+        strings = {LOG: QueryLogTwin(self.people)}
+        if names is not None:
+            strings = {NAMES: Thinned(names, self.every) if self.every > 1 else names}
+        made = {name: (dataset, CHILDREN) for name, dataset in commutes.items()}
+        symbols = Prefixes(depth=LONGEST).branching
+        return made | {name: (dataset, symbols) for name, dataset in strings.items()}
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """Every way at every ε."""
+        sweeps = {}
+        for name, (dataset, k) in self.datasets().items():
+            mechanisms = [
+                improved(epsilon, self.setting, k, strategy=scheme)
+                for epsilon, scheme in product(self.epsilons, SCHEMES)
+            ]
+            sweeps[name] = Sweep([dataset], mechanisms, [Shape()], self.seeds)
+        return sweeps
+
+    def rows(self, store) -> pd.DataFrame:
+        """A series a way."""
+        rows = super().rows(store)
+        return rows.assign(series=rows.strategy)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """A row of panels a dataset: both depths, both breadths."""
+        return [
+            Panel(
+                f"{name},\n{metric}",
+                {"panel": name, "metric": metric},
+                "epsilon",
+                log="xy" if metric in BREADTHS else "x",
+            )
+            for name in rows.panel.unique()
+            for metric in (*DEPTHS, *BREADTHS)
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Depths and breadths: a line a dataset, ε and way."""
+        means = rows.groupby(["panel", "epsilon", "series", "metric"], sort=False).value.mean()
+        table = means.unstack("metric")[[*DEPTHS, *BREADTHS]]
+        return table.map(claims.format_number).rename_axis(["dataset", "ε", "discounting"])
