@@ -12,7 +12,14 @@ import pandas as pd
 from experiments.adaptive2009._commutes import Commutes, decisive
 from experiments.adaptive2009._levels import DISTANCE, ExpectedResampling, NodeError
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
-from experiments.adaptive2009._unprinted import SETTINGS, TOTAL, check_over, whose_epsilon
+from experiments.adaptive2009._unprinted import (
+    CODES,
+    SETTINGS,
+    TOTAL,
+    check_over,
+    code,
+    whose_epsilon,
+)
 from workbench import claims
 from workbench.claims import (
     ALIKE,
@@ -153,10 +160,11 @@ def check_independent_of_depth(rows, level) -> Finding:
 def check_comparable(rows, level) -> Finding:
     """Direct synthesis against either histogram, at every setting."""
     rows = _distances(rows)
+    both = product((IMPROVED, BASIC), SETTINGS)
+    pairs = {f"{series[0]} {code(setting)}": (series, setting) for series, setting in both}
 
     def at(pair, level):
-        series, setting = pair
-        other = f"{series} histogram"
+        other, setting = pairs[pair]
         if not (rows.setting == setting).any():
             return Finding(None, "not run")
         own = rows[rows.setting.isin([setting, whose_epsilon(setting)])]
@@ -164,8 +172,8 @@ def check_comparable(rows, level) -> Finding:
         words = "no more than 1.25×"
         return check_between(ratios, level, high=ALIKE, share=OFTEN, words=words)
 
-    pairs = list(product(("improved", "basic"), SETTINGS))
-    return claims.over("histogram, ε, b", pairs, at, level)
+    name = f"histogram (improved, basic), {CODES}"
+    return claims.over(name, list(pairs), at, level)
 
 
 def check_improves(rows, level, ours: str) -> Finding:

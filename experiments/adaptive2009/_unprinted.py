@@ -22,6 +22,8 @@ from workbench.mechanisms import (
 TOTAL = "total"  # ε is that of the whole release
 EACH = "each"  # ε is that of one noisy count, as in the code of figures 11 to 13
 RULES = {"ln k": log, "3 ln k": lambda k: 3 * log(k), "k": float}  # b times ε of a decision
+SHORT = {"ln k": "1", "3 ln k": "3", "k": "k"}
+CODES = "ε (total, each), b (1 or 3 ln k, k)"
 SETTINGS = tuple(f"{whose} {rule}" for whose in (TOTAL, EACH) for rule in RULES)
 ROUNDING = 1e-9
 
@@ -35,6 +37,15 @@ def settings_field() -> Any:
 def whose_epsilon(setting: str) -> str:
     """TOTAL or EACH."""
     return setting.partition(" ")[0]
+
+
+def code(setting: str) -> str:
+    """In two letters, where strips have many values.
+
+    >>> [code(setting) for setting in SETTINGS]
+    ['t1', 't3', 'tk', 'e1', 'e3', 'ek']
+    """
+    return setting[0] + SHORT[setting.partition(" ")[2]]
 
 
 def improved(epsilon: float, setting: str, k: int, **fixed) -> ImprovedAdaptiveHistogram:

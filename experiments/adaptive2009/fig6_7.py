@@ -34,7 +34,7 @@ from experiments.adaptive2009._commutes import (
     origins,
 )
 from experiments.adaptive2009._techniques import IMPROVED, Source
-from experiments.adaptive2009._unprinted import SETTINGS, check_over
+from experiments.adaptive2009._unprinted import CODES, SETTINGS, check_over, code
 from workbench import Sweep, claims
 from workbench.claims import (
     Finding,
@@ -91,13 +91,15 @@ def _gaps(rows) -> pd.DataFrame:
 
 def _over_widths(rows, level, check) -> Finding:
     """A check at every setting and width of a line."""
+    both = product(SETTINGS, WIDTHS)
+    values = {f"{code(setting)} {width:.0%}": (setting, width) for setting, width in both}
 
     def at(value, level):
-        setting, width = value
+        setting, width = values[value]
         own = rows[rows.setting == setting]
         return Finding(None, "not run") if own.empty else check(own, width, level)
 
-    return claims.over("ε, b, line", list(product(SETTINGS, WIDTHS)), at, level)
+    return claims.over(f"{CODES}, line", list(values), at, level)
 
 
 def check_occluded(rows, level) -> Finding:
