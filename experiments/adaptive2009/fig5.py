@@ -48,6 +48,7 @@ from experiments.adaptive2009._techniques import (
 from experiments.adaptive2009._unprinted import TOTAL
 from workbench import Sweep, claims
 from workbench.figures import Figure
+from workbench.figures.parameters import seeds
 from workbench.noise import variance
 from workbench.plots import Panel
 from workbench.value import value
@@ -69,6 +70,8 @@ class Fig5(Commutes, Figure):
         Path(__file__).with_name("statements.toml"), "adaptive2009_fig5", CHECKS
     )
     columns = 3
+
+    seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Direct synthesis, of which nodes are measured too; histograms; and redraws of the source."""
