@@ -55,6 +55,7 @@ LEAVES = "leaves"
 WIDEST = "split nodes of the widest level"
 DEPTHS = (DEEPEST, MEAN)
 BREADTHS = (LEAVES, WIDEST)
+SHORT = {DEEPEST: "deepest", MEAN: "mean level", LEAVES: "leaves", WIDEST: "widest level"}
 POINT = ["panel", "epsilon"]
 
 
@@ -114,12 +115,15 @@ def check_differ(rows, level) -> Finding:
             level,
         )
 
-    def at(measures, level):
+    def at(names, level):
         pairs = combinations(JUDGED, 2)
-        parts = {" and ".join(pair): partial(differ, pair, *measures) for pair in pairs}
+        own = measures[names]
+        parts = {" and ".join(pair): partial(differ, pair, *own) for pair in pairs}
         return all_of(parts, level)
 
-    return claims.over("depth, breadth", list(product(DEPTHS, BREADTHS)), at, level)
+    both = product(DEPTHS, BREADTHS)
+    measures = {tuple(SHORT[metric] for metric in pair): pair for pair in both}
+    return claims.over("depth, breadth", list(measures), at, level)
 
 
 def _unlike(rows, pair, level) -> Finding:
@@ -234,7 +238,7 @@ class AppA(Figure):
         """A row of panels a dataset: both depths, both breadths."""
         return [
             Panel(
-                f"{name},\n{metric}",
+                f"{name},\n{SHORT[metric]}",
                 {"panel": name, "metric": metric},
                 "epsilon",
                 log="xy" if metric in BREADTHS else "x",
