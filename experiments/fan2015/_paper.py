@@ -1,0 +1,56 @@
+"""Fan & Jin 2015: what its figures share: the statements, and the panels that decide them.
+
+Of each of the paper's four datasets the file decides where it is at hand, else the twin. Panels are
+named after the paper's dataset, with what marks a twin behind; all others stand beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.fan2015.data import panel_of
+from workbench import claims
+from workbench.claims import Claim, MissingPoints
+from workbench.claims.claim import Check
+from workbench.figures import Figure
+from workbench.value import value
+
+FILES = {  # what statements need, by the panel that has it
+    "GowallaAustin": "Gowalla",
+    "Foursquare": "Foursquare",
+    "NetflixPrize": "Netflix",
+    "MovieLens": "MovieLens",
+}
+
+
+def statements(figure: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
+    """The claims of one figure, with its checks."""
+    return claims.read(Path(__file__).with_name("statements.toml"), figure, checks)
+
+
+def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
+    """Those of one of the paper's four datasets, its file or the twin.
+
+    Raises
+    ------
+    MissingPoints
+        If it was not run.
+    """
+    name = panel_of(rows, of)
+    if not name:
+        raise MissingPoints(of)
+    return rows[rows.panel == name]
+
+
+@value
+class FanFigure(Figure):
+    """A figure of this paper."""
+
+    def has_file(self, name: str, rows: pd.DataFrame) -> bool:
+        """Whether the paper's own data was run: a panel has its name, and not a twin's."""
+        if name in FILES:
+            return bool((rows.panel == FILES[name]).any())
+        return super().has_file(name, rows)

@@ -1,0 +1,127 @@
+"""Statements of Fan & Jin: each holds in a made-up world where it is true, and differs in broken ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.fan2015 import fig1 as fan2015_fig1
+from experiments.fan2015 import fig5 as fan2015_fig5
+from experiments.fan2015 import fig10 as fan2015_fig10
+from experiments.fan2015 import table4 as fan2015_table4
+from experiments.fan2015.table4 import TABLE
+from tests.figures.worlds import figure_of, multiplied, noisy
+from workbench.claims import DIFFERS, HOLDS, UNTESTABLE
+
+
+def fig1():
+    sizes = np.array([17_000] + 99 * [3000] + 4900 * [80])
+    one = {"panel": "Netflix", "dataset": "NetflixPrize()", "seed": 0}
+    numbers = fan2015_fig1.statistics(sizes).items()
+    return pd.DataFrame([one | {"metric": metric, "value": value} for metric, value in numbers])
+
+
+def table4():
+    rows = []
+    for of, known in TABLE.items():
+        names = (*fan2015_table4.COUNTS, "mean")
+        one = {"panel": of, "of": of, "dataset": of}
+        rows += [one | {"metric": m, "value": x} for m, x in zip(names, known, strict=True)]
+    return pd.DataFrame(rows)
+
+
+def fig10():
+    rows = []
+    shares = {"Gowalla": 0.2, "Foursquare": 0.3, "Netflix": 0.04, "MovieLens": 0.1}
+    for name, share in shares.items():
+        for series, part in (("original", 1), ("SRA", share), ("HPA", share)):
+            one = {"panel": name, "series": series, "seed": 0, "dataset": name}
+            rows.append(one | {"metric": "StoredRecords", "value": 1000 * part})
+            rows.append(one | {"metric": "SampledSize", "value": part})
+            rows.append(one | {"metric": "bound", "value": part})
+    return pd.DataFrame(rows)
+
+
+def fig5():
+    rows = []
+    for name in ("Foursquare", "Netflix"):
+        one = {"panel": name, "series": "HPA", "dataset": name}
+        for k in fan2015_fig5.Fig5().tops:
+            precision = {"metric": "TopPrecision", "value": 0.9 if k < 50 else 0.8}
+            rows.append(one | {"top": k} | precision)
+            rows.append(one | {"top": k, "metric": "SignalToNoise", "value": 10 / k})
+    return noisy(rows)
+
+
+WORLDS = {
+    fan2015_fig1: fig1,
+    fan2015_table4: table4,
+    fan2015_fig10: fig10,
+    fan2015_fig5: fig5,
+}
+FALSE = {
+    "f-t4.6",
+    "f-t4.7",
+}  # of what the paper prints itself, two numbers contradict the others
+ARITHMETIC = {"f-7a-2.2", "f-10.2"} | {
+    f"f-t4.{i}" for i in range(5, 9)
+}  # of printed numbers alone
+BROKEN = [  # statement, which rows, by what factor
+    ("f-1.1", {"metric": fan2015_fig1.OVER_MOST}, 2),
+    ("f-1.1", {"metric": "most of a user"}, 1.1),
+    ("f-1.2", {"metric": fan2015_fig1.SMALL_USERS}, 0.5),
+    ("f-1.3", {"metric": fan2015_fig1.SMALL_USERS}, 0.9),
+    ("f-t4.1", {"panel": "Gowalla", "metric": "users"}, 1.001),
+    ("f-t4.2", {"panel": "Foursquare", "metric": "items"}, 1.001),
+    ("f-t4.3", {"panel": "Netflix", "metric": "max"}, 1.07),
+    ("f-t4.4", {"panel": "MovieLens", "metric": "min"}, 2),
+    ("f-5.1", {"panel": "Foursquare", "metric": "TopPrecision", "top": 20}, 0.5),
+    ("f-5.2", {"panel": "Netflix", "metric": "TopPrecision", "top": 20}, 0.65),
+    ("f-5.3", {"panel": "Foursquare", "metric": "TopPrecision", "top": 100}, 0.4),
+    ("f-5.4", {"panel": "Netflix", "metric": "TopPrecision", "top": 100}, 0.7),
+    ("f-7a-2.1", {"panel": "MovieLens", "metric": "SampledSize"}, 2.5),
+    ("f-10.1", {"panel": "Gowalla", "series": "HPA", "metric": "SampledSize"}, 5),
+]
+
+
+def outcomes(spec, world):
+    return {verdict.id: verdict.outcome for verdict in figure_of(spec)().judge(world)}
+
+
+@pytest.mark.parametrize("spec", WORLDS)
+def test_all_statements_hold_where_they_are_true(spec):
+    found = outcomes(spec, WORLDS[spec]())
+    assert found == {id: DIFFERS if id in FALSE else HOLDS for id in found}
+    figure = figure_of(spec)()
+    assert len(figure.compare_with_paper(WORLDS[spec]()))
+
+
+@pytest.mark.parametrize("id, where, factor", BROKEN)
+def test_a_statement_differs_where_it_is_false(id, where, factor):
+    (spec,) = (spec for spec in WORLDS if id in outcomes(spec, WORLDS[spec]()))
+    whole = outcomes(spec, WORLDS[spec]())
+    found = outcomes(spec, multiplied(WORLDS[spec](), where, factor))
+    assert found[id] == DIFFERS and whole[id] == HOLDS
+
+
+def test_every_statement_is_broken_somewhere():
+    judged = {id for spec in WORLDS for id in outcomes(spec, WORLDS[spec]())}
+    assert {id for id, *_ in BROKEN} == judged - ARITHMETIC
+
+
+def test_what_needs_a_file_is_not_testable_on_its_twin():
+    world = fig1().replace("Netflix", "Netflix twin, 20,000 users")
+    found = outcomes(fan2015_fig1, world)
+    assert found == {"f-1.1": UNTESTABLE, "f-1.2": HOLDS, "f-1.3": UNTESTABLE}
+
+
+def test_a_mean_is_checked_against_printed_counts(monkeypatch):
+    monkeypatch.setitem(TABLE, "Foursquare", (*TABLE["Foursquare"][:-1], 28.2))
+    found = outcomes(fan2015_table4, table4())
+    assert found["f-t4.6"] == HOLDS and found["f-t4.7"] == DIFFERS
+    monkeypatch.setitem(TABLE, "Gowalla", (*TABLE["Gowalla"][:-1], 61.0))
+    assert outcomes(fan2015_table4, table4())["f-t4.5"] == DIFFERS
+    assert outcomes(fan2015_fig10, fig10())["f-7a-2.2"] == HOLDS
+    monkeypatch.setitem(TABLE, "Gowalla", (*TABLE["Gowalla"][:-1], 170.0))
+    assert outcomes(fan2015_fig10, fig10())["f-7a-2.2"] == DIFFERS
+    monkeypatch.setitem(TABLE, "Netflix", (600_000, *TABLE["Netflix"][1:]))
+    assert outcomes(fan2015_fig10, fig10())["f-10.2"] == DIFFERS
