@@ -5,37 +5,44 @@ Read    from the text; the plot is not in our copy.
 Open    The paper's is Foursquare, which nobody publishes. Whether sampling moves the week depends on
         whether those with few records come on other days than those with many, and on which days the
         popular items are asked for. In the twins neither has to do with the other: they are
-        controls, where nothing but chance can move. Judged are datasets with days as recorded. Our
-        copy of Gowalla has no times; nothing was ever ordered on a Saturday from the shop, a day that
-        no sampling can raise, and which is left out.
-Words   raises = a larger share of the sampled records than of all, beyond the 95 % interval over seeds,
-        for each of Friday to Sunday, by both samplings; lowers = a smaller one, for each of Monday to
-        Thursday; closer = a smaller total variation distance from the original week, intervals apart.
+        controls, where nothing but chance can move. Datasets with recorded days stand beside; nothing
+        was ever ordered on a Saturday from the shop, and the LGLMF copy of Gowalla has no times.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf, nextafter
+
 import pandas as pd
 
+from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import (
-    TWIN,
     Case,
     cases,
     datasets,
     sampling_mechanisms,
     users_of_netflix,
 )
-from experiments.fan2015.unreleased import SHORT, AllRecords, KeptRecords, Week
-from workbench import DP, Sweep
-from workbench.claims import Finding, decide, format_number, mean_curve
-from workbench.claims.old import Claim, all_of, check_lower
-from workbench.figures import Figure
+from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, KeptRecords, Week
+from workbench import DP, Sweep, run
+from workbench.claims import (
+    Finding,
+    check_between,
+    check_lower,
+    mean_curve,
+    means,
+    over,
+    paired_ratios,
+)
 from workbench.figures.parameters import epsilon, seeds, whole
 from workbench.plots import Panel
 from workbench.value import value
 
 ORIGINAL = AllRecords.series
 LATE = ["Fri", "Sat", "Sun"]
+EARLY = ["Mon", "Tue", "Wed", "Thu"]
+OF = "Foursquare"
 
 
 def _signed(points: float) -> str:
@@ -50,65 +57,79 @@ def _distance(rows, name: str, series: str) -> pd.DataFrame:
     return mean_curve(rows, "metric", panel=name, series=series, metric="TotalVariation")
 
 
-def _shift(rows) -> Finding:
-    parts = {}
-    for name in rows.panel.unique():
-        if TWIN in name:
-            continue
-        for series in ("SRA", "HPA"):
-            finding = _raises_the_weekend(rows, name, series)
-            parts[f"{name}: {series} raises Friday to Sunday"] = finding
-        near = _distance(rows, name, "SRA")
-        far = _distance(rows, name, "HPA")
-        closer = check_lower(near, far, 1)
-        measured = f"{format_number(100 * near['mean'].iloc[0])} % against "
-        measured += f"{format_number(100 * far['mean'].iloc[0])} %"
-        parts[f"{name}: SRA is closer"] = Finding(
-            closer.holds, measured, if_unsettled=closer.if_unsettled
-        )
-    if not parts:
-        why = "No data with recorded days is at hand, and in the twins days are chance."
-        return Finding(None, "", why, testable=False)
-    return all_of(parts)
+def _shares(rows) -> tuple[pd.DataFrame, pd.Series]:
+    """The days of Foursquare's samples, and its original week."""
+    own = rows_of(rows, OF)
+    shares = own[own.metric == "ContextShare"]
+    original = shares.series == ORIGINAL
+    return shares[~original], shares[original].groupby("day").value.mean()
 
 
-def _raises_the_weekend(rows, name: str, series: str) -> Finding:
-    """Whether the share of each late day rises, and that of each other falls; empty days left out."""
-    week = _week(rows, name, ORIGINAL)["mean"]
-    week = week[week > 0]
-    ours = _week(rows, name, series).loc[week.index]
-    late = week.index.isin(LATE)
-    above = ours.low > week
-    below = ours.high < week
-    good = above.where(late, below)
-    bad = below.where(late, above)
-    points = 100 * (ours["mean"] - week)
-    measured = ", ".join(f"{day} {_signed(x)}" for day, x in points.items())
-    return Finding(decide(good.all(), bad.any()), measured + " percentage points")
+def check_days(rows, level, days: list[str], low: float = 0, high: float = inf) -> Finding:
+    """Each of these days, in both samplings, against the original week."""
+    sampled, week = _shares(rows)
+    sampled = sampled[sampled.day.isin(days)]
+    ratios = sampled.value / sampled.day.map(week)
+    points = sampled.assign(method=sampled.series, series="samples", value=ratios)
+    by_day = means(points, "samples", ["method", "day"])
+    return check_between(by_day, level, low, high, words="so", unit="× the original share")
 
 
-CLAIMS = (
-    Claim(
-        "f-11",
-        "Sampling raises the share of Friday to Sunday and lowers that of Monday to Thursday; SRA "
-        "stays closer to the original week than HPA.",
-        _shift,
-        "The shop's occasional customers order on Thursdays and Fridays, its regular ones also on "
-        "Sundays: which days sampling raises depends on who comes when. HPA's picks are nearly "
-        "random there, so that both samplings are equally far.",
-    ),
-)
+def check_closer(rows, level) -> Finding:
+    """SRA's days are nearer to the original's."""
+    sampled, week = _shares(rows)
+    distances = (sampled.value - sampled.day.map(week)).abs()
+    return check_lower(
+        paired_ratios(sampled.assign(value=distances), "SRA", "HPA", "day"), level
+    )
+
+
+def _habits(rows) -> pd.Series:
+    own = rows_of(rows, OF)
+    return own[own.metric == "Habits"].set_index("group").value
+
+
+def check_occasional(rows, level) -> Finding:
+    """More than half of the users keep all they have."""
+    share = _habits(rows)[Habits.OCCASIONAL]
+    return Finding(bool(share > 0.5), f"{share:.1%} of the users")
+
+
+def check_late(rows, level, group: str, other: str) -> Finding:
+    """One group of records is more often of Friday to Sunday than another."""
+    habits = _habits(rows)
+    measured = f"{group} {habits[group]:.1%}, {other} {habits[other]:.1%}"
+    return Finding(bool(habits[group] > habits[other]), measured)
+
+
+def check_popular(rows, level) -> Finding:
+    """So are records of popular places, however many these are."""
+
+    def at(places, level):
+        return check_late(rows, level, Habits.popular(places), Habits.ALL)
+
+    return over("places", Habits.POPULAR, at, level)
+
+
+CHECKS = {
+    "f-11.1": partial(check_days, days=LATE, low=nextafter(1, 2)),
+    "f-11.2": partial(check_days, days=EARLY, high=nextafter(1, 0)),
+    "f-11.3": check_closer,
+    "f-11-2.1": check_occasional,
+    "f-11-2.2": partial(check_late, group=Habits.FEW, other=Habits.MANY),
+    "f-11-2.3": check_popular,
+}
 
 
 @value
-class Fig11(Figure):
+class Fig11(FanFigure):
     """The week of the records that are kept, a panel a dataset."""
 
     title = "The week of the sampled records"
     page = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
     quick = {"netflix_users": 20_000, "seeds": 3}
     rough = {"netflix_users": 2000, "seeds": 2}
-    claims = CLAIMS
+    claims = statements("fan2015_fig11", CHECKS)
     shown = ("l", "d")  # each dataset has its own
 
     data: tuple[str, ...] = datasets(without=("Gowalla (LGLMF)", "MovieLens"))
@@ -130,6 +151,15 @@ class Fig11(Figure):
             samples = [KeptRecords(mechanism) for mechanism in mechanisms]
             sweeps[name] = Sweep([case.dataset], [AllRecords(), *samples], [Week()], self.seeds)
         return sweeps
+
+    def rows(self, store) -> pd.DataFrame:
+        """Also who comes when, of the data themselves; not of twins that stand for no figure of theirs."""
+        frames = [super().rows(store)]
+        for name, case in self.cases().items():
+            if case.of == OF or not case.twin:
+                habits = Sweep([case.dataset], [AllRecords()], [Habits(self.l)], 1)
+                frames.append(run(habits, store).assign(panel=name, series=ORIGINAL))
+        return pd.concat(frames, ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One a dataset."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -145,3 +145,36 @@ class Week:
         days = pd.DataFrame({"metric": "ContextShare", "day": SHORT, "value": ours})
         distance = {"metric": "TotalVariation", "value": 0.5 * np.abs(ours - week).sum()}
         return pd.concat([days, pd.DataFrame([distance])], ignore_index=True)
+
+
+@value
+class Habits:
+    """How often records are of Friday to Sunday: of users with fewer than l, of popular items, of all."""
+
+    OCCASIONAL: ClassVar[str] = "users of fewer than l"
+    FEW: ClassVar[str] = "records of users of fewer than l"
+    MANY: ClassVar[str] = "records of the other users"
+    ALL: ClassVar[str] = "all records"
+    POPULAR: ClassVar[tuple[int, ...]] = (10, 100, 1000)
+
+    l: int = parameter(low=1, integer=True, unit="records", doc="of each user")  # noqa: E741
+
+    @staticmethod
+    def popular(items: int) -> str:
+        """The group of the records of so many most popular items."""
+        return f"records of the {items:,} most popular"
+
+    def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
+        """A row a group of records that is not empty; first how many of the users are occasional."""
+        sizes = truth.records_per_user()
+        few = np.repeat(sizes < self.l, sizes)
+        places = (-truth.item_counts()).argsort(kind="stable").argsort(kind="stable")
+        rank = places[truth.items]
+        groups = {self.ALL: np.ones(len(truth), bool), self.FEW: few, self.MANY: ~few}
+        groups |= {self.popular(k): rank < k for k in self.POPULAR}
+        late = truth.contexts >= WEEKDAYS.index("Friday")
+        shares = {name: late[group].mean() for name, group in groups.items() if group.any()}
+        shares[self.OCCASIONAL] = (sizes < self.l).mean()
+        return pd.DataFrame(
+            {"metric": "Habits", "group": [*shares], "value": [*shares.values()]}
+        )

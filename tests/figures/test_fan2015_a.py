@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.fan2015 import data as fan2015_data
@@ -21,7 +20,7 @@ from experiments.fan2015.data import (
 from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
 from tests.reference import sampling
 from workbench import DP, Bound, Domain, Trial
-from workbench.claims import NOT_JUDGED, UNTESTABLE, Finding
+from workbench.claims import NOT_JUDGED, Finding
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
 from workbench.mechanisms import HPA
@@ -65,26 +64,8 @@ def fig6():
     return spread(rows, SEEDS)
 
 
-def fig11():
-    week = np.array([0.15, 0.15, 0.15, 0.15, 0.2, 0.0, 0.2])
-    shift = np.array([-1, -1, -1, -1, 2, 0, 2]) / 100
-    rows = []
-    for name in (REAL, OWN[0]):
-        for series, times in (("original", 0), ("SRA", 1), ("HPA", 3)):
-            one = {"panel": name, "series": series}
-            for seed in range(SEEDS):
-                ours = week + shift * times * (1 + 0.05 * (seed - 1.5))
-                for day, value in zip(fan2015_fig11.SHORT, ours, strict=True):
-                    about = {"metric": "ContextShare", "day": day, "seed": seed}
-                    rows.append(one | about | {"value": value})
-                distance = {"metric": "TotalVariation", "seed": seed}
-                rows.append(one | distance | {"value": np.abs(ours - week).sum() / 2})
-    return pd.DataFrame(rows)
-
-
 WORLDS = {
     fan2015_fig6: fig6,
-    fan2015_fig11: fig11,
 }
 BROKEN = [  # claim, which rows, by what factor
     ("f-6", {"panel": REAL, "series": "HPA", "l": 1}, 1e-3),
@@ -92,9 +73,6 @@ BROKEN = [  # claim, which rows, by what factor
     ("f-6", {"panel": OWN[1], "series": "SRA", "l": 10}, 1e3),
     ("f-6", {"panel": OWN[0], "series": "SRA", "of": "items", "l": 50}, 0.1),
     ("f-th2", {"panel": REAL, "series": "SRA", "epsilon": 0.1, "l": 1303}, 1e-5),
-    ("f-11", {"panel": REAL, "series": "SRA", "day": "Sun"}, 0.9),
-    ("f-11", {"panel": REAL, "series": "HPA", "day": "Mon"}, 1.5),
-    ("f-11", {"panel": REAL, "series": "SRA", "metric": "TotalVariation"}, 9),
 ]
 CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 
@@ -115,7 +93,7 @@ def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
 
 def test_every_claim_is_broken_somewhere():
     assert {name for name, *_ in BROKEN} == set(CLAIMS)
-    assert set(CLAIMS) == {"f-6", "f-th2", "f-11"}
+    assert set(CLAIMS) == {"f-6", "f-th2"}
 
 
 @pytest.mark.parametrize("spec", WORLDS)
@@ -128,13 +106,6 @@ def test_a_slice_settles_nothing():
         found = undecided_on_slice("x" + CUT, Finding(known, "m"))
         assert found.holds is None and found.if_unsettled is known
         assert undecided_on_slice("x", Finding(known, "m")).holds is known
-
-
-def test_what_only_recorded_data_can_tell_is_not_testable_with_twins():
-    spec, claim = CLAIMS["f-11"]
-    world = WORLDS[spec]()
-    verdict = claim.judge(world[world.panel.str.endswith("twin")], "paper")
-    assert verdict.outcome == UNTESTABLE and verdict.why
 
 
 # --- the data

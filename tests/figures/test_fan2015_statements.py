@@ -7,10 +7,13 @@ import pytest
 from experiments.fan2015 import fig1 as fan2015_fig1
 from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig10 as fan2015_fig10
+from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015.table4 import TABLE
+from experiments.fan2015.unreleased import Habits
 from tests.figures.worlds import figure_of, multiplied, noisy
-from workbench.claims import DIFFERS, HOLDS, UNTESTABLE
+from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
+from workbench.datasets import InteractionsTwin
 
 
 def fig1():
@@ -52,11 +55,33 @@ def fig5():
     return noisy(rows)
 
 
+def fig11():
+    week = dict(
+        zip(fan2015_fig11.SHORT, [0.15, 0.15, 0.15, 0.15, 0.15, 0.1, 0.15], strict=True)
+    )
+    rows = []
+    for series, times in (("original", 0), ("SRA", 1), ("HPA", 3)):
+        one = {"panel": "Foursquare", "dataset": "Foursquare", "series": series}
+        for day, share in week.items():
+            shift = 0.01 if day in fan2015_fig11.LATE else -0.01
+            by_day = {"metric": "ContextShare", "day": day, "value": share + times * shift}
+            rows.append(one | by_day)
+        rows.append(one | {"metric": "TotalVariation", "value": 0.03 * times})
+    shares = {Habits.ALL: 0.4, Habits.FEW: 0.5, Habits.MANY: 0.35, Habits.OCCASIONAL: 0.6}
+    shares |= {Habits.popular(k): 0.45 for k in Habits.POPULAR}
+    habits = {"panel": "Foursquare", "dataset": "Foursquare", "series": "original"}
+    habits |= {"metric": "Habits", "seed": 0}
+    exactly = [habits | {"group": group, "value": share} for group, share in shares.items()]
+    sampled = noisy(rows, spread=0.001)
+    return pd.concat([sampled, pd.DataFrame(exactly)], ignore_index=True)
+
+
 WORLDS = {
     fan2015_fig1: fig1,
     fan2015_table4: table4,
     fan2015_fig10: fig10,
     fan2015_fig5: fig5,
+    fan2015_fig11: fig11,
 }
 FALSE = {
     "f-t4.6",
@@ -78,6 +103,12 @@ BROKEN = [  # statement, which rows, by what factor
     ("f-5.2", {"panel": "Netflix", "metric": "TopPrecision", "top": 20}, 0.65),
     ("f-5.3", {"panel": "Foursquare", "metric": "TopPrecision", "top": 100}, 0.4),
     ("f-5.4", {"panel": "Netflix", "metric": "TopPrecision", "top": 100}, 0.7),
+    ("f-11.1", {"series": "SRA", "day": "Sun"}, 0.9),
+    ("f-11.2", {"series": "HPA", "day": "Mon"}, 1.5),
+    ("f-11.3", {"series": "SRA", "day": "Wed"}, 0.7),
+    ("f-11-2.1", {"group": Habits.OCCASIONAL}, 0.5),
+    ("f-11-2.2", {"group": Habits.FEW}, 0.5),
+    ("f-11-2.3", {"metric": "Habits", "group": Habits.ALL}, 2),
     ("f-7a-2.1", {"panel": "MovieLens", "metric": "SampledSize"}, 2.5),
     ("f-10.1", {"panel": "Gowalla", "series": "HPA", "metric": "SampledSize"}, 5),
 ]
@@ -125,3 +156,27 @@ def test_a_mean_is_checked_against_printed_counts(monkeypatch):
     assert outcomes(fan2015_fig10, fig10())["f-7a-2.2"] == DIFFERS
     monkeypatch.setitem(TABLE, "Netflix", (600_000, *TABLE["Netflix"][1:]))
     assert outcomes(fan2015_fig10, fig10())["f-10.2"] == DIFFERS
+
+
+def test_how_many_places_are_popular_is_not_printed():
+    world = multiplied(fig11(), {"group": Habits.popular(1000)}, 0.5)
+    assert outcomes(fan2015_fig11, world)["f-11-2.3"] == DEPENDS
+
+
+def test_habits_are_those_of_the_records():
+    data = InteractionsTwin(40, 12, 400, 30, contexts="check-in week").load()
+    shares = Habits(8)(data, data).set_index("group").value
+    sizes = dict(zip(*np.unique(data.users, return_counts=True), strict=True))
+    late = [
+        (user, context >= 4) for user, context in zip(data.users, data.contexts, strict=True)
+    ]
+    few = [day for user, day in late if sizes[user] < 8]
+    many = [day for user, day in late if sizes[user] >= 8]
+    assert shares[Habits.FEW] == pytest.approx(np.mean(few))
+    assert shares[Habits.MANY] == pytest.approx(np.mean(many))
+    assert shares[Habits.OCCASIONAL] == np.mean([size < 8 for size in sizes.values()])
+    best = np.sort(data.item_counts())[::-1][:10].sum()
+    in_best = np.isin(data.items, (-data.item_counts()).argsort(kind="stable")[:10])
+    assert in_best.sum() == best
+    assert shares[Habits.popular(10)] == pytest.approx((data.contexts >= 4)[in_best].mean())
+    assert shares[Habits.popular(100)] == shares[Habits.ALL] == (data.contexts >= 4).mean()
