@@ -37,6 +37,8 @@ from workbench.value import value
 
 TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 PARTS = ItemErrorParts.__name__
+READINGS = ("total", "each")  # ε of a whole release, or of its items and of its edges each
+POPULARITY = 0.1  # of ε: what HPA learns popularity with, under both readings
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),
     "Gowalla": (12_579, 739_600),
@@ -72,11 +74,36 @@ def all_methods(
     }
 
 
+def five_methods(
+    case: Case, epsilon: float, reading: str, k: int | None = None, width: int | None = None
+) -> dict[str, Any]:
+    """The paper's five where ε is of all, or of items and of edges each (HPA: 0.9 ε each)."""
+    budget = DP(epsilon)
+    picked = DP(epsilon)
+    share = POPULARITY
+    if reading == "each":
+        spent = POPULARITY + 2 * (1 - POPULARITY)
+        budget = DP(2 * epsilon)
+        picked = DP(spent * epsilon)
+        share = POPULARITY / spent
+    return {
+        "SRA": SRA(budget, case.l),
+        "HPA": HPA(picked, case.l, case.d, popularity_share=share),
+        "LPA": LPA(budget, case.most),
+        "DFT": FPA(budget, case.most, k),
+        "GS": GS(budget, case.most, width),
+    }
+
+
 def series_of_trials(rows: pd.DataFrame, methods: dict[str, Any]) -> pd.Series:
     """The name among `methods` of what each row's trial ran; else the class's."""
     names = {repr(mechanism): series for series, mechanism in methods.items()}
-    mechanism = rows.trial.str.extract(", mechanism=(.*), seed=", expand=False)
-    return mechanism.map(names).fillna(rows.mechanism_name)
+    return mechanism_of_trials(rows).map(names).fillna(rows.mechanism_name)
+
+
+def mechanism_of_trials(rows: pd.DataFrame) -> pd.Series:
+    """What each row's trial ran, as it is written."""
+    return rows.trial.str.extract(", mechanism=(.*), seed=", expand=False)
 
 
 def count_metrics(tops: Iterable[int], top: int) -> list[Any]:

@@ -9,6 +9,8 @@ from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
+from experiments.fan2015 import table5 as fan2015_table5
+from experiments.fan2015._five_methods import READINGS
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import Habits
 from tests.figures.worlds import figure_of, multiplied, noisy
@@ -76,7 +78,21 @@ def fig11():
     return pd.concat([sampled, pd.DataFrame(exactly)], ignore_index=True)
 
 
+def table5():
+    laws = {"SRA": 0.2, "HPA": 0.8, "LPA": 0.0, "DFT": 0.0, "GS": 0.1}
+    one = {"panel": "MovieLens", "dataset": "MovieLens"}
+    rows = [
+        one
+        | {"series": series, "metric": "TopPrecision", "top": k, "reading": reading, "value": x}
+        for reading in READINGS
+        for series, x in laws.items()
+        for k in fan2015_table5.Table5().tops
+    ]
+    return noisy(rows)
+
+
 WORLDS = {
+    fan2015_table5: table5,
     fan2015_fig1: fig1,
     fan2015_table4: table4,
     fan2015_fig10: fig10,
@@ -109,6 +125,8 @@ BROKEN = [  # statement, which rows, by what factor
     ("f-11-2.1", {"group": Habits.OCCASIONAL}, 0.5),
     ("f-11-2.2", {"group": Habits.FEW}, 0.5),
     ("f-11-2.3", {"metric": "Habits", "group": Habits.ALL}, 2),
+    ("f-t5.1", {"series": "HPA"}, 0.8),
+    ("f-t5.2", {"series": "SRA"}, 5),
     ("f-7a-2.1", {"panel": "MovieLens", "metric": "SampledSize"}, 2.5),
     ("f-10.1", {"panel": "Gowalla", "series": "HPA", "metric": "SampledSize"}, 5),
 ]
@@ -180,3 +198,12 @@ def test_habits_are_those_of_the_records():
     assert in_best.sum() == best
     assert shares[Habits.popular(10)] == pytest.approx((data.contexts >= 4)[in_best].mean())
     assert shares[Habits.popular(100)] == shares[Habits.ALL] == (data.contexts >= 4).mean()
+
+
+def test_a_statement_that_holds_under_one_reading_of_the_budget_depends_on_it():
+    world = multiplied(table5(), {"series": "HPA", "reading": "total"}, 0.5)
+    (kept, _) = figure_of(fan2015_table5)().judge(world)
+    assert (
+        kept.outcome == DEPENDS
+        and kept.strip.in_words() == "holds for ε = each; differs for ε = total"
+    )
