@@ -578,7 +578,7 @@ def test_verdicts_are_collected_from_finished_figures(tmp_path):
     figures.save(None, frame, spec=spec, profile="paper", results=tmp_path, verdicts=judged)
     path = verdicts.write("demo2020", tmp_path, into=tmp_path)
     found = pd.read_csv(path, keep_default_na=False)
-    assert list(found.id) == ["c-0", "c-1"] and list(found) == verdicts.COLUMNS
+    assert list(found.id) == ["c-0", "c-1"] and list(found) == verdicts.COLUMNS.split()
     assert set(found.datasets) == {"Twin()"} and set(found.profile) == {"paper"}
     with pytest.raises(FileNotFoundError, match="reproduce --profile paper"):
         verdicts.collect("other2020", tmp_path)
