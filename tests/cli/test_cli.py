@@ -539,6 +539,7 @@ def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
     assert not (tmp_path / "there").exists()
 
 
+@pytest.mark.slow
 def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatch):
     from workbench import widgets
 

@@ -97,6 +97,7 @@ def test_error_bars_are_the_posterior_of_a_gaussian(prior, alpha, total):
     assert bars == pytest.approx(errors, rel=1e-6, abs=1e-3)  # theirs cancels
 
 
+@pytest.mark.slow
 def test_a_covariance_stands_for_variances_and_whitens():
     history, p = a_history(), weight(None)
     m = len(history)

@@ -136,6 +136,7 @@ def test_a_sweep_draws_from_the_references_conditionals():
     assert found == pytest.approx(f @ p, abs=0.01)
 
 
+@pytest.mark.slow
 def test_impossible_tuples_are_left_by_logarithms():
     chains = Chains((2, 2), (np.full(2, 0.5),) * 2, ((0, 1),))
     chains.set_potentials([np.array([[-2000.0, -1000.0], [-1500.0, 0.0]])])
@@ -320,6 +321,7 @@ def test_synthetic_tables_follow_the_model():
             model.synthetic(bad)
 
 
+@pytest.mark.slow
 def test_modes_that_no_single_draw_connects_keep_their_shares():
     """Two attributes that are always equal, 30 to 70."""
     domain = Domain(("a", "b"), (2, 2))
