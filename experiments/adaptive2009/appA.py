@@ -42,6 +42,7 @@ from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilons, seeds, whole
+from workbench.hierarchy import Prefixes
 from workbench.plots import Panel
 from workbench.value import value
 

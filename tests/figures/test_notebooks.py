@@ -126,6 +126,7 @@ IN_FULL = {  # at every seed of the quick profile; the longest run does so with 
     "hay2010_thm4",
 }
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
+    "cormode2012_fig5",
     "cormode2012_sec45",
     "hay2010_appE",
 }

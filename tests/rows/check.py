@@ -98,7 +98,7 @@ def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) ->
             continue
         recorded, rows = read(HERE / f"{figure}.csv.xz"), read(path)
         if folder != figure:
-            rows = rows.drop(columns="setting")
+            rows = rows.drop(columns="off_profile")
             recorded = recorded[recorded.trial.isin(rows.trial)].reset_index(drop=True)
         if _datasets(rows) != _datasets(recorded):
             outcomes[figure] = "other data"

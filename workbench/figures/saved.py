@@ -150,7 +150,7 @@ def save(
             "that is not public; they may not be saved (published data says truth_public=True)"
         )
     if description.setting:
-        rows = rows.assign(setting=describe(description.setting))
+        rows = rows.assign(off_profile=describe(description.setting))
     target = figure_folder(results, profile, stem)
     figure_folder(
         results, profile, description.id or stem
