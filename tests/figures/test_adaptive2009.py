@@ -264,7 +264,8 @@ def test_a_figure_of_commutes_follows_its_setting(figure, axes, tmp_path):
     assert all("not the paper's setting" in verdict.why for verdict in changed.judge(rows))
     assert list(changed.compare_with_paper(rows).value) == [(0.5, 2.0)]
     same = figure.at("quick", **tiny)
-    assert {v.outcome for v in same.judge(same.rows(tmp_path))} == {UNTESTABLE}
+    outcomes = {v.outcome for v in same.judge(same.rows(tmp_path))}
+    assert outcomes <= {UNTESTABLE, UNDECIDED}
 
 
 def test_shares_of_squares_are_of_people(small):
