@@ -113,3 +113,19 @@ def test_marks_and_strips_stand_in_the_table():
     assert "holds for θ = 65; differs for θ = 20; undecided for θ = 40; m" in page
     opened = [claims.left_open(v, "half the people") for v in verdicts]
     assert [v.outcome for v in opened] == [claims.UNDECIDED, claims.HOLDS, claims.UNTESTABLE]
+
+
+def test_what_the_paper_prints_stands_beside_what_was_measured():
+    point = claims.Printed("about 15 %", 0.1, 0.2)
+    numbers = claims.exact(pd.Series([0.15]))
+    finding = claims.all_of(
+        {
+            "once": lambda at: claims.check_printed(numbers, at, point),
+            "again": lambda at: claims.check_printed(numbers, at, point),
+        },
+        0.95,
+    )
+    assert finding.holds and finding.printed == "about 15 %"
+    claim = claims.Claim.of_one("x-1", "It is 15 %.", lambda rows, level: finding)
+    (verdict,) = claim.judge([None], 0.95)
+    assert claims.to_frame([verdict]).printed.tolist() == ["about 15 %"]

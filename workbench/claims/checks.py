@@ -10,7 +10,8 @@ opposite, each at the level for `need`. Either is wrong no more often than the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,8 @@ def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
     """Whether numbers lie where the paper's number says, its reading error included."""
-    return check_between(numbers, level, point.low, point.high, share, "as printed", unit)
+    finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
+    return replace(finding, printed=point.says)
 
 
 def check_decreasing(rows: pd.DataFrame, series: str, along: str, level: float) -> Finding:
@@ -143,7 +145,8 @@ def _joined(
     why = [f.why for f in findings.values() if f.why]
     runs = last([f.runs for f in findings.values() if f.holds is None], default=np.nan)
     holds = decided([f.holds for f in findings.values()])
-    return Finding(holds, "; ".join(measured), " ".join(why), runs=runs)
+    printed = _all_printed(findings.values())
+    return Finding(holds, "; ".join(measured), " ".join(why), runs=runs, printed=printed)
 
 
 def over(
@@ -177,7 +180,13 @@ def over(
     measured = [f"{name} = {value}: {findings[value].measured}" for value in first]
     holds = outcomes.pop() if len(outcomes) == 1 else None
     runs = max((f.runs for f in findings.values() if f.holds is None), default=np.nan)
-    return Finding(holds, "; ".join(measured), runs=runs, strip=strip)
+    printed = _all_printed(findings.values())
+    return Finding(holds, "; ".join(measured), runs=runs, strip=strip, printed=printed)
+
+
+def _all_printed(findings: Iterable[Finding]) -> str:
+    """What the paper prints of any of them, each once."""
+    return "; ".join(dict.fromkeys(f.printed for f in findings if f.printed))
 
 
 def _text(value: Any) -> str:

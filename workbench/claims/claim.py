@@ -99,6 +99,8 @@ class Finding:
         How many repetitions it would take to decide it, infinite or NaN where that cannot be said.
     strip : Strip, optional
         By the value of what the paper does not print.
+    printed : str
+        The paper's own number, where it prints one.
     """
 
     holds: bool | None
@@ -108,6 +110,7 @@ class Finding:
     testable: bool = True
     runs: float = inf
     strip: Strip | None = None
+    printed: str = ""
 
     @property
     def outcome(self) -> str:
@@ -271,6 +274,7 @@ class Claim:
             page=statement.page or self.page,
             mark=BY_DEFINITION if statement.by_definition else "",
             strip=finding.strip,
+            printed=finding.printed,
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
@@ -306,6 +310,8 @@ class Verdict:
         `claims.BY_DEFINITION` where arithmetic forces the result.
     strip : Strip, optional
         By the value of what the paper does not print.
+    printed : str
+        The paper's own number, where it prints one.
     """
 
     id: str
@@ -317,6 +323,7 @@ class Verdict:
     page: str = ""
     mark: str = ""
     strip: Strip | None = None
+    printed: str = ""
 
     def __post_init__(self):
         if self.outcome not in OUTCOMES:
@@ -368,7 +375,7 @@ def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     """Verdicts as a table, a line a statement."""
     import pandas as pd
 
-    columns = ["id", "claim", "says", "page", "outcome", "mark", "measured", "why", "by_value"]
+    columns = "id claim says page outcome mark measured why by_value printed".split()
     entries = [vars(v) | {"by_value": str(v.strip or "")} for v in verdicts]
     return pd.DataFrame(entries, columns=columns)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,16 @@ class SavedFigure:
 
     folder: Path
     manifest: dict[str, Any]
-    rows: pd.DataFrame
     verdicts: pd.DataFrame
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """What is drawn: read when it is asked for, since it may be large."""
+        import pandas as pd
+
+        return pd.read_csv(
+            self.folder / "rows.csv", low_memory=False
+        )  # a column's kind, from all of it
 
     @property
     def images(self) -> dict[str, Path]:
@@ -208,8 +216,7 @@ def load(folder: str | Path) -> SavedFigure:
     verdicts = pd.read_csv(source / "verdicts.csv", dtype=str, keep_default_na=False)
     columns = claims.to_frame([]).columns  # an older version's has fewer
     verdicts = verdicts.reindex(columns=columns, fill_value="")
-    rows = pd.read_csv(source / "rows.csv", low_memory=False)  # a column's kind, from all of it
-    return SavedFigure(source, manifest, rows, verdicts)
+    return SavedFigure(source, manifest, verdicts)
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
