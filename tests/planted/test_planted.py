@@ -1,52 +1,40 @@
-"""The tests are tested: with a mistake planted in a copy of the package, the named test fails."""
+"""The tests are tested: with a mistake planted in the package as it is imported, the named test fails."""
 
 import ast
 import os
 import re
-import shutil
 import subprocess
 import symtable
 import sys
+from copy import deepcopy
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from tests.planted import rewrite
+from tests.planted import plant, rewrite
 from tests.planted.mistakes import MISTAKES
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """The package and its tests once more; one folder for all, so that kernels compile once."""
-    folder = tmp_path_factory.mktemp("planted")
-    for part in ("workbench", "tests"):
-        shutil.copytree(
-            ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    shutil.copy(ROOT / "pyproject.toml", folder)
-    _, told = python(folder, "-c", "import workbench; print(workbench.__file__)")
-    assert told.strip() == str(folder / "workbench" / "__init__.py"), "another copy is tested"
-    tests = dict.fromkeys(m.test for m in MISTAKES)
-    code, told = outcome(folder, *tests)
-    assert code == 0, f"these fail without any mistake: {told}"
-    return folder
-
-
-def outcome(folder, *tests):
-    """Exit code and output of pytest on the package in `folder`."""
-    options = ("-x", "-q", "--tb=short", "-p", "no:cacheprovider")
-    return python(folder, "-m", "pytest", *options, *(f"tests/{test}" for test in tests))
-
-
-def python(folder, *arguments):
-    """Exit code and output of Python where `folder` comes first on its path."""
-    paths = dict(PYTHONPATH=str(folder), NUMBA_CACHE_DIR=str(folder / "numba"))
-    env = os.environ | paths | {"PYTHONDONTWRITEBYTECODE": "1"}  # no stale bytecode of a mutant
+def outcome(test, module, text, folder):
+    """Exit code and output of pytest on one test, while `module` of the package is `text`."""
+    planted = folder / "planted.py"
+    planted.write_text(text, encoding="utf-8")
+    told = {"PYTHONPATH": str(ROOT), plant.MODULE: module, plant.TEXT: str(planted)}
+    if (
+        "@njit" in text
+    ):  # what calls a kernel that was changed would be kept with it, or without
+        told["NUMBA_CACHE_DIR"] = str(folder)
+    options = ("-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", plant.__name__)
     run = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", *options, f"tests/{test}"],
+        cwd=ROOT,
+        env=os.environ | told,
+        capture_output=True,
+        text=True,
     )
     return run.returncode, run.stdout + run.stderr
 
@@ -60,8 +48,9 @@ sampled = [
 ]
 
 
+@cache
 def room(where):
-    """The files of the room of `where`, parsed, by their paths in the package."""
+    """The files of the room of `where`, parsed, by their paths in the package; nobody changes them."""
     top = ROOT / "workbench" / where.partition(".")[0]
     paths = sorted(top.rglob("*.py")) if top.is_dir() else [top.with_suffix(".py")]
     return {
@@ -69,36 +58,38 @@ def room(where):
     }
 
 
-def plant(mistake, trees):
-    """The file in which the mistake now stands, and its changed tree."""
+def plant_in(mistake, trees):
+    """The file in which the mistake can stand, and a copy of its tree where it does."""
     old, new = rewrite.parse_pair(mistake.old, mistake.new)
     name = mistake.where.partition(".")[2]
-    spots = []
-    for path, tree in trees.items():
-        for part in tree.body if name else [tree]:
-            if not name or getattr(part, "name", None) == name:
-                spots += [(path, place) for place in rewrite.places(part, old)]
+
+    def places_in(tree):
+        parts = (
+            [part for part in tree.body if getattr(part, "name", "") == name]
+            if name
+            else [tree]
+        )
+        return [place for part in parts for place in rewrite.places(part, old)]
+
+    spots = [(path, place) for path, tree in trees.items() for place in places_in(tree)]
     assert len(spots) == 1, (
         f"tests/planted/mistakes.py: {mistake.name!r} can be planted at {len(spots)} places in "
         f"{mistake.where}, not at one: {[f'{path}:{place.line}' for path, place in spots]}; "
         f"the code has changed, so change the pattern of this mistake:\n{mistake.old}"
     )
-    ((path, place),) = spots
+    ((path, _),) = spots
+    tree = deepcopy(trees[path])
+    (place,) = places_in(tree)
     rewrite.replace(place, new)
-    return path, trees[path]
+    return path, tree
 
 
-@pytest.mark.xdist_group("planted")  # one copy of the package, compiled once
 @pytest.mark.parametrize("mistake", sampled, ids=lambda m: m.name.replace(" ", "-"))
-def test_a_planted_mistake_is_found(mistake, copy):
-    file, tree = plant(mistake, room(mistake.where))
-    path = copy / file
-    text = path.read_text(encoding="utf-8")
-    path.write_text(ast.unparse(tree), encoding="utf-8")
-    try:
-        code, told = outcome(copy, mistake.test)
-    finally:
-        path.write_text(text, encoding="utf-8")
+def test_a_planted_mistake_is_found(mistake, tmp_path):
+    """Without the mistake the named test passes, or the suite that runs both says so."""
+    file, tree = plant_in(mistake, room(mistake.where))
+    module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+    code, told = outcome(mistake.test, module, ast.unparse(tree), tmp_path)
     assert code == 1, (
         f"{mistake.test} does not see that {mistake.why} (exit code {code}):\n{told}"
     )
@@ -112,7 +103,7 @@ def test_a_planted_mistake_is_found(mistake, copy):
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_mistake_can_be_planted(mistake):
     """Its pattern stands once in its room, and what is planted is other Python."""
-    path, tree = plant(mistake, room(mistake.where))
+    path, tree = plant_in(mistake, room(mistake.where))
     planted = ast.unparse(tree)
     assert planted != ast.unparse(room(mistake.where)[path])
     compile(planted, path, "exec")
@@ -128,17 +119,16 @@ def test_a_mistake_can_be_planted(mistake):
 def test_a_pattern_that_stands_nowhere_or_twice_is_refused(old, why):
     mistake = MISTAKES[0]._replace(where="shares", old=old)
     with pytest.raises(AssertionError, match=why):
-        plant(mistake, room(mistake.where))
+        plant_in(mistake, room(mistake.where))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
 def test_names_and_layout_do_not_matter(mistake):
     """A mistake planted in code whose local and private names are others is the same mistake."""
-    path, planted = plant(mistake, room(mistake.where))
     trees = room(mistake.where)
-    other = renamed(trees[path])
-    assert plant(mistake, trees | {path: other}) == (path, other)
-    assert ast.unparse(other) == ast.unparse(renamed(planted))
+    path, planted = plant_in(mistake, trees)
+    other = plant_in(mistake, trees | {path: renamed(trees[path])})
+    assert other[0] == path and ast.unparse(other[1]) == ast.unparse(renamed(planted))
 
 
 def renamed(tree):
