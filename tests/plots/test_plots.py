@@ -429,3 +429,66 @@ def test_a_dotted_look_drawn_again_is_told_apart():
     plots.curves(rows, "fanout", "series", ax)
     styles = [str(line.get_linestyle()) for line in ax.lines]
     assert len(set(styles)) == 2 and ":" in styles
+
+
+def test_no_two_series_of_a_figure_have_one_style():
+    kinds = ["geometric", "L̃", "PrivTree", "an outsider's", "another's"]
+    drawn = [f"{kind}, θ = {theta}" for theta in range(12) for kind in kinds]
+    styles = {name: plots.series_style(name, drawn[:i]) for i, name in enumerate(drawn)}
+    assert len(set(styles.values())) == len(drawn)
+    for name in drawn[::17]:
+        assert plots.series_style(name, drawn) == styles[name], "the same in every panel"
+
+
+def test_panels_share_the_styles_of_their_series():
+    rows = figure_rows(["filter, θ = 20", "filter, θ = 40"])
+    panels = [plots.Panel(s, {"series": s}, "query_size", log="") for s in rows.series.unique()]
+    one, two = (ax.lines[0] for ax in plots.grid(rows, panels, 2).axes)
+    assert one.get_linestyle() != two.get_linestyle()
+    plt.close("all")
+
+
+def test_a_long_legend_stands_beside_each_row_with_what_is_drawn_there():
+    names = [f"series {i}" for i in range(20)]
+    rows = figure_rows(names)
+    halves = [names[:10], names[10:]]
+    frames = [rows[rows.series.isin(half)].assign(half=i) for i, half in enumerate(halves)]
+    panels = [plots.Panel(str(i), {"half": i}, "query_size", log="") for i in range(2)]
+    fig = plots.grid(pd.concat(frames), panels, 1)
+    shown = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in fig.axes]
+    assert shown == halves and not fig.legends
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "width, inches", [("column", 3.4), ("page", 7.0), ("slide", 5.5), (12, 12 / 2.54)]
+)
+@pytest.mark.parametrize("font, family", [("sans", "DejaVu Sans"), ("serif", "STIXGeneral")])
+def test_a_figure_fits_the_page_that_it_is_drawn_for(width, inches, font, family):
+    rows = figure_rows(["filter", "priority"])
+    one = {"series": "filter"}
+    panels = [plots.Panel(f"panel {i}", one, "query_size", log="") for i in range(6)]
+    with plots.on_page(width, font):
+        fig = plots.grid(rows, panels, 3)
+    assert fig.get_figwidth() == pytest.approx(inches)
+    assert fig.get_figheight() <= 9.3
+    assert fig.axes[0].xaxis.label.get_fontfamily()[0] == family
+    plt.close("all")
+    assert plots.grid(rows, panels, 3).get_figwidth() == plots.PAGE_WIDTH, "elsewhere as ever"
+    plt.close("all")
+
+
+@pytest.mark.parametrize("width", ["wide", "-3", "nan", "2", "1000"])
+def test_a_width_that_is_none_is_named(width):
+    with pytest.raises(ValueError, match="width = .*column, page, slide.*centimetres"):
+        with plots.on_page(width):
+            pass
+
+
+def figure_rows(names):
+    rows = [
+        dict(series=name, query_size=x, value=x + 1.0, seed=0)
+        for name in names
+        for x in range(3)
+    ]
+    return pd.DataFrame(rows).assign(metric="MeanAbsoluteError")

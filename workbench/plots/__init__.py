@@ -36,5 +36,8 @@ from workbench.plots.series import name_series as name_series
 from workbench.plots.series import series_style as series_style
 from workbench.plots.strips import strips as strips
 from workbench.plots.style import COLORMAP as COLORMAP
+from workbench.plots.style import FONTS as FONTS
 from workbench.plots.style import MAX_MARKERS as MAX_MARKERS
 from workbench.plots.style import PAGE_WIDTH as PAGE_WIDTH
+from workbench.plots.style import WIDTHS as WIDTHS
+from workbench.plots.style import on_page as on_page

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from workbench.libraries import plt
-from workbench.plots.axes import format_tick, panels
+from workbench.plots.axes import panels, tick_formatter
 from workbench.plots.labels import AXIS_LABELS, metric_name
 from workbench.plots.style import COLORMAP, with_style
 
@@ -67,7 +67,7 @@ def cells(
     metric = metric_name(rows)
     bar.set_label(AXIS_LABELS.get(metric, metric))
     bar.ax.xaxis.set_minor_formatter(NullFormatter())
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(tick_formatter()))
     return ax
 
 
@@ -177,7 +177,7 @@ def maps(
     scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
     scale.set_label(label)
     scale.ax.xaxis.set_minor_formatter(NullFormatter())
-    scale.ax.xaxis.set_major_formatter(FuncFormatter(format_tick))
+    scale.ax.xaxis.set_major_formatter(FuncFormatter(tick_formatter()))
     return fig
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan, log10
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from workbench.libraries import plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
-from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, with_style
+from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, page, with_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+STRIP_LINES = 3  # of a legend below a figure
+_LETTER = 0.066  # inches that one takes
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @with_style
@@ -53,15 +58,20 @@ def panels(
     """
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
+    count = rows * columns
+    rows, columns, width, height = page().arrange(rows, columns, width, height)
     size = (width, height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
     for ax in axes.flat:
-        ax.tick_params(which="both", width=0.6, labelsize=7, labelfontfamily="DejaVu Sans")
+        ax.tick_params(which="both", width=0.6, labelsize=7)
         ax.grid(True, which="major", linewidth=0.4, alpha=0.35)
         ax.set_axisbelow(True)
+    letters = int(width / columns / _LETTER)
     for ax, title in zip(axes.flat, titles, strict=False):
-        ax.set_title(title, loc="left")
-    return fig, tuple(axes.flat)
+        ax.set_title("\n".join(wrap(title, letters)) or title, loc="left")
+    for ax in axes.flat[count:]:
+        ax.remove()
+    return fig, tuple(axes.flat[:count])
 
 
 def close(fig: Figure) -> None:
@@ -71,7 +81,10 @@ def close(fig: Figure) -> None:
 
 @with_style
 def legend(fig: Figure, columns: int | None = None) -> Figure:
-    """One legend for all panels, below them: never over data. Labels that neighbours repeat go."""
+    """One strip below all panels, or where that would be high one beside each row of them.
+
+    Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go.
+    """
     panels = {}
     for ax in fig.axes:
         spec = ax.get_subplotspec()
@@ -84,21 +97,34 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
             ax.set_xlabel("")
         if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
-    handles = {}
-    for ax in fig.axes:
+    handles = _handles(fig.axes)
+    columns = columns or _legend_columns([*handles], fig.get_figwidth())
+    looks = dict(frameon=False, handlelength=2.4)
+    if not is_high([*handles], fig.get_figwidth(), columns):
+        columns = min(columns, len(handles))
+        looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
+        fig.legend(handles.values(), handles.keys(), **looks)
+        return fig
+    for row in sorted({row for row, _ in panels}):
+        beside = [ax for place, ax in sorted(panels.items()) if place[0] == row]
+        handles = _handles(beside)
+        looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
+        beside[-1].legend(handles.values(), handles.keys(), **looks)
+    return fig
+
+
+def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
+    """What a legend shows of several panels, each series once."""
+    handles: dict[str, Any] = {}
+    for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    columns = columns or _legend_columns([*handles], fig.get_figwidth())
-    fig.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=min(columns, len(handles)),
-        frameon=False,
-        handlelength=2.4,
-        columnspacing=1.4,
-    )
-    return fig
+    return handles
+
+
+def is_high(labels: list[str], inches: float, columns: int = 0) -> bool:
+    """Whether a strip of these labels takes more lines than one sees at a glance."""
+    return len(labels) > STRIP_LINES * (columns or _legend_columns(labels, inches))
 
 
 def _legend_columns(labels: list[str], inches: float) -> int:
@@ -120,7 +146,7 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,)))
         axis.set_minor_formatter(NullFormatter())
         axis.set_major_formatter(
-            FuncFormatter(_percent if what in PERCENT_COLUMNS else format_tick)
+            FuncFormatter(_percent if what in PERCENT_COLUMNS else tick_formatter())
         )
     elif what in PERCENT_COLUMNS:
         axis.set_major_formatter(FuncFormatter(_percent))
@@ -131,7 +157,7 @@ def show_zero(ax: Axes, linear_below: float) -> None:
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter(FuncFormatter(format_tick))
+    ax.yaxis.set_major_formatter(FuncFormatter(tick_formatter()))
     ax.set_ylim(0, top)
 
 
@@ -143,6 +169,8 @@ def _roomy(ax: Axes, which: str) -> bool:
     box = ax.get_position()
     fig = ax.get_figure()
     labels = 3 * log10(high / low)
+    if page().narrow:
+        labels *= 2  # a legend beside may take half
     if which == "x":
         return labels * 0.42 < box.width * fig.get_figwidth()
     return labels * 0.22 < box.height * fig.get_figheight()
@@ -154,12 +182,22 @@ def _percent(x: float, _=None) -> str:
 
 def format_tick(x: float, _=None) -> str:
     """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
+    return _power(x, lambda power: str(power).translate(_RAISED), "·")
+
+
+def tick_formatter() -> Callable[..., str]:
+    """`format_tick`, or where the font has no raised digits the same in mathtext."""
+    if page().font == "sans":
+        return format_tick
+    return lambda x, _=None: _power(x, lambda power: f"$^{{{power}}}$", r"$\cdot$")
+
+
+def _power(x: float, raised: Callable[[int], str], times: str) -> str:
     if isnan(x) or x <= 0 or 0.01 <= x < 10_000:
         return f"{x:g}"
     power = int(np.floor(log10(x) + 1e-9))
     digits = f"{x / 10.0**power:.2g}"
-    exponent = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{exponent}" if digits == "1" else f"{digits}·10{exponent}"
+    return f"10{raised(power)}" if digits == "1" else f"{digits}{times}10{raised(power)}"
 
 
 def limit_to_fractions(ax: Axes, what: str) -> None:

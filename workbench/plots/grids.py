@@ -11,9 +11,9 @@ import pandas as pd
 
 from workbench.claims import Printed
 from workbench.plots.areas import cells, color_limits
-from workbench.plots.axes import legend, panels, show_zero
+from workbench.plots.axes import is_high, legend, panels, show_zero
 from workbench.plots.lines import curves, grouped_bars, printed, theory
-from workbench.plots.style import THEORY_DASHES, with_style
+from workbench.plots.style import THEORY_DASHES, page, with_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,6 +124,8 @@ def grid(
     -------
     Figure
     """
+    if page().narrow and is_high(_labels(rows, wanted), page().width or 0):
+        columns = 1  # legends stand beside
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
@@ -135,6 +137,16 @@ def grid(
     for ax in axes[len(wanted) :]:
         ax.remove()
     return legend(fig)
+
+
+def _labels(rows: pd.DataFrame, wanted: Sequence[Panel]) -> list[str]:
+    """What the legend will name."""
+    labels: dict[str, None] = {}
+    for panel in wanted:
+        if not panel.cells:
+            labels |= dict.fromkeys(panel_rows(rows, panel)[panel.series].astype(str))
+        labels |= dict.fromkeys(label for label, _ in theory_curves(panel))
+    return [*labels]
 
 
 def _draw(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HATCHES = ("", "///", "...", "xxx")
+_NOT_SERIES = {"paper", "ours"}
 
 
 @with_style
@@ -105,7 +106,15 @@ def _curve(
 
 
 def _style(name: str, ax: Axes) -> SeriesStyle:
-    return series_style(name, [str(line.get_label()) for line in ax.lines])
+    """As it has been drawn in another panel, else like nothing in the figure."""
+    drawn = [label for other in ax.figure.axes for label in series_labels(other)]
+    return series_style(name, drawn)
+
+
+def series_labels(ax: Axes) -> list[str]:
+    """The series drawn on axes; neither theory nor what a paper prints."""
+    labels = ax.get_legend_handles_labels()[1]
+    return [label for label in labels if label not in _NOT_SERIES and "theory" not in label]
 
 
 def grouped_bars(

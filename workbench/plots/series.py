@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
@@ -85,7 +86,8 @@ SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLIS
 # of later years than the paper beside, or what no author can have meant
 _DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
 
-_OTHER_STYLES = [*zip(mpl.color_sequences["petroff10"], "phd<>*8HoX", strict=True)]
+_MARKERS = "phd<>*8HoX"
+_OTHER_STYLES = [*zip(mpl.color_sequences["petroff10"], _MARKERS, strict=True)]
 
 # of one colour and marker drawn repeatedly
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
@@ -100,20 +102,34 @@ class SeriesStyle(NamedTuple):
 
 
 def series_style(name: str, drawn: Sequence[str]) -> SeriesStyle:
-    """The style of a series; one like those `drawn` already gets other dashes."""
-    kind = str(name).split(",")[0]
-    drawn_kinds = [label.split(",")[0] for label in drawn]
+    """The style of a series: like none of those `drawn` already, and its own where it is one of them."""
+    labels = [str(label) for label in drawn if not str(label).startswith("_")]
+    given: dict[str, SeriesStyle] = {}
+    taken: set[SeriesStyle] = set()
+    others: list[str] = []
+    for label in dict.fromkeys([*labels, str(name)]):
+        kind = label.split(",")[0]
+        if kind not in SERIES_STYLES and kind not in others:
+            others.append(kind)
+        free = (style for style in _styles(kind, others) if style not in taken)
+        given[label] = next(free)
+        taken.add(given[label])
+    return given[str(name)]
+
+
+def _styles(kind: str, others: list[str]) -> Iterator[SeriesStyle]:
+    """The styles of a kind of series, its usual one first; those after it have other dashes, then marks."""
     if kind in SERIES_STYLES:
-        color, marker = SERIES_STYLES[kind]
+        color, usual = SERIES_STYLES[kind]
     else:
-        others = [k for k in drawn_kinds if k not in SERIES_STYLES and not k.startswith("_")]
-        others = list(dict.fromkeys(others))
-        place = others.index(kind) if kind in others else len(others)
-        color, marker = _OTHER_STYLES[place % len(_OTHER_STYLES)]
-    times = drawn_kinds.count(kind)
-    if kind in _DOTTED and not times:
-        return SeriesStyle(color, marker, ":")
-    return SeriesStyle(color, marker, _DASHES[times % len(_DASHES)])
+        color, usual = _OTHER_STYLES[others.index(kind) % len(_OTHER_STYLES)]
+    if kind in _DOTTED:
+        yield SeriesStyle(color, usual, ":")
+    for marker in (usual, *_MARKERS):
+        for dashes in _DASHES:
+            yield SeriesStyle(color, marker, dashes)
+    for number in count(3):
+        yield SeriesStyle(color, usual, (0, (number, 1)))
 
 
 def name_series(
