@@ -5,19 +5,23 @@ Table 4; beside them stand real datasets of the kind. Of each, M (the most recor
 DFT and GS) and d (the least, for the popularity of HPA) are stated as its publication prints them,
 Table 4 for the paper's four; l = 10 records a user, 30 for MovieLens, as in section 6.
 
-Netflix' twin may be cut to some of its users, which settles no claim.
+MovieLens' domain is its 3,706 rated films, as in that table. How popular a twin's items are is its maker's
+choice, so that a twin may be taken with its exponent of popularity times some factors: its *laws*.
+
+Netflix' twin may be cut to some of its users, which settles no statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from workbench import DP
-from workbench.claims import Finding
+from workbench import DP, Domain
 from workbench.datasets import (
     Foursquare,
     Gowalla,
@@ -26,14 +30,46 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
 )
+from workbench.datasets.ranked import OfDataset
 from workbench.experiment import first_available
-from workbench.figures import EFFORT
-from workbench.figures.parameters import selection, whole
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.parameters import numbers, selection, whole
+from workbench.interactions import Interactions
 from workbench.mechanisms import HPA, SRA
+from workbench.value import parameter, sealed, value
 
 BUDGET = DP(1.0)
 TWIN = " twin"
 CUT = " users"  # how the name of a cut twin ends
+AS_BUILT = "×1"  # the law of a twin's popularity
+FILE = "file"  # what stands in its place where the data is real
+
+
+@value
+class RatedFilms(OfDataset):
+    """MovieLens over the films that somebody has rated: of the numbers 1 to 3952 there are 3,706."""
+
+    dataset: MovieLens = parameter(doc="whose films")
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Films by their published numbers, and contexts as they are."""
+        return self.load().domain
+
+    def load(self) -> Interactions:
+        """The same records."""
+        data = self.dataset.load()
+        films, contexts = data.domain.labels
+        rated = np.flatnonzero(data.item_counts())
+        labels = (tuple(films[film] for film in rated), contexts)
+        domain = Domain(data.domain.attributes, (len(rated), len(contexts)), labels)
+        items = sealed(np.searchsorted(rated, data.items))
+        columns = (data.users, items, data.contexts)
+        return Interactions(domain, *columns, data.bound, data.truth_public, data.distinct)
+
+    def titles(self) -> dict[int, str]:
+        """What the films are called, by their numbers."""
+        return self.dataset.titles()
 
 
 @dataclass(frozen=True)
@@ -55,6 +91,16 @@ class Case:
         """Whether it is made up."""
         return isinstance(self.dataset, InteractionsTwin)
 
+    def laws(self, factors: Sequence[float]) -> dict[str, Any]:
+        """The dataset by the law of its popularity: a twin under each, a file under its own."""
+        if not self.twin:
+            return {FILE: self.dataset}
+        popularity = self.dataset.popularity
+        return {
+            f"×{factor:g}": replace(self.dataset, popularity=factor * popularity)
+            for factor in sorted({1.0, *factors})
+        }
+
 
 _BESIDE = {  # real data, which the paper does not have
     "Gowalla (LGLMF)": Case("Gowalla (LGLMF)", Gowalla(), "", 1624, d=15),
@@ -68,7 +114,11 @@ _TWINS = {
     "Netflix": InteractionsTwin.netflix(),
     "MovieLens": InteractionsTwin.movielens(),
 }
-_FILES = {"Gowalla": Gowalla("austin"), "Netflix": NetflixPrize(), "MovieLens": MovieLens()}
+_FILES = {
+    "Gowalla": Gowalla("austin"),
+    "Netflix": NetflixPrize(),
+    "MovieLens": RatedFilms(MovieLens()),
+}
 DATASETS = (*_BESIDE, *_TWINS)
 
 
@@ -83,6 +133,12 @@ def datasets(without: Collection[str] = ()) -> Any:
 def users_of_netflix() -> Any:
     """The parameter `netflix_users` of a figure."""
     return whole(_TWINS["Netflix"].users, "users of Netflix' twin", 1000, kind=EFFORT)
+
+
+def popularities() -> Any:
+    """The parameter `popularities` of a figure."""
+    doc = "times the twins' exponent of popularity"
+    return numbers((0.5, 1.0, 2.0), doc, 0, 4, kind=UNPRINTED)
 
 
 def cases(
@@ -130,11 +186,9 @@ def sampling_mechanisms(case: Case, budget: DP = BUDGET) -> list:
     return [SRA(budget, case.l), HPA(budget, case.l, case.d)]
 
 
-def undecided_on_slice(name: str, finding: Finding) -> Finding:
-    """The finding; of a twin that is cut it is only which way it leans."""
-    if not name.endswith(CUT):
-        return finding
-    return Finding(None, finding.measured, finding.why, bool(finding.holds))
+def one_law(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of twins those as built."""
+    return rows[rows.law.isin((AS_BUILT, FILE))]
 
 
 def panel_of(rows: pd.DataFrame, of: str) -> str:

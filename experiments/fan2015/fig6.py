@@ -2,31 +2,41 @@
 
 Paper   Fan & Jin, WWW 2015: sections 4.1 and 6.2, Figure 6; Theorem 2 and Appendix A.
 Read    from the text; of the plots our copy has only the marks on the axes: l to 100, errors of items
-        from 10⁴ to 5·10⁴, of edges from 10⁶ to 10⁹. Neither fits ε/2 = ½ for each: the noise alone has
-        8·10⁴ at l = 100, and the mean error of edges cannot be 10⁶ for small l. What was plotted for
-        edges may be a sum. Only where the least error lies is compared.
-Open    The paper shows Foursquare; every dataset is shown here, and l goes on to M, where nothing is
-        dropped. The exact law and Equation 22 (`sampling_theory`) are shown, not judged.
+        from 10⁴ to 5·10⁴, of edges from 10⁶ to 10⁹. The former does not fit ε/2 = ½ for each: the noise
+        alone has 8·10⁴ at l = 100. The mean error of edges cannot be 10⁶ for small l under any reading;
+        what was plotted for edges may be a sum. Only where the least error lies is compared.
+Open    The paper shows Foursquare: that is run under both readings of ε, a twin under three laws of
+        popularity. Every other dataset stands beside. l goes on to M, where nothing is dropped. The exact
+        law and Equation 22 (`sampling_theory`) are shown.
         In a twin, n, M and what users have on average are the paper's; how equal users and items are
         is its maker's choice, and the best l depends on both.
-Words   stand with the claims, in `best_l_claims`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from experiments.fan2015.best_l_claims import CLAIMS, EPSILONS, PAPER, error_curve
-from experiments.fan2015.data import Case, cases, datasets, panel_of, users_of_netflix
+from experiments.fan2015._five_methods import OURS, READINGS, five_methods, mechanism_of_trials
+from experiments.fan2015._paper import FanFigure, statements
+from experiments.fan2015.best_l_statements import CHECKS, PRINTED_UP_TO, error_curve
+from experiments.fan2015.data import (
+    Case,
+    cases,
+    datasets,
+    one_law,
+    panel_of,
+    popularities,
+    users_of_netflix,
+)
 from experiments.fan2015.sampling_theory import CORRECTED, EXACT, OF, PRINTED, SamplingTheory
 from experiments.fan2015.unreleased import AllRecords
-from workbench import DP, Sweep, plots, run
-from workbench.claims import format_number, interpolate_log_log, mean_curve
-from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench import Sweep, plots, run
+from workbench.claims import Printed, format_number, interpolate_log_log, mean_curve
+from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import epsilon, epsilons, seeds, whole, wholes
-from workbench.mechanisms import HPA, SRA
 from workbench.metrics import MeanSquaredCountError
 from workbench.plots import Panel
 from workbench.value import value
@@ -36,29 +46,35 @@ DENSE = (
     *(1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 70, 100),
     *(200, 300, 500, 1000, 2000, 3000, 5000, 10_000),
 )
+PAPER = {
+    "items": Printed.approximately("l = 30", 30, axis="x"),
+    "edges": Printed.approximately("l = 5", 5, axis="x"),
+}
 
 
 @value
-class Fig6(Figure):
-    """Squared error over l, and the best l over ε."""
+class Fig6(FanFigure):
+    """Squared error over l."""
 
     title = "How many records of each user to keep"
     page = "Fan & Jin, WWW 2015, sections 4.1 and 6.2, Figure 6; Theorem 2"
-    quick = {"l": THIN, "netflix_users": 20_000, "seeds": 3}
-    rough = {"netflix_users": 2000, "seeds": 2}
-    claims = CLAIMS
-    shown = ("epsilon", "l", "d")
+    quick = {"netflix_users": 2000, "netflix_seeds": 1, "seeds": 1}
+    rough = {"netflix_users": 2000, "netflix_seeds": 1, "seeds": 1}
+    claims = statements("fan2015_fig6", CHECKS)
 
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0)
-    epsilons: tuple[float, ...] = epsilons(EPSILONS, "budgets ε of SRA for the best l")
+    epsilons: tuple[float, ...] = epsilons(
+        (0.1, 0.3, 1.0, 3.0, 10.0), "budgets ε of SRA for the best l"
+    )
     l: tuple[int, ...] = wholes(  # noqa: E741
         DENSE, "records of each user that are kept, and M", unit="records", kind=EFFORT
     )
     netflix_l: tuple[int, ...] = wholes(THIN, "l on Netflix", unit="records", kind=EFFORT)
     d: int | None = whole(None, "records of a user for popularity; none: the least of one")
     most: int | None = whole(None, "M, the last l; none: the most of a user")
-    drawn_to: int = whole(300, "the last l drawn: then all is noise", 2, kind=UNPRINTED)
+    popularities: tuple[float, ...] = popularities()
+    drawn_to: int = whole(PRINTED_UP_TO, "the last l drawn", 2, kind=UNPRINTED)
     netflix_users: int = users_of_netflix()
     netflix_seeds: int = seeds(3, "releases on Netflix")
     seeds: int = seeds(20)
@@ -67,90 +83,114 @@ class Fig6(Figure):
         """The datasets, by panel."""
         return cases(self.data, self.netflix_users, d=self.d, most=self.most)
 
+    def laws(self, case: Case) -> dict[str, Any]:
+        """The dataset by law; what stands beside has its own."""
+        return case.laws(self.popularities if case.of == "Foursquare" else ())
+
+    def readings(self, case: Case) -> tuple[str, ...]:
+        """Of ε; what stands beside has one."""
+        return READINGS if case.of == "Foursquare" else READINGS[:1]
+
     def sample_sizes(self, case: Case) -> tuple[int, ...]:
         """The l that are tried, M at the end."""
         tried = self.netflix_l if case.of == "Netflix" else self.l
         return (*sorted(size for size in tried if size < case.most), case.most)
 
+    def mechanisms(self, case: Case, reading: str) -> list[Any]:
+        """SRA and HPA at every l."""
+        mechanisms = []
+        for size in self.sample_sizes(case):
+            methods = five_methods(replace(case, l=size), self.epsilon, reading)
+            mechanisms += [methods[series] for series in OURS]
+        return mechanisms
+
     def sweeps(self) -> dict[str, Sweep]:
-        """SRA at every ε, HPA at one."""
+        """A dataset a panel."""
         metrics = [MeanSquaredCountError(of) for of in OF]
-        others = [DP(x) for x in self.epsilons if x != self.epsilon]
         sweeps = {}
         for name, case in self.cases().items():
-            budget = DP(self.epsilon)
-            mechanisms: list[Any] = []
-            sizes = self.sample_sizes(case)
-            for size in sizes:
-                mechanisms += [SRA(budget, size), HPA(budget, size, case.d)]
-            for other in others:
-                mechanisms += [SRA(other, size) for size in sizes]
+            by_reading = [self.mechanisms(case, reading) for reading in self.readings(case)]
             times = self.netflix_seeds if case.of == "Netflix" else self.seeds
-            sweeps[name] = Sweep([case.dataset], mechanisms, metrics, times)
+            laws = [*self.laws(case).values()]
+            sweeps[name] = Sweep(laws, sum(by_reading, []), metrics, times)
         return sweeps
 
     def rows(self, store) -> pd.DataFrame:
-        """Also what is known exactly, of each dataset."""
-        frames = [super().rows(store)]
-        budgets = tuple(sorted({self.epsilon, *self.epsilons}))
-        for name, case in self.cases().items():
+        """With reading and law; also what is known exactly, of each dataset as built."""
+        spent = {self.epsilon: READINGS[0], 2 * self.epsilon: READINGS[1]}  # by SRA
+        budgets = tuple(sorted({*spent, *self.epsilons}))
+        frames = []
+        for name, sweep in self.sweeps().items():
+            case = self.cases()[name]
+            measured = run(sweep, store)
+            readings = {
+                repr(m): reading
+                for reading in self.readings(case)
+                for m in self.mechanisms(case, reading)
+            }
+            reading = mechanism_of_trials(measured).map(readings)
+            measured = measured.assign(series=measured.mechanism_name, reading=reading)
             theory = SamplingTheory(self.sample_sizes(case), budgets)
-            exactly = Sweep([case.dataset], [AllRecords()], [theory], 1)
-            frames.append(run(exactly, store).assign(panel=name))
+            exactly = run(Sweep([case.dataset], [AllRecords()], [theory], 1), store)
+            exactly = exactly.assign(reading=exactly.epsilon.map(spent))
+            rows = pd.concat([measured, exactly])
+            laws = {repr(x): law for law, x in self.laws(case).items()}
+            frames.append(rows.assign(panel=name, law=rows.dataset.map(laws)))
         return pd.concat(frames, ignore_index=True)
 
+    def curves(self, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+        """Panel, reading of ε, and table."""
+        measured = rows[rows.metric == "MeanSquaredCountError"]
+        pairs = measured[["panel", "reading"]].drop_duplicates().itertuples(index=False)
+        return [(name, reading, of) for name, reading in pairs for of in OF]
+
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A line a dataset: items and edges, SRA's exact error dashed, and the best l over ε."""
+        """A line a dataset and reading of ε: items and edges, SRA's exact error dashed."""
         grid = []
-        at = {"epsilon": self.epsilon, "metric": "MeanSquaredCountError"}
-        for name in rows.panel.unique():
-            for of in OF:
-                theory = error_curve(rows, "SRA", name, of, self.epsilon, "theory")["mean"]
-                law = ("SRA, expected", interpolate_log_log(theory.index, theory))
-                printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
-                where = {"panel": name, "of": of, **at}
-                grid.append(Panel(f"{name}: {of}", where, "l", theory=law, printed=printed))
-            where = {"panel": name, "of": "items", "metric": "BestFactor"}
-            grid.append(Panel(f"{name}: best l", where, "epsilon"))
+        for name, reading, of in self.curves(rows):
+            theory = error_curve(rows, "SRA", name, of, reading, "theory")["mean"]
+            law = ("SRA, expected", interpolate_log_log(theory.index, theory))
+            printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
+            where = {"panel": name, "of": of, "reading": reading}
+            where["metric"] = "MeanSquaredCountError"
+            log = "y" if of == "edges" else ""
+            title = f"{name}: {of}, ε {reading}"
+            grid.append(Panel(title, where, "l", log=log, theory=law, printed=printed))
         return grid
 
     def plot(self, rows: pd.DataFrame):
-        """Without the corrected formula, whose l lie on those of Equation 22."""
-        best = rows[(rows.metric == "BestFactor") & (rows.series != CORRECTED)]
-        drawn = pd.concat([rows[rows.l <= self.drawn_to], best])
-        return plots.grid(drawn, self.panels(rows), columns=3, height=1.6)
+        """Up to the printed l, on axes as printed: linear, but for the errors of edges."""
+        drawn = one_law(rows[rows.l <= self.drawn_to])
+        return plots.grid(drawn, self.panels(rows), columns=2, height=1.6)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset and table: where the least error lies, and how much l = 10 or 30 costs."""
+        """A line a dataset, reading and table: where the least error lies, and SRA's against theory."""
         lines = []
-        for name in rows.panel.unique():
-            for of in OF:
-                foursquare = name == panel_of(rows, "Foursquare")
-                line = {"dataset": name, "counts": of}
-                line["the paper prints"] = PAPER[of].says if foursquare else ""
-                errors = {s: error_curve(rows, s, name, of)["mean"] for s in ("SRA", "HPA")}
-                for series, error in errors.items():
-                    line[f"best l, {series}"] = f"{error.idxmin():,.0f}"
-                    line[f"error there, {series}"] = format_number(error.min())
-                zeros = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"].iloc[
-                    0
-                ]
-                line["error of all zeros"] = format_number(zeros)
-                ratio = (
-                    errors["SRA"] / error_curve(rows, "SRA", name, of, metric="theory")["mean"]
-                )
-                line["SRA, measured over expected"] = f"{ratio.min():.3f} … {ratio.max():.3f}"
-                lines.append(line)
-        return pd.DataFrame(lines).set_index(["dataset", "counts"])
+        for name, reading, of in self.curves(rows):
+            line = {"dataset": name, "ε": reading, "counts": of}
+            foursquare = name == panel_of(rows, "Foursquare")
+            line["the paper prints"] = PAPER[of].says if foursquare else ""
+            errors = {s: error_curve(rows, s, name, of, reading)["mean"] for s in OURS}
+            for series, error in errors.items():
+                line[f"best l, {series}"] = f"{error.idxmin():,.0f}"
+                line[f"error there, {series}"] = format_number(error.min())
+            zeros = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"]
+            line["error of all zeros"] = format_number(zeros.iloc[0])
+            law = error_curve(rows, "SRA", name, of, reading, "theory")["mean"]
+            ratio = errors["SRA"] / law
+            line["SRA, measured over expected"] = f"{ratio.min():.3f} … {ratio.max():.3f}"
+            lines.append(line)
+        return pd.DataFrame(lines).set_index(["dataset", "ε", "counts"])
 
     def best_sample_sizes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The best l for items over ε: by the exact error, measured, and by the two formulas."""
+        """The best l for items over the ε of a release of both: exactly, and by the two formulas."""
         factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]
+        factors = factors[factors.epsilon.isin(self.epsilons)]
         lines = []
         for (name, at), best in factors.groupby(["panel", "epsilon"], sort=False):
             by_series = best.set_index("series").value.map(format_number)
-            ours = error_curve(rows, "SRA", name, "items", at)["mean"]
-            line = {"dataset": name, "ε": at, "exact": by_series[EXACT]}
-            line["measured"] = f"{ours.idxmin():,.0f}"
-            lines.append(line | {series: by_series[series] for series in (PRINTED, CORRECTED)})
+            line = {"dataset": name, "ε": at}
+            lines.append(
+                line | {series: by_series[series] for series in (EXACT, PRINTED, CORRECTED)}
+            )
         return pd.DataFrame(lines).set_index(["dataset", "ε"])

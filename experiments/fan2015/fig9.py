@@ -4,151 +4,174 @@ Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 9.
 Read    from the text; of the plots our copy has the axes only.
 Open    as in Figure 7, with which it shares its runs. K = 1, 2, 3, 5, 10, … 1000. Ties at the K-th
         place count by what a random order would give.
-Words   on every dataset. 100 % at K = 1 = 95 % at least and 0 % = 5 % at most (20 runs, one item);
-        falling = lower at 1000 than at 1, intervals apart, and no step clearly up (1.25×, intervals
-        apart); rising = the same the other way round; slower = less is lost from K = 1 to 1000,
-        intervals apart; ahead up to 100 = SRA and HPA each above LPA, DFT and GS, intervals apart, at
-        three quarters of the K up to 100; good = half at least, at K = 1000.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from functools import partial
+from itertools import product
+from math import log
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.fan2015._five_methods import TOPS, FiveMethods, count_metrics, drawn_rows
-from experiments.fan2015.count_claims import OTHERS, OURS, PRECISION, TEN, every_dataset
+from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
+from experiments.fan2015._five_methods import OTHERS, OURS, PRECISION, READINGS, TEN
+from experiments.fan2015._paper import statements
+from experiments.fan2015.count_statements import swept
+from experiments.fan2015.data import one_law
+from experiments.fan2015.top_statements import ABOVE_ZERO, differences, mean_differences
 from workbench import plots
 from workbench.claims import (
+    OFTEN,
     Finding,
-    Printed,
-    confidence_intervals,
+    Intervals,
+    MissingPoints,
+    all_of,
+    any_of,
+    check_between,
     decide,
-    decide_printed,
-    mean_curve,
+    means,
 )
-from workbench.claims.old import Claim, all_of, check_decreasing, check_lower
 from workbench.figures.parameters import wholes
 from workbench.plots import Panel
 from workbench.value import value
 
+FIRST = TOPS[0]
 AHEAD = 100
 LAST = TOPS[-1]
-PAPER = {
-    "first": Printed("HPA is 100 % when K = 1", 0.95, 1.0, at=1),
-    "none": Printed("LPA, DFT, and GS show 0 % when K = 1", 0.0, 0.05, at=1),
-    "good": Printed("good precision for large K, e.g. K >= 1000", 0.5, 1.0, at=LAST),
-}
+CURVE = ["panel", "series"]
 
 
-def _precision(rows, series: str, name: str) -> pd.DataFrame:
-    return mean_curve(rows, "top", panel=name, series=series)
+def _rise(rows, low: int, high: int) -> pd.DataFrame:
+    """How much a precision gains from one K to another, by curve and seed."""
+    by_top = rows.pivot(index=[*CURVE, "seed"], columns="top", values="value")
+    if not {low, high} <= {*by_top}:
+        raise MissingPoints(f"K = {low} and {high}")
+    return (by_top[high] - by_top[low]).rename("value").reset_index()
 
 
-def _each(rows, methods, check: Callable[[pd.DataFrame], Finding]) -> Finding:
-    """A check of each method's precision on each dataset, told a dataset at a time."""
-
-    def together(name):
-        return _together({series: check(_precision(rows, series, name)) for series in methods})
-
-    return every_dataset(rows, together)
+def _by_curve(points: pd.DataFrame) -> Intervals:
+    named = points.assign(method=points.series, series="curve")
+    return means(named, "curve", ["panel", "method"])
 
 
-def _together(findings: dict[str, Finding]) -> Finding:
-    whole = all_of(findings)
-    measured = ", ".join(f"{series} {one.measured}" for series, one in findings.items())
-    return Finding(whole.holds, measured, if_unsettled=whole.if_unsettled)
-
-
-def _as_printed(printed: Printed, precision: pd.DataFrame) -> Finding:
-    """Whether a mean lies where the paper's number says."""
-    at = precision.loc[printed.at]
-    return Finding(decide_printed(printed, at), f"{at['mean']:.0%}")
-
-
-def _falling(precision: pd.DataFrame) -> Finding:
-    finding = check_decreasing(precision)
-    steps_up = finding.measured.rpartition(", ")[2]
-    return Finding(
-        finding.holds, f"{_ends(precision)}, {steps_up}", if_unsettled=finding.if_unsettled
-    )
-
-
-def _rising(precision: pd.DataFrame) -> Finding:
-    finding = check_decreasing(precision.iloc[::-1])
-    return Finding(finding.holds, _ends(precision), if_unsettled=finding.if_unsettled)
-
-
-def _ends(precision: pd.DataFrame) -> str:
-    return f"{precision['mean'].iloc[0]:.0%} → {precision['mean'].iloc[-1]:.0%}"
-
-
-def _good(precision: pd.DataFrame) -> Finding:
-    at = precision.loc[LAST]
-    least = PAPER["good"].low
-    holds = decide(at.low >= least, at.high < least)
-    return Finding(holds, f"{at['mean']:.0%}", if_unsettled=bool(at["mean"] >= least))
-
-
-def _slower(rows, name: str) -> Finding:
-    """SRA loses less than HPA from the first K to the last."""
-    lost = {}
-    for series in OURS:
-        chosen = rows[(rows.panel == name) & (rows.series == series)]
-        by_top = chosen.pivot(index="seed", columns="top", values="value")
-        points = (by_top[TOPS[0]] - by_top[LAST]).rename("value").reset_index()
-        lost[series] = confidence_intervals(points.assign(point=0), "point")
-    finding = check_lower(lost["SRA"], lost["HPA"])
-    means = (f"{s} {100 * loss['mean'].iloc[0]:.0f}" for s, loss in lost.items())
-    return Finding(finding.holds, ", ".join(means) + " points lost")
-
-
-def _ahead(rows, name: str) -> Finding:
-    """Whether SRA and HPA are each above all others at three quarters of the K up to 100."""
-    shares = {}
-    for series in OURS:
-        ours = _precision(rows, series, name).loc[:AHEAD]
-        apart = np.ones(len(ours), bool)
-        against = np.zeros(len(ours), bool)
-        for other in OTHERS:
-            theirs = _precision(rows, other, name).loc[:AHEAD]
-            apart &= (theirs.high < ours.low).to_numpy()
-            against |= (theirs.low > ours.high).to_numpy()
-        holds = decide(apart.mean() >= 0.75, against.mean() > 0.25)
-        shares[series] = Finding(holds, f"at {apart.sum()} of {len(ours)} K")
-    return _together(shares)
-
-
-def _discovery(rows) -> Finding:
+def check_trend(rows, level, methods: Collection[str], sign: int) -> Finding:
+    """Each curve ends higher (sign 1) or lower (−1) than it starts, with few steps back."""
+    own = rows[rows.series.isin(methods)]
+    ends = _rise(own, FIRST, LAST)
+    ends["value"] *= sign
     return all_of(
         {
-            "HPA 100 % at K = 1": _each(rows, ("HPA",), partial(_as_printed, PAPER["first"])),
-            "falling": _each(rows, OURS, _falling),
-            "SRA falls slower": every_dataset(rows, partial(_slower, rows)),
-            "the others 0 % at K = 1": _each(rows, OTHERS, partial(_as_printed, PAPER["none"])),
-            "rising": _each(rows, OTHERS, _rising),
-            "SRA and HPA ahead up to K = 100": every_dataset(rows, partial(_ahead, rows)),
-            "the others good at K = 1000": _each(rows, OTHERS, _good),
-        }
+            "from K = 1 to 1000": partial(_above_zero, _by_curve(ends)),
+            "steps": partial(_few_steps_back, own, sign=sign),
+        },
+        level,
     )
 
 
-CLAIMS = (
-    Claim(
-        "f-9",
-        "HPA finds 100 % at K = 1 and less as K grows, SRA falls slower; LPA, DFT and GS find 0 % at "
-        "K = 1 and more as K grows; SRA and HPA are ahead up to K = 100, and the others good at 1000.",
-        _discovery,
-        "LPA, DFT and GS do start at 0 % and rise, and SRA and HPA are ahead up to 100 on all six. But "
-        "HPA is sure of the first item only where that is far ahead, on three twins; where it is not, "
-        "curves rise before they fall; and at K = 1000 of thousands of items the others are at 3–40 %, "
-        "GS on Netflix' twin (96 %) excepted.",
-    ),
-)
+def _above_zero(numbers: Intervals, level: float, share: float = 1.0) -> Finding:
+    return check_between(numbers, level, low=ABOVE_ZERO, share=share, words="so")
+
+
+def _few_steps_back(rows, level, sign: int) -> Finding:
+    """At three quarters of the steps of each curve it does not clearly go the other way."""
+    ordered = rows.sort_values("top")
+    step = ordered.groupby([*CURVE, "seed"]).value.diff() * sign
+    points = ordered.assign(value=step, method=ordered.series, series="step")
+    numbers = means(points.dropna(subset="value"), "step", ["panel", "method", "top"])
+    table = numbers.at(1 - (1 - level) / len(numbers))
+    back = (table.high < 0).groupby(level=["panel", "method"]).mean()
+    return Finding(bool((back <= 1 - OFTEN).all()), f"clearly back at up to {back.max():.0%}")
+
+
+def check_slower(rows, level) -> Finding:
+    """SRA loses less than HPA for each unit of log K, on every dataset."""
+    lost = _rise(rows[rows.series.isin(OURS)], LAST, FIRST)
+    lost["value"] /= log(LAST / FIRST)
+    finding = _above_zero(mean_differences(differences(lost, ["HPA"], ["SRA"])), level)
+    mean = lost.groupby("series").value.mean()
+    rates = f"{mean.SRA:.3f} and {mean.HPA:.3f} a unit of log K, SRA and HPA"
+    return Finding(finding.holds, f"{rates}; {finding.measured}", runs=finding.runs)
+
+
+def check_first(rows, level, methods: Collection[str], low: float, high: float) -> Finding:
+    """How often the first item is found first: from one share to another, for each method."""
+    own = rows[(rows.top == FIRST) & rows.series.isin(methods)]
+    return check_between(_by_curve(own), level, low, high)
+
+
+def check_superior(rows, level) -> Finding:
+    """On every dataset: at three quarters of the K up to 100 the worse of ours is above the best rival."""
+    points = differences(rows[rows.top <= AHEAD], OURS, OTHERS, ["panel", "top"])
+    by_pair = points.groupby(["panel", "top", "pair"]).value.mean()
+    closest = by_pair.groupby(["panel", "top"]).idxmin()
+    of_pair = points.set_index(["panel", "top", "pair"]).index.isin(closest)
+    parts = {
+        name: partial(_above_zero, mean_differences(own, ["top"]), share=OFTEN)
+        for name, own in points[of_pair].groupby("panel")
+    }
+    return all_of(parts, level)
+
+
+def check_not_distinguished(rows, level) -> Finding:
+    """Three quarters of our curves end below their own K = 10, not clearly above the best rival there."""
+    falls = _by_curve(_rise(rows[rows.series.isin(OURS)], LAST, TEN))
+    last = rows[rows.top == LAST]
+    mean = last[last.series.isin(OTHERS)].groupby(["panel", "series"]).value.mean()
+    best = mean.groupby("panel").idxmax()
+    chosen = last.set_index(["panel", "series"]).index.isin(best)
+    rivals = last[chosen].assign(series="best")
+    lead = differences(pd.concat([last[last.series.isin(OURS)], rivals]), OURS, ["best"])
+    lead["series"] = lead.pair.str.split(" ").str[0]
+    own = 1 - (1 - level) / (2 * len(falls))
+    fall = falls.at(own)
+    ahead = _by_curve(lead).at(own).reindex(fall.index)
+    yes = (fall.low > 0) & ~(ahead.low > 0)
+    no = (fall.high <= 0) | (ahead.low > 0)
+    need = int(np.ceil(OFTEN * len(yes)))
+    holds = decide(yes.sum() >= need, no.sum() > len(no) - need)
+    return Finding(holds, f"{yes.sum()} of {len(yes)} curves surely, {no.sum()} surely not")
+
+
+def check_rivals_last(rows, level) -> Finding:
+    """Somewhere a rival is at K = 1000 no worse than SRA, and than HPA."""
+    last = rows[rows.top == LAST]
+
+    def no_worse(own, level, rival):
+        numbers = mean_differences(differences(own, [rival], OURS))
+        return check_between(numbers, level, low=0, words="no worse")
+
+    parts = {
+        f"{rival} on {name}": partial(no_worse, own, rival=rival)
+        for (name, own), rival in product(last.groupby("panel"), OTHERS)
+    }
+    return any_of(parts, level)
+
+
+def _swept(check, **given):
+    return lambda rows, level: swept(rows, level, partial(check, **given))
+
+
+def check_certain(rows, level) -> Finding:
+    """HPA is certain of the first item, on every dataset as built."""
+    found = partial(check_first, methods=["HPA"], low=0.95, high=1)
+    return swept(rows, level, found, as_built=True)
+
+
+CHECKS = {
+    "f-9.1": check_certain,
+    "f-9.2": _swept(check_trend, methods=["HPA"], sign=-1),
+    "f-9.3": _swept(check_trend, methods=["SRA"], sign=-1),
+    "f-9.4": _swept(check_slower),
+    "f-9.5": _swept(check_first, methods=OTHERS, low=0, high=0.05),
+    "f-9.6": _swept(check_trend, methods=OTHERS, sign=1),
+    "f-9-2.1": _swept(check_superior),
+    "f-9-2.2": _swept(check_not_distinguished),
+    "f-9-2.3": _swept(check_rivals_last),
+}
 
 
 @value
@@ -157,8 +180,8 @@ class Fig9(FiveMethods):
 
     title = "Finding the K most popular items"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
-    claims = CLAIMS
-    columns = 3
+    claims = statements("fan2015_fig9", CHECKS)
+    columns = 2
 
     tops: tuple[int, ...] = wholes(TOPS, "K", unit="items")
 
@@ -173,16 +196,21 @@ class Fig9(FiveMethods):
         return rows[chosen].astype({"top": int}).reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a dataset."""
-        return [Panel(name, {"panel": name}, "top", log="x") for name in rows.panel.unique()]
+        """A line a dataset: ε of the whole release, and of items and edges each."""
+        return [
+            Panel(f"{name}, ε {reading}", {"panel": name, "reading": reading}, "top", log="x")
+            for name in rows.panel.unique()
+            for reading in READINGS
+        ]
 
     def plot(self, rows: pd.DataFrame):
-        """The five methods."""
+        """The five methods, on twins as built."""
         return plots.grid(drawn_rows(rows), self.panels(rows), columns=self.columns)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Means at four K: a row a dataset and method, those that are not the paper's included."""
-        chosen = rows[rows.top.isin((1, 10, AHEAD, LAST))]
-        means = chosen.pivot_table("value", ["panel", "series"], "top", "mean", sort=False)
-        table = means[sorted(means)].map("{:.0%}".format)
-        return table.rename_axis(["dataset", "method"]).rename_axis("K", axis=1)
+        """Means at four K: a row a dataset, reading of ε and method, those beside included."""
+        chosen = one_law(rows[rows.top.isin((1, 10, AHEAD, LAST))])
+        lines = ["panel", "reading", "series"]
+        shares = chosen.pivot_table("value", lines, "top", "mean", sort=False)
+        table = shares[sorted(shares)].map("{:.0%}".format)
+        return table.rename_axis(["dataset", "ε", "method"]).rename_axis("K", axis=1)

@@ -26,13 +26,13 @@ CORRECTED = "corrected"
 
 @value
 class SamplingTheory:
-    """SRA's expected squared error at each l and ε, the l where it is least, and the error of zeros."""
+    """SRA's expected squared error at each l and ε, its noise, the best l, and the error of zeros."""
 
     ls: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="records of each user")
     epsilons: tuple[float, ...] = parameter(low=0, strict=True, many=True, doc="of SRA")
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """Rows of the metrics `theory`, `BestFactor` and `Zeros`, of items and of edges."""
+        """Rows of the metrics `theory`, `noise`, `BestFactor` and `Zeros`, of items and of edges."""
         rows = []
         for of in OF:
             counts = truth.edge_counts() if of == "edges" else truth.item_counts()
@@ -46,6 +46,9 @@ class SamplingTheory:
                 columns = {"of": of, "epsilon": epsilon}
                 law = {"series": "SRA", "metric": "theory"}
                 rows += [columns | law | {"l": size, "value": x} for size, x in errors.items()]
+                by_noise = columns | {"series": "noise", "metric": "noise"}
+                sizes = zip(self.ls, noise, strict=True)
+                rows += [by_noise | {"l": size, "value": x} for size, x in sizes]
                 best = {EXACT: errors.idxmin()}
                 if of == "items":
                     best |= formulas(truth, share)

@@ -21,13 +21,16 @@ import numpy as np
 import pandas as pd
 
 from experiments.fan2015._five_methods import (
+    METHODS,
+    OURS,
+    PRECISION,
     READINGS,
+    TEN,
     all_methods,
     five_methods,
     mechanism_of_trials,
 )
 from experiments.fan2015._paper import FanFigure, rows_of, statements
-from experiments.fan2015.count_claims import METHODS, OURS, PRECISION, TEN
 from experiments.fan2015.data import Case, cases
 from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep, plots

@@ -120,6 +120,31 @@ class ItemErrorParts:
 
 
 @value
+class TopItems:
+    """How far the ten most popular items are ahead, truly and as released, and how popular the first is."""
+
+    AHEAD: ClassVar[str] = "first less tenth"
+    TRUE: ClassVar[str] = "ten less next ten"
+    RELEASED: ClassVar[str] = "ten less next ten, released"
+    FIRST: ClassVar[str] = "users of the first"
+
+    def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
+        """A row a quantity: of records, the last a share; ten and next ten are means of true ranks."""
+        exact = truth.item_counts()
+        released = estimate.items.values
+        order = (-exact).argsort(kind="stable")
+        ten, next_ten = order[:10], order[10:20]
+        quantities = {
+            self.AHEAD: exact[order[0]] - exact[order[9]],
+            self.TRUE: exact[ten].mean() - exact[next_ten].mean(),
+            self.RELEASED: released[ten].mean() - released[next_ten].mean(),
+            self.FIRST: exact[order[0]] / len(truth.records_per_user()),
+        }
+        values = [*map(float, quantities.values())]
+        return pd.DataFrame({"of": "items", "quantity": [*quantities], "value": values})
+
+
+@value
 class Sizes:
     """How many records a sample holds, of all, and what it could hold with l of every user."""
 

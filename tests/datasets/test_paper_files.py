@@ -6,6 +6,7 @@ import pytest
 
 from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import table4
+from experiments.fan2015.data import RatedFilms
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
 from tests.datasets.test_fan2015 import tarred, zipped
@@ -87,11 +88,13 @@ def test_figures_of_fan_and_jin_use_the_archives(fan, tmp_path):
     names = ("Gowalla", "Foursquare", "Netflix", "MovieLens")
     sweeps = fan2015_fig6.Fig6(names[2:]).sweeps()
     datasets = [dataset for sweep in sweeps.values() for dataset in sweep.datasets]
-    assert {*datasets} == {NetflixPrize(), MovieLens()}
+    films = RatedFilms(MovieLens())
+    assert {*datasets} == {NetflixPrize(), films}
+    assert films.domain.shape == (11, 6) and films.load().item_counts().min() > 0
     figure = table4.Table4(names)
     datasets = [dataset for sweep in figure.sweeps().values() for dataset in sweep.datasets]
     twin = InteractionsTwin.foursquare()  # nobody publishes the paper's
-    assert datasets == [Gowalla("austin"), twin, NetflixPrize(), MovieLens()]
+    assert datasets == [Gowalla("austin"), twin, NetflixPrize(), films]
     rows = table4.Table4(("Gowalla", "Netflix", "MovieLens")).rows(tmp_path)
     assert not rows.panel.str.contains("twin").any()
     assert MovieLens().remarks()[0] == "30 users (published: 6,040)"

@@ -1,4 +1,4 @@
-"""Specs of Fan & Jin, Figures 1, 5, 6, 10, 11 and Table 4: true worlds told from others."""
+"""Specs of Fan & Jin, Figures 1, 5, 6, 10, 11 and Table 4: what they compute themselves."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,15 +12,12 @@ from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import sampling_theory
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015.data import (
-    CUT,
-    cases,
-    undecided_on_slice,
-)
-from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from experiments.fan2015._five_methods import READINGS
+from experiments.fan2015.data import cases
+from tests.figures.worlds import figure_of
 from tests.reference import sampling
 from workbench import DP, Bound, Domain, Trial
-from workbench.claims import NOT_JUDGED, Finding
+from workbench.claims import NOT_JUDGED
 from workbench.datasets import InteractionsTwin
 from workbench.interactions import Interactions
 from workbench.mechanisms import HPA
@@ -31,8 +28,6 @@ from workbench.metrics import (
 )
 from workbench.noise import variance
 
-SEEDS = 4
-REAL, OWN = "Online Retail", ("Foursquare twin", "Netflix twin")
 SMALL = InteractionsTwin(40, 12, 400, 30, contexts="check-in week")
 
 
@@ -42,70 +37,6 @@ def no_files(monkeypatch, tmp_path):
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-
-
-def fig6():
-    kept = [*fan2015_fig6.DENSE[:16], 1303]
-    rows = []
-    for name in (REAL, *OWN):
-        for epsilon in fan2015_fig6.EPSILONS:
-            best = {"items": 30 * epsilon**0.5, "edges": 5}
-            for of, at in best.items():
-                one = {"panel": name, "of": of, "epsilon": epsilon}
-                for l in kept:  # noqa: E741
-                    value = 100 * (l / at + at / l)
-                    there = one | {"l": l, "metric": "MeanSquaredCountError", "value": value}
-                    rows += [there | {"series": series} for series in ("SRA", "HPA")]
-                    rows.append(there | {"series": "SRA", "metric": "theory"})
-                for series in ("exact", "Equation 22", "corrected"):
-                    rows.append(one | {"metric": "BestFactor", "series": series, "value": at})
-                zeros = {"metric": "Zeros", "series": "all zeros", "value": 900.0}
-                rows += [one | zeros] * (epsilon == 1)
-    return spread(rows, SEEDS)
-
-
-WORLDS = {
-    fan2015_fig6: fig6,
-}
-BROKEN = [  # claim, which rows, by what factor
-    ("f-6", {"panel": REAL, "series": "HPA", "l": 1}, 1e-3),
-    ("f-6", {"panel": OWN[1], "series": "SRA", "l": 1303}, 1e-4),
-    ("f-6", {"panel": OWN[1], "series": "SRA", "l": 10}, 1e3),
-    ("f-6", {"panel": OWN[0], "series": "SRA", "of": "items", "l": 50}, 0.1),
-    ("f-th2", {"panel": REAL, "series": "SRA", "epsilon": 0.1, "l": 1303}, 1e-5),
-]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_holds_in_a_world_where_it_is_true(name):
-    spec, claim = CLAIMS[name]
-    holds(claim, WORLDS[spec]())
-
-
-@pytest.mark.parametrize("name, where, factor", BROKEN)
-def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
-    spec, claim = CLAIMS[name]
-    verdict = differs(claim, WORLDS[spec](), where, factor)
-    parts = [p for p in verdict.measured.split("; ") if ": no (" in p]
-    assert len(parts) >= 1
-
-
-def test_every_claim_is_broken_somewhere():
-    assert {name for name, *_ in BROKEN} == set(CLAIMS)
-    assert set(CLAIMS) == {"f-6", "f-th2"}
-
-
-@pytest.mark.parametrize("spec", WORLDS)
-def test_a_spec_tells_its_numbers_beside_the_papers(spec):
-    assert len(figure_of(spec)().compare_with_paper(WORLDS[spec]()))
-
-
-def test_a_slice_settles_nothing():
-    for known in (True, False):
-        found = undecided_on_slice("x" + CUT, Finding(known, "m"))
-        assert found.holds is None and found.if_unsettled is known
-        assert undecided_on_slice("x", Finding(known, "m")).holds is known
 
 
 # --- the data
@@ -245,26 +176,44 @@ def test_the_first_step_of_hpa(small_netflix, tmp_path):
     plt.close(figure.draw(rows))
 
 
+@pytest.fixture
+def small_foursquare(monkeypatch):
+    """A small twin in the place of one."""
+    monkeypatch.setitem(fan2015_data._TWINS, "Foursquare", SMALL)
+
+
 @pytest.mark.slow
-def test_the_error_measured_is_the_one_expected(small_netflix, tmp_path):
+def test_the_error_measured_is_the_one_expected(small_foursquare, tmp_path):
     figure = figure_of(fan2015_fig6).at(
-        "paper", data="Netflix", netflix_l=(1, 5, 40), netflix_seeds=150, epsilon=0.5
+        "paper", data="Foursquare", l=(1, 5, 40), seeds=150, epsilon=0.5, popularities=(2.0,)
     )
     (case,) = figure.cases().values()
     assert figure.sample_sizes(case) == (1, 5, 30)
     rows = figure.rows(tmp_path)
+    assert set(rows.law) == {"×1", "×2"}
     for of in ("items", "edges"):
-        for epsilon in (*figure.epsilons, 0.5):
-            where = ("SRA", "Netflix twin", of, epsilon)
+        for reading in READINGS:
+            where = ("SRA", "Foursquare twin", of, reading)
             law = fan2015_fig6.error_curve(rows, *where, "theory")["mean"]
             ours = fan2015_fig6.error_curve(rows, *where)["mean"]
             assert (ours / law).to_numpy() == pytest.approx(1, abs=0.2)
+    assert len(figure.comparison(rows)) == 4
     table = figure.best_sample_sizes(rows)
-    assert set(table.columns) == {"exact", "measured", "Equation 22", "corrected"}
-    assert set(rows[rows.series == "HPA"].epsilon) == {0.5}
+    assert set(table.columns) == {"exact", "Equation 22", "corrected"}
+    assert set(table.index.get_level_values("ε")) == set(figure.epsilons)
+    spent = rows[rows.metric == "MeanSquaredCountError"].groupby(["series", "reading"]).epsilon
+    assert spent.first().to_dict() == {
+        ("SRA", "total"): 0.5,
+        ("SRA", "each"): 1.0,
+        ("HPA", "total"): 0.5,
+        ("HPA", "each"): pytest.approx(0.95),
+    }
     drawn = figure.draw(rows)
-    assert len(drawn.axes) == 3 and "epsilon = 0.5" in drawn._suptitle.get_text()
+    assert len(drawn.axes) == 4 and "epsilon = 0.5" in drawn._suptitle.get_text()
+    assert {ax.get_xscale() for ax in drawn.axes} == {"linear"}
     plt.close(drawn)
+    usual = figure_of(fan2015_fig6).at("quick", data="Foursquare")
+    assert usual.judge(rows)[0].outcome == NOT_JUDGED  # these data are a setting
 
 
 def test_both_samplings_keep_what_users_have_up_to_l(small_netflix, tmp_path):

@@ -1,4 +1,4 @@
-"""Specs of Fan & Jin, Figures 7 to 9 and Table 5: each check tells a true world from others."""
+"""Specs of Fan & Jin, Figures 7 to 9 and Table 5: what they run and compute themselves."""
 
 from types import SimpleNamespace
 
@@ -12,156 +12,29 @@ from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
 from experiments.fan2015 import table5 as fan2015_table5
-from experiments.fan2015._five_methods import PARTS, PUBLISHED, TOPS, all_methods
-from experiments.fan2015.count_claims import (
-    DIVERGENCE,
-    JUDGED,
+from experiments.fan2015._counts import TOPS
+from experiments.fan2015._five_methods import (
     METHODS,
     PRECISION,
-    REVERSED,
+    PUBLISHED,
+    READINGS,
     SQUARED,
+    all_methods,
+    beside_methods,
+    five_methods,
 )
-from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart
-from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
-from workbench import DP, Trial, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, UNTESTABLE, old
+from experiments.fan2015.data import RatedFilms
+from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart, TopItems
+from tests.figures.worlds import figure_of, spread
+from workbench import DP, Bound, Domain, Trial, plots
+from workbench.claims import NOT_JUDGED, UNTESTABLE
 from workbench.datasets import InteractionsTwin
+from workbench.interactions import Interactions
 from workbench.mechanisms import HPA, SRA
 from workbench.metrics import MeanSquaredCountError, TopPrecision
 
 SEEDS = 6
-NAMES = ("Online Retail", "Foursquare twin", "Netflix twin", "MovieLens twin")
 SMALL = InteractionsTwin(300, 120, 6000, 200)
-
-
-def compared(of):
-    told = []
-    for name in NAMES:
-        squared = dict(SRA=100, HPA=80, LPA=1e6, DFT=500, GS=400)
-        found = dict(SRA=0.7, HPA=0.9, LPA=0.0, DFT=0.1, GS=0.1)
-        if name.startswith("MovieLens"):
-            squared |= dict(DFT=90, GS=120) if of == "items" else dict(DFT=50, GS=50)
-            found |= dict(SRA=0.9, HPA=0.7) if of == "items" else {}
-        elif name.startswith("Netflix"):
-            squared |= dict(DFT=90, GS=105) if of == "items" else {}
-            found |= dict(HPA=1.0)
-        for series in METHODS:
-            one = {"panel": name, "series": series, "of": of}
-            far = dict(SRA=0.5, HPA=0.8, LPA=3.0, DFT=1.0, GS=0.9)[series]
-            told.append(one | {"metric": SQUARED, "value": squared[series]})
-            for direction in (JUDGED, REVERSED):
-                told.append(one | {"metric": DIVERGENCE, "direction": direction, "value": far})
-            told.append(one | {"metric": PRECISION, "top": 10, "value": found[series]})
-    return spread(told, SEEDS)
-
-
-def fig9():
-    laws = {
-        "SRA": lambda k: 0.95 - 0.05 * np.log10(k),
-        "HPA": lambda k: 1.0 - 0.2 * np.log10(k),
-        "LPA": lambda k: 0.2 * np.log10(k),
-        "DFT": lambda k: 0.2 * np.log10(k),
-        "GS": lambda k: 0.23 * np.log10(k),
-    }
-    return spread(
-        (
-            {"panel": name, "series": series, "metric": PRECISION, "of": "items", "top": k}
-            | {"value": law(k)}
-            for name in NAMES
-            for series, law in laws.items()
-            for k in TOPS
-        ),
-        SEEDS,
-    )
-
-
-WORLDS = {
-    fan2015_fig7: lambda: compared("items"),
-    fan2015_fig8: lambda: compared("edges"),
-    fan2015_fig9: fig9,
-}
-BROKEN = [  # claim, which rows, by what factor
-    ("f-7a", {"panel": "Online Retail", "series": "LPA", "metric": SQUARED}, 1e-4),
-    ("f-7a", {"panel": "Online Retail", "series": "HPA", "metric": SQUARED}, 10),
-    ("f-7a", {"panel": "Netflix twin", "series": "DFT", "metric": SQUARED}, 2),
-    ("f-7a", {"panel": "MovieLens twin", "series": "DFT", "metric": SQUARED}, 3),
-    ("f-7b", {"panel": "Online Retail", "series": "LPA", "direction": JUDGED}, 0.3),
-    ("f-7b", {"panel": "Foursquare twin", "series": "SRA", "direction": JUDGED}, 2),
-    ("f-7c", {"panel": "Foursquare twin", "series": "GS", "metric": PRECISION}, 6),
-    ("f-7c", {"panel": "Online Retail", "series": "SRA", "metric": PRECISION}, 0.5),
-    ("f-7c", {"panel": "Netflix twin", "series": "HPA", "metric": PRECISION}, 0.95),
-    ("f-7c", {"panel": "MovieLens twin", "series": "HPA", "metric": PRECISION}, 1.4),
-    ("f-7d", {"panel": "Foursquare twin", "series": "GS", "metric": SQUARED}, 1.7),
-    ("f-7d", {"panel": "MovieLens twin", "series": "GS", "metric": SQUARED}, 0.5),
-    ("f-8a", {"panel": "Netflix twin", "series": "DFT", "metric": SQUARED}, 0.1),
-    ("f-8a", {"panel": "MovieLens twin", "series": "LPA", "metric": SQUARED}, 1e-5),
-    ("f-8b", {"panel": "Netflix twin", "series": "HPA", "direction": JUDGED}, 0.5),
-    ("f-8c", {"panel": "MovieLens twin", "series": "HPA", "metric": PRECISION}, 0.7),
-    ("f-8c", {"panel": "Online Retail", "series": "DFT", "metric": PRECISION}, 8),
-    ("f-8d", {"panel": "MovieLens twin", "series": "GS", "metric": SQUARED}, 1.7),
-    ("f-9", {"panel": "Online Retail", "series": "HPA", "top": 1}, 0.9),
-    ("f-9", {"panel": "Online Retail", "series": "HPA", "top": 1000}, 3),
-    ("f-9", {"panel": "Netflix twin", "series": "SRA", "top": 1000}, 0.2),
-    ("f-9", {"panel": "Netflix twin", "series": "DFT", "top": 1000}, 0.5),
-    ("f-9", {"panel": "MovieLens twin", "series": "GS"}, 2.5),
-]
-CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_holds_in_a_world_where_it_is_true(name):
-    spec, claim = CLAIMS[name]
-    holds(claim, WORLDS[spec]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name, where, factor", BROKEN)
-def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
-    spec, claim = CLAIMS[name]
-    differs(claim, WORLDS[spec](), where, factor)
-
-
-def test_every_claim_is_broken_once():
-    assert {name for name, *_ in BROKEN} == set(CLAIMS)
-
-
-def test_none_of_the_others_finds_the_first_item():
-    world = fig9()
-    world.loc[(world.top == 1) & (world.series == "GS"), "value"] = 0.1
-    verdict = claims_of(fan2015_fig9)[0].judge(world, "quick")
-    assert verdict.outcome == DIFFERS and "the others 0 % at K = 1: no" in verdict.measured
-
-
-def test_the_error_as_judged_is_that_of_the_released_given_the_original():
-    world = compared("items")
-    world.loc[world.direction == REVERSED, "value"] *= world.series.map({"SRA": 9.0}).fillna(1)
-    found = {v.id: v for v in old.judge(claims_of(fan2015_fig7), world, "quick")}
-    assert found["f-7b"].outcome == HOLDS
-
-
-@pytest.mark.slow
-def test_a_slice_settles_nothing():
-    world = compared("items")
-    world["panel"] = world.panel.where(
-        world.panel != "Netflix twin", "Netflix twin, 20,000 users"
-    )
-    told = old.judge(claims_of(fan2015_fig7), world, "quick")
-    assert {v.outcome for v in told} == {UNDECIDED}
-    assert {v.outcome for v in old.judge(claims_of(fan2015_fig7), world, "paper")} == {HOLDS}
-
-
-@pytest.mark.parametrize("metric", [SQUARED, DIVERGENCE])
-def test_means_that_are_not_apart_are_not_lower(metric):
-    """More seeds may settle it; without more, the claim differs."""
-    world = compared("items")
-    there = (
-        (world.panel == "Online Retail") & (world.series == "HPA") & (world.metric == metric)
-    )
-    world.loc[there, "value"] *= 4.95 if metric == SQUARED else 3.7
-    claim = claims_of(fan2015_fig7)[0 if metric == SQUARED else 1]
-    assert claim.judge(world, "quick").outcome == UNDECIDED
-    assert claim.judge(world, "paper").outcome == DIFFERS
 
 
 # --- what the specs compute themselves
@@ -192,17 +65,21 @@ def test_figures_7_to_9_share_their_runs(small):
     told = [figures[0].rows(small)]
     kept = {path.name for path in small.glob("*.json")}
     told += [figure.rows(small) for figure in figures[1:]]
-    assert {path.name for path in small.glob("*.json")} == kept
+    both = {
+        path.name for path in small.glob("*.json")
+    } - kept  # MovieLens' groups are Figure 8's alone
+    assert len(both) == 2 * 2 * 2 + 1
     items, edges, tops = told
-    assert set(items.of) == {"items"} and set(edges.of) == {"edges"}
+    of_others = {(of, metric) for of, metric in zip(edges.of, edges.metric, strict=True)}
+    assert ("items", PRECISION) in of_others and ("items", SQUARED) not in of_others
+    assert set(items.law) == {"×0.5", "×1", "×2"} and set(items.reading.dropna()) == {*READINGS}
     assert set(tops.top) == set(TOPS) and set(tops.metric) == {PRECISION}
     assert items.truth_public.all() and set(items.panel) == set(TWINS)
     for figure, rows in zip(figures, told, strict=True):
-        assert len(figure.comparison(rows)) == 2 * (len(METHODS) + 7)
+        assert len(figure.comparison(rows)) == 2 * (2 * len(METHODS) + 6 + 4 + 1)
         drawn = figure.draw(rows)
         assert "not the paper's setting: data" in drawn._suptitle.get_text()
         plt.close(drawn)
-        assert old.judge(figure.claims, rows, "quick")
         assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
 
 
@@ -211,19 +88,33 @@ def test_series_are_the_papers_methods_and_what_else_a_user_would_try(small):
     rows = at_small(fan2015_fig8, seeds=1, top=7, l=5).rows(small)
     case = fan2015_data.Case("MovieLens twin", FILMS, "MovieLens", 55, 30, 20)
     films = rows[(rows.panel == "MovieLens twin") & (rows.metric == SQUARED)]
-    for series, mechanism in all_methods(case, DP(1.0)).items():
-        (trial,) = films[films.series == series].trial
-        assert repr(mechanism) in trial
-    assert set(films.series) == {*all_methods(case, DP(1.0)), "each count the mean"}
+    films = films[films.law == "×1"]
+    beside = beside_methods(case, DP(1.0))
+    for reading in READINGS:
+        methods = five_methods(case, 1.0, reading)
+        methods |= beside if reading == "total" else {}
+        own = films[films.reading == reading]
+        for series, mechanism in methods.items():
+            (trial,) = own[own.series == series].trial
+            assert repr(mechanism) in trial
+        assert set(own.series) == {*methods}
+    assert {"GS, once an item", "DFT, l records", "each count the mean"} < {*beside}
     others = rows[rows.panel == "Foursquare twin"]
     assert set(others[others.series == "SRA"].l) == {5}
     assert set(rows.top.dropna()) == {7}
+    groups = rows[rows.metric == "GroupPrecision"]
+    assert set(groups.panel) == {"MovieLens twin"} and set(groups.group) == {*range(6)}
+    assert len(groups) == 2 * 2 * 6
+    tastes = rows[rows.part == fan2015_fig8.OWN].set_index("group").value
+    third = FILMS.load().edge_counts()[:, 2]
+    assert tastes[2] == pytest.approx(np.sort(third)[-10:].sum() / third.sum())
 
 
 def test_columns_tell_which_metric_a_row_is_of(small):
     rows = at_small(fan2015_fig7, seeds=2).rows(small)
     data = SMALL.load()
     some = rows[(rows.panel == "Foursquare twin") & (rows.series == "HPA") & (rows.seed == 1)]
+    some = some[(some.law == "×1") & (some.reading == "total") & (some.of == "items")]
     mechanism = HPA(DP(1.0), 10, 1)
     released = Trial(SMALL, mechanism, 1).release(data).estimate
     (ours,) = some[some.top == 5].value
@@ -235,13 +126,38 @@ def test_columns_tell_which_metric_a_row_is_of(small):
 def test_the_parts_of_an_error_add_up(small):
     figure = at_small(fan2015_fig7, seeds=1, taken_apart=2)
     rows = figure.rows(small)
-    parts = rows[rows.metric == PARTS]
+    parts = rows[rows.metric == fan2015_fig7.PARTS]
     assert set(parts.seed) == {0, 1} and set(parts.series) == {"SRA", "HPA"}
     sums = parts.pivot_table("value", ["panel", "series", "decile"], "part", "sum")
     whole = sums[["dropped", "noise", "interaction", "clipping"]].sum(axis=1)
     np.testing.assert_allclose(whole, sums.total, atol=1e-6)
     told = figure.sources(rows)
     assert len(told) == 2 * 2 * 2 and list(told.columns)[:2] == ["dropped", "noise"]
+
+
+def test_how_far_the_first_ten_are_ahead():
+    data = SMALL.load()
+    exact = EqualCounts()(data, np.random.default_rng(0)).estimate
+    told = TopItems()(data, exact).set_index("quantity").value
+    counts = np.sort(data.item_counts())[::-1]
+    assert told[TopItems.AHEAD] == counts[0] - counts[9] and told[TopItems.RELEASED] == 0
+    assert told[TopItems.TRUE] == pytest.approx(counts[:10].mean() - counts[10:20].mean())
+    assert told[TopItems.FIRST] == counts[0] / 300
+
+
+def test_films_that_nobody_rated_are_left_out():
+    labels = (range(1, 8), ("F", "M"))
+    columns = [np.array(x) for x in ([0, 0, 1], [4, 1, 4], [1, 1, 0])]
+    films = Interactions(Domain(("item", "context"), (7, 2), labels), *columns, Bound(7, 1))
+    archive = SimpleNamespace(load=lambda: films, titles=lambda: {2: "two", 5: "five"})
+    data = RatedFilms(archive).load()
+    assert data.domain.shape == (2, 2) and list(data.domain.decode("item", data.items)) == [
+        5,
+        2,
+        5,
+    ]
+    assert list(data.item_counts()) == [1, 2] and data.bound == Bound(7, 1)
+    assert fan2015_table5.film_names(RatedFilms(archive)) == ["two", "five"]
 
 
 def test_a_release_taken_apart_is_one_that_the_mechanism_makes():

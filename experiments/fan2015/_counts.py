@@ -1,0 +1,186 @@
+"""Fan & Jin 2015: what Figures 7 to 9 share, their runs, on each twin under several laws of popularity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from experiments.fan2015._five_methods import (
+    DIVERGENCE,
+    JUDGED,
+    METHODS,
+    PRECISION,
+    READINGS,
+    REVERSED,
+    SQUARED,
+    TEN,
+    beside_methods,
+    five_methods,
+    mechanism_of_trials,
+)
+from experiments.fan2015._paper import FanFigure
+from experiments.fan2015.data import (
+    Case,
+    cases,
+    datasets,
+    one_law,
+    popularities,
+    users_of_netflix,
+)
+from experiments.fan2015.unreleased import TopItems
+from workbench import DP, Sweep, plots, run
+from workbench.claims import format_number
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.parameters import epsilon, seeds, whole
+from workbench.metrics import KLDivergence, MeanSquaredCountError, TopPrecision
+from workbench.plots import Panel
+from workbench.value import value
+
+TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+
+
+def count_metrics(tops: Iterable[int], top: int) -> list[Any]:
+    """Squared error, divergences and precision: of items for all `tops`, of edges for one."""
+    metrics: list[Any] = [TopItems()]
+    for of, ks in (("items", tops), ("edges", (top,))):
+        metrics.append(MeanSquaredCountError(of))
+        metrics += [KLDivergence(of, JUDGED), KLDivergence(of, REVERSED)]
+        metrics += [TopPrecision(k, of) for k in sorted(ks)]
+    return metrics
+
+
+@value
+class FiveMethods(FanFigure):
+    """Runs of five methods, the same for the same metrics."""
+
+    quick = {"netflix_users": 2000, "beside_seeds": 1, "seeds": 1}
+    rough = {"netflix_users": 2000, "beside_seeds": 1, "seeds": 1, "taken_apart": 1}
+    sized_by = ("netflix_users",)
+
+    data: tuple[str, ...] = datasets()
+    epsilon: float = epsilon(1.0)
+    l: int = whole(10, "records of each user that SRA and HPA keep", unit="records")  # noqa: E741
+    movielens_l: int = whole(30, "l on MovieLens", unit="records")
+    d: int | None = whole(None, "records of a user for popularity; none: the least of one")
+    most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
+    k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
+    width: int | None = whole(None, "of GS' groups; none: chosen privately", kind=UNPRINTED)
+    popularities: tuple[float, ...] = popularities()
+    netflix_users: int = users_of_netflix()
+    beside_seeds: int = whole(5, "releases of what stands beside", kind=EFFORT)
+    seeds: int = seeds(20)
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel."""
+        given = dict(l=self.l, movielens_l=self.movielens_l, d=self.d, most=self.most)
+        return cases(self.data, self.netflix_users, **given)
+
+    def methods(self, case: Case, reading: str) -> dict[str, Any]:
+        """The five on a dataset where ε is read so, by series."""
+        return five_methods(case, self.epsilon, reading, self.k, self.width)
+
+    def beside(self, case: Case) -> dict[str, Any]:
+        """What is not judged, where ε is of the whole release."""
+        return beside_methods(case, DP(self.epsilon), self.k, self.width)
+
+    def metrics(self) -> list[Any]:
+        """The same list in all figures, so that they share their runs."""
+        return count_metrics(TOPS, TEN)
+
+    def sweeps(self) -> dict[str, Sweep]:
+        """The five: a dataset a panel, under all laws."""
+        sweeps = {}
+        for name, case in self.cases().items():
+            methods = [m for reading in READINGS for m in self.methods(case, reading).values()]
+            laws = [*case.laws(self.popularities).values()]
+            sweeps[name] = Sweep(laws, methods, self.metrics(), self.seeds)
+        return sweeps
+
+    def rows(self, store) -> pd.DataFrame:
+        """Series are what the methods are called; each row has its reading of ε and its law."""
+        sweeps = self.sweeps()
+        frames = []
+        for name, case in self.cases().items():
+            beside = self.beside(case)
+            times = min(self.beside_seeds, self.seeds)
+            more = Sweep([case.dataset], [*beside.values()], self.metrics(), times)
+            rows = pd.concat([run(sweeps[name], store), run(more, store)])
+            runs = {repr(m): (READINGS[0], series) for series, m in beside.items()}
+            for reading in READINGS:
+                methods = self.methods(case, reading)
+                runs |= {repr(m): (reading, series) for series, m in methods.items()}
+            laws = {repr(x): law for law, x in case.laws(self.popularities).items()}
+            which = mechanism_of_trials(rows).map(runs)
+            columns = dict(reading=which.str[0], series=which.str[1])
+            frames.append(rows.assign(panel=name, law=rows.dataset.map(laws), **columns))
+        return pd.concat(frames, ignore_index=True)
+
+
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The five that the paper draws, and twins as built."""
+    return one_law(rows[rows.series.isin(METHODS)])
+
+
+@value
+class Counts(FiveMethods):
+    """What is the same for items and edges, in Figures 7 and 8."""
+
+    of: ClassVar[str]
+
+    top: int = whole(10, "K of (c), the most popular items")
+
+    def metrics(self) -> list[Any]:
+        """With the precision of (c)."""
+        return count_metrics({*TOPS, self.top}, self.top)
+
+    def rows(self, store) -> pd.DataFrame:
+        """The errors of these counts; the precision of (c) of items and of edges."""
+        rows = super().rows(store)
+        shown = (rows.metric == PRECISION) & (rows.top == self.top)
+        return rows[(rows.of == self.of) | shown].reset_index(drop=True)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """(a), (b) and (c), each under both readings of ε: a group of bars a dataset."""
+        counts = f"{self.of.removesuffix('s')} counts"
+        tops = "all items" if self.of == "items" else "each context, on average"
+        judged = {"metric": DIVERGENCE, "direction": JUDGED}
+        precision = {"metric": PRECISION, "top": self.top}
+        grid = []
+        for title, log, where in (
+            (f"(a) mean squared error of {counts}", "xy", {"metric": SQUARED}),
+            (f"(b) KL divergence of {counts}", "", judged),
+            (f"(c) top {self.top} of {tops}", "", precision),
+        ):
+            for reading in READINGS:
+                here = {"of": self.of, "reading": reading, **where}
+                title_here = f"{title}, ε {reading}"
+                grid.append(Panel(title_here, here, "panel", log=log, bars=True))
+        return grid
+
+    def plot(self, rows: pd.DataFrame):
+        """One below the other; (b) up to 9, as printed."""
+        wide = dict(columns=1, width=plots.PAGE_WIDTH, height=1.5)
+        drawing = plots.grid(drawn_rows(rows), self.panels(rows), **wide)
+        for ax in drawing.axes[2:4]:
+            ax.set_ylim(0, 9)
+        return drawing
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Means over seeds: a row a dataset, reading of ε and method, those beside included."""
+        rows = one_law(rows[rows.of == self.of])
+        table = {
+            "squared error": _means(rows, metric=SQUARED).map(format_number),
+            "KL": _means(rows, metric=DIVERGENCE, direction=JUDGED).map(format_number),
+            "KL, reversed": _means(rows, direction=REVERSED).map(format_number),
+            "top 10": _means(rows, metric=PRECISION, top=TEN).map("{:.0%}".format),
+        }
+        frame = pd.DataFrame(table).loc[[*rows.panel.unique()]]
+        return frame.rename_axis(["dataset", "ε", "method"])
+
+
+def _means(rows: pd.DataFrame, **where) -> pd.Series:
+    for column, x in where.items():
+        rows = rows[rows[column] == x]
+    return rows.groupby(["panel", "reading", "series"], sort=False).value.mean()
