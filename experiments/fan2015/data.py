@@ -30,7 +30,7 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
 )
-from workbench.datasets.ranked import OfDataset
+from workbench.datasets.ranked import OfDataset, check_dataset
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import numbers, selection, whole
@@ -49,7 +49,7 @@ FILE = "file"  # what stands in its place where the data is real
 class RatedFilms(OfDataset):
     """MovieLens over the films that somebody has rated: of the numbers 1 to 3952 there are 3,706."""
 
-    dataset: MovieLens = parameter(doc="whose films")
+    dataset: MovieLens = parameter(check=check_dataset, doc="whose films")
 
     @cached_property
     def domain(self) -> Domain:

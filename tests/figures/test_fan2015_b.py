@@ -149,7 +149,8 @@ def test_films_that_nobody_rated_are_left_out():
     labels = (range(1, 8), ("F", "M"))
     columns = [np.array(x) for x in ([0, 0, 1], [4, 1, 4], [1, 1, 0])]
     films = Interactions(Domain(("item", "context"), (7, 2), labels), *columns, Bound(7, 1))
-    archive = SimpleNamespace(load=lambda: films, titles=lambda: {2: "two", 5: "five"})
+    titles = {2: "two", 5: "five"}
+    archive = SimpleNamespace(load=lambda: films, domain=films.domain, titles=lambda: titles)
     data = RatedFilms(archive).load()
     assert data.domain.shape == (2, 2) and list(data.domain.decode("item", data.items)) == [
         5,
