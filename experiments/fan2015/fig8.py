@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from experiments.fan2015._counts import Counts
@@ -36,7 +35,7 @@ from experiments.fan2015.count_statements import (
     swept,
 )
 from experiments.fan2015.data import AS_BUILT, FILE, one_law
-from experiments.fan2015.table5 import context_records, context_tables
+from experiments.fan2015.groups import COMMON, OWN, GroupPrecision, GroupTaste
 from experiments.fan2015.top_statements import (
     ABOVE_ONE,
     ABOVE_ZERO,
@@ -48,44 +47,9 @@ from experiments.fan2015.top_statements import (
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
 from workbench.claims import ALIKE, OFTEN, Finding, check_between, paired_ratios
-from workbench.estimates import ItemEdgeCounts
-from workbench.interactions import Interactions
-from workbench.metrics import TopPrecision
 from workbench.value import value
 
 OF = "edges"
-OWN, COMMON = "of its own ten", "of everybody's ten"
-
-
-@value
-class GroupPrecision:
-    """How many of each context's ten most popular items are released as such."""
-
-    def __call__(self, truth: Interactions, estimate: ItemEdgeCounts) -> pd.DataFrame:
-        """A row a context."""
-        ten = TopPrecision(TEN)
-        groups = range(truth.domain.shape[1])
-        shares = [ten(context_records(truth, g), context_tables(estimate, g)) for g in groups]
-        return pd.DataFrame({"group": groups, "value": shares})
-
-
-@value
-class GroupTaste:
-    """The share that ten items have of a context's records, its own most popular; of all records, all's."""
-
-    def __call__(self, truth: Interactions, estimate: Interactions) -> pd.DataFrame:
-        """A row a context, then one of all."""
-        counts = truth.edge_counts()
-        own = [_share_of_ten(column) for column in counts.T]
-        groups = pd.DataFrame({"part": OWN, "group": range(len(own)), "value": own})
-        everybody = pd.DataFrame(
-            {"part": [COMMON], "value": [_share_of_ten(counts.sum(axis=1))]}
-        )
-        return pd.concat([groups, everybody], ignore_index=True)
-
-
-def _share_of_ten(counts) -> float:
-    return float(np.sort(counts)[-TEN:].sum() / counts.sum())
 
 
 def check_slight_drop(rows, level) -> Finding:

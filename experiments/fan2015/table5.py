@@ -17,7 +17,6 @@ from __future__ import annotations
 from math import nextafter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments.fan2015._five_methods import (
@@ -32,66 +31,18 @@ from experiments.fan2015._five_methods import (
 )
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases
+from experiments.fan2015.groups import GroupFilms
 from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep, plots
 from workbench.claims import Finding, check_between, confidence_intervals, means, over
 from workbench.datasets.movielens import GROUPS
-from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes
-from workbench.interactions import Interactions
-from workbench.metrics import TopPrecision
 from workbench.plots import Panel
-from workbench.value import parameter, value
+from workbench.value import value
 
 TRUTH = AllRecords.series
 LEAST = 7  # of the true ten: 8, as in the one release that is printed, less one film
-
-
-@value
-class GroupFilms:
-    """What is released of one group: precision over K, the true ten's counts, and the ten highest."""
-
-    group: int = parameter(low=0, integer=True, doc="its context")
-    tops: tuple[int, ...] = parameter(low=1, integer=True, many=True, doc="K")
-
-    def __call__(self, truth: Interactions, estimate: Any) -> pd.DataFrame:
-        """Rows of the metrics `TopPrecision`, `Count` and `list`; films by their codes."""
-        records = context_records(truth, self.group)
-        if isinstance(estimate, Interactions):
-            released: Any = context_records(estimate, self.group)
-            counts = released.item_counts()
-        else:
-            released = context_tables(estimate, self.group)
-            counts = released.items.values
-        shares = [TopPrecision(k)(records, released) for k in self.tops]
-        frames = [pd.DataFrame({"metric": PRECISION, "top": self.tops, "value": shares})]
-        for metric, films in (
-            ("Count", highest(records.item_counts())),
-            ("list", highest(counts)),
-        ):
-            places = range(1, len(films) + 1)
-            columns = {"metric": metric, "place": places, "film": films}
-            frames.append(pd.DataFrame(columns | {"value": counts[films].astype(float)}))
-        return pd.concat(frames, ignore_index=True)
-
-
-def highest(counts: np.ndarray) -> np.ndarray:
-    """The ten items of the highest counts."""
-    return (-counts).argsort(kind="stable")[:TEN]
-
-
-def context_records(data: Interactions, context: int) -> Interactions:
-    """The records in one context."""
-    chosen = data.contexts == context
-    columns = (data.users[chosen], data.items[chosen], data.contexts[chosen])
-    return Interactions(data.domain, *columns, data.bound, data.truth_public)
-
-
-def context_tables(tables: ItemEdgeCounts, context: int) -> ItemEdgeCounts:
-    """The tables with one context's edges for the items."""
-    edges = tables.edges.values.reshape(tables.domain.shape)[:, context]
-    return ItemEdgeCounts(Histogram(tables.items.domain, edges), tables.edges)
 
 
 def film_names(dataset) -> list[str]:

@@ -11,6 +11,7 @@ from experiments.fan2015 import data as fan2015_data
 from experiments.fan2015 import fig7 as fan2015_fig7
 from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
+from experiments.fan2015 import groups
 from experiments.fan2015 import table5 as fan2015_table5
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import (
@@ -102,10 +103,10 @@ def test_series_are_the_papers_methods_and_what_else_a_user_would_try(small):
     others = rows[rows.panel == "Foursquare twin"]
     assert set(others[others.series == "SRA"].l) == {5}
     assert set(rows.top.dropna()) == {7}
-    groups = rows[rows.metric == "GroupPrecision"]
-    assert set(groups.panel) == {"MovieLens twin"} and set(groups.group) == {*range(6)}
-    assert len(groups) == 2 * 2 * 6
-    tastes = rows[rows.part == fan2015_fig8.OWN].set_index("group").value
+    by_group = rows[rows.metric == "GroupPrecision"]
+    assert set(by_group.panel) == {"MovieLens twin"} and set(by_group.group) == {*range(6)}
+    assert len(by_group) == 2 * 2 * 6
+    tastes = rows[rows.part == groups.OWN].set_index("group").value
     third = FILMS.load().edge_counts()[:, 2]
     assert tastes[2] == pytest.approx(np.sort(third)[-10:].sum() / third.sum())
 
@@ -190,10 +191,10 @@ def test_public_numbers_of_what_is_beside_the_paper():
 
 def test_a_group_is_its_own_records():
     data = SMALL.load()
-    group = fan2015_table5.context_records(data, 3)
+    group = groups.context_records(data, 3)
     assert (group.item_counts() == data.edge_counts()[:, 3]).all()
     released = SRA(DP(1.0), 200).__call__(data, np.random.default_rng(0))
-    ours = fan2015_table5.context_tables(released.estimate, 3)
+    ours = groups.context_tables(released.estimate, 3)
     edges = released.estimate.edges.values.reshape(data.domain.shape)
     assert (ours.items.values == edges[:, 3]).all()
 
@@ -219,7 +220,7 @@ def test_the_films_of_another_group(small):
     figure = figure_of(fan2015_table5).at("quick", seeds=1, group="F under 25", l=5)
     rows = figure.rows(small)
     data = FILMS.load()
-    women = fan2015_table5.context_records(data, fan2015_table5.GROUPS.index("F under 25"))
+    women = groups.context_records(data, fan2015_table5.GROUPS.index("F under 25"))
     rows = rows[rows.reading == "total"]
     counts = rows[(rows.metric == "Count") & (rows.series == "original")]
     assert list(counts.value) == sorted(women.item_counts(), reverse=True)[:10]

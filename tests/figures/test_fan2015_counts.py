@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.fan2015 import best_l_statements, fig7, fig8, fig9, top_statements
+from experiments.fan2015 import best_l_statements, fig7, fig8, fig9, groups, top_statements
 from experiments.fan2015 import count_statements as checks
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import (
@@ -158,8 +158,8 @@ def of_fig8():
         own = {"metric": "GroupPrecision", "group": group}
         rows += of_files([(("MovieLens", series), x, own)])
     taste = dict(panel="MovieLens", law=FILE, metric="GroupTaste", seed=0, series="original")
-    parts = [{"part": fig8.OWN, "group": group, "value": 0.1} for group in range(6)]
-    parts.append({"part": fig8.COMMON, "value": 0.05})
+    parts = [{"part": groups.OWN, "group": group, "value": 0.1} for group in range(6)]
+    parts.append({"part": groups.COMMON, "value": 0.05})
     exactly = pd.DataFrame([taste | part for part in parts])
     return pd.concat([noisy(rows, seeds=SEEDS), exactly], ignore_index=True)
 
@@ -259,7 +259,7 @@ BROKEN = {
         ("f-8c.2", {"of": "edges", "series": "SRA", "metric": PRECISION}, 0.5),
         ("f-8c.3", {"panel": "MovieLens", "of": "edges", "series": "HPA", "top": 10}, 0.7),
         ("f-8c.4", {"group": 3, "series": "HPA"}, 0.4),
-        ("f-8c.5", {"part": fig8.COMMON}, 3),
+        ("f-8c.5", {"part": groups.COMMON}, 3),
     ],
     "fig9": [
         ("f-9.1", {"panel": "Netflix", "series": "HPA", "top": 1}, 0.9),
