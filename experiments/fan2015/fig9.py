@@ -16,7 +16,7 @@ from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_
 from experiments.fan2015._five_methods import PRECISION, READINGS, TEN
 from experiments.fan2015._paper import statements
 from experiments.fan2015.data import one_law
-from experiments.fan2015.precision_statements import AHEAD, CHECKS
+from experiments.fan2015.precision_statements import AHEAD, CHECKS, LAST
 from workbench import plots
 from workbench.figures.parameters import wholes
 from workbench.plots import Panel
