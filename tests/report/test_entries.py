@@ -1,16 +1,31 @@
 """What lies in a folder of results is read as it was saved, or shown as failed."""
 
-from pathlib import Path
+import json
 
 from tests.report.saved import figure, notebook, status
 from workbench import report
+from workbench.report import sources
 
 
 def test_a_figure_whose_files_changed_shows_as_failed(tmp_path):
     folder = figure(tmp_path, "cormode2012_fig2")
     (folder / "rows.csv").write_text("value\n1")
-    text = report.write(tmp_path, "quick").read_text(encoding="utf-8")
-    assert "This notebook failed" in text and "rows.csv is not the file" in text
+    (entry,) = report.collect(tmp_path / "quick")
+    assert "rows.csv is not the file" in entry.failed and not entry.statements
+
+
+def test_a_figure_of_another_version_says_so(tmp_path):
+    folder = figure(tmp_path, "cormode2012_fig2")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["trials"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    half = figure(tmp_path, "cormode2012_fig3")
+    (half / "manifest.json").write_text('{"id": ')
+    first, second = report.collect(tmp_path / "quick")
+    assert (
+        "another version of the workbench (trials); run it again with --force" in first.failed
+    )
+    assert second.failed
 
 
 def test_entries_stand_in_natural_order_with_what_lies_beside_them(tmp_path):
@@ -22,6 +37,16 @@ def test_entries_stand_in_natural_order_with_what_lies_beside_them(tmp_path):
     entries = report.collect(tmp_path / "quick")
     assert [e.stem for e in entries] == ["00_tour", "cormode2012_fig2", "cormode2012_fig10"]
     assert [e.title for e in entries] == ["The tour", "A title", "A title"]
-    assert entries[0].datasets == [] and entries[1].datasets == ["Trips"]
-    for _, address in entries[1].links:
-        assert (tmp_path / "quick" / Path(address)).is_file(), address
+    assert entries[0].datasets == [] and [d.name for d in entries[1].datasets] == ["Trips"]
+    pages = tmp_path / "quick" / "report"
+    pages.mkdir()
+    for _, address, _ in entries[1].files:
+        assert (pages / address).is_file(), address
+
+
+def test_data_is_described_by_what_its_class_says_and_nothing_else_is_called():
+    twin, unknown = sources.data_used(None, ["OnTheMapTwin()", "__import__('os').getcwd()"])
+    assert twin.kind == "twin" and "47 states" in twin.original and twin.invented
+    assert unknown.kind == "" and unknown.configurations == ("__import__('os').getcwd()",)
+    (sorted_twin,) = sources.data_used(None, ["Ranked(dataset=NetTraceTwin())"])
+    assert sorted_twin.name == "NetTraceTwin" and "NetTrace" in sorted_twin.original

@@ -13,6 +13,7 @@ from workbench.figures.figure import UNPRINTED as UNPRINTED
 from workbench.figures.figure import Figure as Figure
 from workbench.figures.figure import describe as describe
 from workbench.figures.notebook import FigureRun as FigureRun
+from workbench.figures.notebook import committed_verdicts as committed_verdicts
 from workbench.figures.notebook import default_notebook as default_notebook
 from workbench.figures.notebook import open_notebook as open_notebook
 from workbench.figures.notebook import parameters_cell as parameters_cell

@@ -52,13 +52,8 @@ class FigureRun:
 
     def committed_verdicts(self) -> Styler:
         """What the paper profile found when its verdicts were committed, whatever this run is."""
-        import pandas as pd
-
-        paper = self.figure.id.partition("_")[0]
-        file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
-        verdicts = pd.read_csv(file, dtype=str, keep_default_na=False)
+        verdicts = committed_verdicts(self.figure.id.partition("_")[0])
         own = verdicts[verdicts.figure == self.figure.id]
-        own = own.reindex(columns=[*claims.to_frame([]).columns, "datasets"], fill_value="")
         data = "; ".join(own.datasets.unique())
         caption = f"The committed verdicts of the paper profile, on {data or 'no dataset'}"
         return claims.verdict_table(own, caption)
@@ -75,6 +70,18 @@ class FigureRun:
             results=self.results,
             verdicts=verdicts,
         )
+
+
+def committed_verdicts(paper: str) -> pd.DataFrame:
+    """What paper-profile runs of a paper's figures found, as it is committed; no rows where nothing is."""
+    import pandas as pd
+
+    file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"
+    columns = [*claims.to_frame([]).columns, "figure", "datasets", "commit"]
+    if not file.exists():
+        return pd.DataFrame(columns=columns)
+    verdicts = pd.read_csv(file, dtype=str, keep_default_na=False)
+    return verdicts.reindex(columns=columns, fill_value="")
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:

@@ -1,7 +1,7 @@
-"""Executed notebooks, figures and verdicts to one page that can be sent to anyone.
+"""Executed notebooks, figures and verdicts to a site of pages that opens from disk.
 
-The page reads what notebooks saved and runs nothing. It holds no script and fetches nothing:
-math is MathML, pictures are part of it. What a notebook says about its figure (the cells that
+The pages read what notebooks saved and run nothing but a script of search and filter; they fetch nothing:
+math is MathML, pictures lie beside them. What a notebook says about its figure (the cells that
 begin with its title, *Reading the figure*, *Where we differ*) is taken over in its own words.
 """
 
@@ -10,5 +10,4 @@ from workbench.report.entries import Entry as Entry
 from workbench.report.entries import collect as collect
 from workbench.report.index import Index as Index
 from workbench.report.markup import markdown as markdown
-from workbench.report.page import render as render
-from workbench.report.page import write as write
+from workbench.report.site import write as write

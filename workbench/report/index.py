@@ -6,12 +6,13 @@ import base64
 from collections import Counter
 from dataclasses import dataclass
 from html import escape
-from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from workbench import figures
 from workbench.report.entries import natural_order
 from workbench.report.passages import read_passages
+from workbench.report.thumbnails import write_thumbnail
 
 _WIDTH = 320  # pixels of a thumbnail
 _CARD = """<a href="{link}" style="display: block; width: {width}px; margin: 0 1rem 1rem 0;
@@ -82,11 +83,7 @@ class Index:
 
 def _thumbnail(path: Path) -> str:
     """A PNG, smaller, as a data address."""
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        small = picture.convert("RGB")
-        small.thumbnail((_WIDTH, 2 * _WIDTH))
-        file = BytesIO()
-        small.save(file, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    with TemporaryDirectory() as folder:
+        small = Path(folder) / path.name
+        write_thumbnail(path, small)
+        return f"data:image/png;base64,{base64.b64encode(small.read_bytes()).decode()}"

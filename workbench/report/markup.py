@@ -10,11 +10,14 @@ from latex2mathml.converter import convert
 
 
 class _Renderer(mistune.HTMLRenderer):
-    """Markdown as the page takes it: headings below its own, MathML, no pictures from afar."""
+    """Markdown as pages take it: headings below their own, MathML, no pictures from afar."""
+
+    first_heading = 3
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """Any heading of a notebook."""
-        return f"<h3>{text}</h3>\n"
+        """A heading, at the level that the page has room for."""
+        level = max(level, self.first_heading)
+        return f"<h{level}>{text}</h{level}>\n"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         """What the picture is called."""
@@ -29,17 +32,19 @@ class _Renderer(mistune.HTMLRenderer):
         return f"<p>{_math(text, 'block')}</p>\n"
 
 
+_RENDERER = _Renderer(escape=True)
 _MARKDOWN = mistune.create_markdown(
-    renderer=_Renderer(escape=True), plugins=["math", "table", "strikethrough"]
+    renderer=_RENDERER, plugins=["math", "table", "strikethrough"]
 )
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, first_heading: int = 3) -> str:
     r"""Markdown with math to HTML that needs nothing from elsewhere; HTML in it becomes text.
 
     >>> markdown(r"at $\theta$")[:12]
     '<p>at <math '
     """
+    _RENDERER.first_heading = first_heading
     return _MARKDOWN(text)
 
 

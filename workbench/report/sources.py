@@ -1,0 +1,176 @@
+"""What a project says of a saved figure: the paper's sentences, its parameters, its data in words."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from workbench import claims, datasets, option_grammar
+from workbench.datasets._kinds import kind_of, unwrapped
+from workbench.figures import Figure, find_figure, project_folder
+from workbench.report.passages import read_passages
+
+_PAPER = re.compile(r"[a-z]+\d{4}")
+_OTHERS = "Other notebooks"
+_TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
+
+
+class Sentence(NamedTuple):
+    """What a paper says, where a statement is a part of it, and how that is read."""
+
+    sentence: str
+    page: str
+    reading: str
+
+
+class Parameter(NamedTuple):
+    """A parameter of a figure, in words: its value in a run and its usual one."""
+
+    name: str
+    here: str
+    usual: str
+    words: str
+
+
+@dataclass
+class DataUsed:
+    """The configurations of one class of dataset, and what it says of itself."""
+
+    name: str
+    kind: str = ""
+    words: str = ""
+    original: str = ""
+    invented: str = ""
+    configurations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper as the notebook that opens its folder tells of it; a group without one has a name only."""
+
+    name: str
+    title: str
+    authors: str
+    short: str
+    about: str
+
+
+@cache
+def figure_class(id: str) -> type[Figure] | None:
+    """The class of a figure; None of a notebook without one, or of a project that has it no more."""
+    try:
+        return find_figure(id)
+    except (ValueError, ImportError):
+        return None
+
+
+def paper_of(id: str) -> str:
+    """The paper of a figure by its id; empty where it is of none.
+
+    >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
+    ('cormode2012', '')
+    """
+    paper = id.partition("_")[0]
+    return paper if _PAPER.fullmatch(paper) else ""
+
+
+def describe_paper(name: str) -> Paper:
+    """A paper by its folder among the notebooks; of no name, what is called so that is of none."""
+    if not name:
+        return Paper(name, _OTHERS, "", _OTHERS, "")
+    title, words = read_passages(project_folder() / "notebooks" / name / "index.ipynb")
+    about = words.get("about", "")
+    parts = _TITLE.fullmatch(title)
+    spaced = f"{name[:-4].capitalize()} {name[-4:]}"
+    if parts is None:
+        return Paper(name, title or name, "", spaced, about)
+    authors = parts["authors"] or ""
+    first, _, others = authors.partition(", ")
+    short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
+    source = ", ".join(filter(None, [authors, parts["venue"]]))
+    return Paper(name, parts["title"], source, short, about)
+
+
+def sentences(cls: type[Figure] | None) -> dict[str, Sentence]:
+    """The sentence that each statement of a figure is part of, by the statement's id."""
+    split = [claim for claim in (cls.claims if cls else ()) if isinstance(claim, claims.Claim)]
+    return {
+        part.id: Sentence(claim.sentence, part.page or claim.page, part.reading)
+        for claim in split
+        for part in claim.statements
+    }
+
+
+def parameters(cls: type[Figure] | None, here: Mapping[str, Any]) -> list[Parameter]:
+    """A figure's parameters beside the values of a run."""
+    lines = []
+    for name, field in (cls.parameters() if cls else {}).items():
+        if name in here:
+            usual = _text(field.default)
+            lines.append(
+                Parameter(name, _text(here[name]), usual, option_grammar.parameter_help(field))
+            )
+    return lines
+
+
+def data_used(cls: type[Figure] | None, configurations: Iterable[str]) -> list[DataUsed]:
+    """The datasets of a run, a line each: their classes' first sentences, and their kinds."""
+    by_name: dict[tuple[str, str], DataUsed] = {}
+    for text in configurations:
+        described = _describe(cls, text)
+        line = by_name.setdefault((described.name, described.original), described)
+        line.configurations += (text,)
+    return list(by_name.values())
+
+
+def _describe(cls: type[Figure] | None, text: str) -> DataUsed:
+    """One configuration in words; its text alone where its class is not at hand."""
+    try:
+        dataset = unwrapped(_construct(cls, ast.parse(text, mode="eval").body))
+    except (ValueError, TypeError, SyntaxError, OSError):
+        return DataUsed(text.partition("(")[0])
+    doc = (type(dataset).__doc__ or "").strip().partition("\n\n")[0]
+    words = " ".join(doc.split())
+    return DataUsed(
+        type(dataset).__name__,
+        kind_of(dataset),
+        words,
+        str(getattr(dataset, "original", "")),
+        "; ".join(getattr(dataset, "invented", {}).values()),
+    )
+
+
+def _construct(cls: type[Figure] | None, node: ast.expr) -> Any:
+    """The value of a configuration: classes of datasets, and literals; nothing else is called."""
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    made = _dataset_class(cls, ast.unparse(node.func))
+    given = {k.arg: _construct(cls, k.value) for k in node.keywords if k.arg}
+    return made(*(_construct(cls, each) for each in node.args), **given)
+
+
+def _dataset_class(cls: type[Figure] | None, name: str) -> type:
+    """A class of dataset: ours, or one that the figure's own file knows."""
+    known = vars(sys.modules[cls.__module__]) if cls else {}
+    for made in (getattr(datasets, name, None), known.get(name)):
+        if isinstance(made, type) and (hasattr(made, "load") or hasattr(made, "truth_public")):
+            return made
+    raise ValueError(f"no dataset {name}")
+
+
+def _text(x: Any) -> str:
+    """A value as a table shows it.
+
+    >>> _text((1000000, 0.5)), _text(True)
+    ('1,000,000, 0.5', 'yes')
+    """
+    if isinstance(x, tuple | list):
+        return ", ".join(map(_text, x))
+    if isinstance(x, bool):
+        return "yes" if x else "no"
+    return f"{x:,}" if isinstance(x, int) else str(x)
