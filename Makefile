@@ -9,7 +9,7 @@ INSTALL := $(PIP) install -c constraints.txt
 PYTEST := $(BIN)/python -m pytest --dist loadgroup
 WORKERS ?= auto
 
-.PHONY: reproduce test test-all test-long lab explore bench clean
+.PHONY: reproduce test test-all test-long docs lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -25,6 +25,12 @@ test-all: .venv/installed
 
 test-long: .venv/installed
 	$(PYTEST) -n $(WORKERS) -m long
+
+# The tutorials are shown as they ran; pictures of figures are those of runs, where there are any.
+docs: .venv/docs
+	$(BIN)/workbench reproduce 00_tour 01_explore 02_your_data 03_answer_bank
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/docs/pages -b html docs build/docs/html
+	@echo "Documentation: build/docs/html/index.html"
 
 lab: .venv/installed
 	$(BIN)/workbench lab
@@ -44,6 +50,11 @@ bench: .venv/peers
 .venv/peers: .venv/installed
 	@echo "Installing the libraries we measure ourselves against …"
 	@$(INSTALL) -e '.[test,peers]'
+	@touch $@
+
+.venv/docs: .venv/installed
+	@echo "Installing what builds the documentation …"
+	@$(INSTALL) -e '.[test,docs]'
 	@touch $@
 
 .venv/bin/python:

@@ -1,0 +1,76 @@
+"""How Sphinx builds the documentation: `make docs`.
+
+Pages of Markdown stand here; `pages/` writes the others from the sources.
+"""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import workbench
+from docs.pages import api, gallery, mathml, mechanisms, papers, tutorials
+from workbench import figures
+
+project = "dp-workbench"
+author = "the dp-workbench authors"
+release = workbench.__version__
+html_title = "dp-workbench"
+language = "en"
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["pages", "**/*.inc"]
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_show_sphinx = False
+html_show_copyright = False
+html_copy_source = False
+html_math_renderer = "mathml"
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "tango"
+pygments_dark_style = "github-dark"
+
+myst_enable_extensions = ["colon_fence", "dollarmath", "amsmath", "attrs_inline"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"  # `make docs` runs the tutorials, as `workbench reproduce` does
+nb_ipywidgets_js = {}  # nothing from elsewhere
+nb_merge_streams = True
+
+suppress_warnings = ["ref.python"]  # a word of a type may be a field of several classes
+
+default_role = "code"
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+
+def setup(app):
+    """Write the pages that follow from the sources, and take formulas as MathML."""
+    app.add_config_value("results", "", "env")
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", api.plain_text, priority=400)
+    app.connect("source-read", name_anchors)
+    app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))
+
+
+def write_pages(app):
+    """Write the folders of pages anew."""
+    docs = Path(app.srcdir)
+    results = Path(app.config.results or figures.results_folder())
+    writers = {
+        "mechanisms": mechanisms.write,
+        "gallery": partial(gallery.write, results=results),
+        "papers": papers.write,
+        "tutorials": partial(tutorials.write, results=results, site=Path(app.outdir)),
+        "api": api.write,
+    }
+    for name, write in writers.items():
+        (docs / name).mkdir(exist_ok=True)
+        write(docs / name)
+
+
+def name_anchors(app, page: str, source: list[str]):
+    """Make targets of the anchors that stand in headings, so that links to them are checked."""
+    source[0] = re.sub(r'^(#+ )<a id="([\w-]+)"></a>', r"(\2)=\n\1", source[0], flags=re.M)

@@ -1,0 +1,1 @@
+"""Pages that are written from the sources when the documentation is built; none is committed."""

@@ -1,0 +1,114 @@
+"""The reference: a page a room, with what of it is public."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import typer
+
+from docs.pages import text
+from workbench.cli import app
+from workbench.option_grammar import parameter_help
+
+ROOMS = (
+    "privacy domain hierarchy workload transform table records interactions datasets mechanisms "
+    "mechanism noise release estimates inference advice session metrics experiment claims plots "
+    "figures widgets laws"
+).split()
+FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
+
+
+def write(folder: Path) -> None:
+    """Write `<room>.md` for each room, and the page of the command line."""
+    for room in ROOMS:
+        (folder / f"{room}.md").write_text(page(import_module(f"workbench.{room}")), "utf-8")
+    (folder / "command_line.md").write_text(command_line(), "utf-8")
+
+
+def page(room: ModuleType) -> str:
+    """What a room is for, and its public names."""
+    parts = [f"# {room.__name__}", text.markdown(room.__doc__ or "")]
+    if room.__name__ == "workbench.mechanisms":
+        return "\n\n".join([*parts, "Each has [a page of its own](/mechanisms.md)."]) + "\n"
+    directives = [f".. currentmodule:: {room.__name__}"]
+    for name, member in public(room):
+        kind = "class" if inspect.isclass(member) else "function"
+        options = ["   :members:"] if kind == "class" else []
+        directives.append("\n".join([f".. auto{kind}:: {name}", *options]))
+    return "\n\n".join([*parts, "```{eval-rst}", *directives, "```"]) + "\n"
+
+
+def public(room: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The classes and functions that are at home in a room."""
+    for name in sorted(dir(room), key=str.lower):
+        member = getattr(room, name)
+        documented = inspect.isclass(member) or inspect.isfunction(member)
+        if documented and not name.startswith("_") and at_home(member, room):
+            yield name, member
+
+
+def at_home(member: Any, room: ModuleType) -> bool:
+    """Whether a class or function is defined in the room's file, or in its folder."""
+    return f"{member.__module__}.".startswith(f"{room.__name__}.")
+
+
+def command_line() -> str:
+    """All commands, with their arguments and options."""
+    parts = ["# Command line", "`workbench COMMAND --help` says the same."]
+    for name, command in commands(typer.main.get_command(app), "workbench"):
+        parts += [f"## {name}", described(command.help or ""), options(command)]
+    return "\n\n".join(parts) + "\n"
+
+
+def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every command of a group and of the groups in it, by its full name."""
+    for each, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {each}")
+        else:
+            yield f"{name} {each}", command
+
+
+def options(command: Any) -> str:
+    """The arguments and options of a command, a line each."""
+    lines = ["| option | meaning | default |", "|---|---|---|"]
+    for each in command.params:
+        names = ", ".join(f"`{name}`" for name in each.opts)
+        if each.param_type_name == "argument":
+            names = f"`{each.name}`"
+        default = getattr(each, "show_default", None)
+        if not isinstance(default, str):
+            default = "required" if each.required else each.default
+        meaning = described(getattr(each, "help", "") or "")
+        shown = "" if default in (None, False, (), []) else str(default)
+        lines.append(f"| {names} | {text.cell(meaning)} | {text.cell(text.escape(shown))} |")
+    return "\n".join(lines)
+
+
+def described(words: str) -> str:
+    """The help of a command or option as Markdown."""
+    return text.markdown(words.replace("\b", "").replace("\f", ""))
+
+
+def plain_text(app, what: str, name: str, member: Any, options, lines: list[str]) -> None:
+    """Escape what is no markup in a docstring, and add the fields of a value (a Sphinx event)."""
+    example = False
+    for i, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example and not re.match(r"\s*\*{1,2}\w+\b", line):
+            parts = line.split("`")
+            parts[::2] = [FORMULA.sub(r"\\\1", part) for part in parts[::2]]
+            lines[i] = "`".join(parts)
+    if what == "class" and is_dataclass(member) and "Parameters" not in lines:
+        declared = [f for f in fields(member) if f.metadata.get("doc")]
+        if declared:
+            lines += ["", "Parameters", "----------"]
+        for f in declared:
+            lines += [f.name, "    " + FORMULA.sub(r"\\\1", parameter_help(f))]

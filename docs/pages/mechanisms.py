@@ -1,0 +1,146 @@
+"""A page a mechanism, from the docstring of its file, its fields, and one small example."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import MISSING, Field, fields
+from inspect import getdoc, isfunction, signature
+from pathlib import Path
+from sys import modules
+
+import workbench
+from docs.pages import pictures
+from docs.pages.text import capitalised, cell, markdown
+from workbench import Interactions, Records, SparseTable, mechanisms
+from workbench.laws import Subject
+from workbench.mechanism import Mechanism
+from workbench.option_grammar import option_need, release_options
+from workbench.privacy import ADD_REMOVE, LOCAL, REPLACE
+
+WHEN = Path(__file__).parents[1] / "when_to_use.toml"
+SECTION = re.compile(r"^(Guarantee|Assumes|Source|Differs|Cost)  +(.*(?:\n(?: +.*)?)*)", re.M)
+NEIGHBOURS = {
+    ADD_REMOVE: "Neighbouring inputs differ by all records of one unit, added or removed.",
+    REPLACE: "Neighbouring inputs differ by one record that is replaced; their number is public.",
+    LOCAL: "The guarantee is local: it holds for the report of each tuple by itself.",
+}
+GIVEN = {SparseTable: "table", Records: "records", Interactions: "interactions"}
+IDEALISED = (
+    " Its noise is *idealised*: drawn with floating point, which the proof does not cover, so that its "
+    "releases cannot be saved for publication."
+)
+
+
+def write(folder: Path) -> None:
+    """Write `<class>.md` and its picture for each mechanism, and the table of all."""
+    when = when_to_use()
+    for cls in mechanisms.ALL:
+        pictures.draw(cls, folder)
+        (folder / f"{cls.__name__}.md").write_text(page(cls, when[cls.__name__]), "utf-8")
+    (folder / "table.inc").write_text(table(), "utf-8")
+
+
+def when_to_use() -> dict[str, str]:
+    """For each mechanism what it is for, and what to take instead."""
+    return tomllib.loads(WHEN.read_text(encoding="utf-8"))
+
+
+def table() -> str:
+    """All mechanisms, a line each."""
+    lines = ["| mechanism | what it releases |", "|---|---|"]
+    for cls in mechanisms.ALL:
+        link = f"[{capitalised(cls.title)}](/mechanisms/{cls.__name__}.md)"
+        lines.append(f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(cls: type) -> str:
+    """The first paragraph of its class."""
+    return (getdoc(cls) or "").split("\n\n")[0]
+
+
+def sections(cls: type) -> dict[str, str]:
+    """The five sections of the docstring of a mechanism's file."""
+    doc = modules[cls.__module__].__doc__ or ""
+    return {name: capitalised(markdown(text)) for name, text in SECTION.findall(doc)}
+
+
+def page(cls: type, when: str) -> str:
+    """The page of a mechanism."""
+    name = cls.__name__
+    about = sections(cls)
+    idealised = IDEALISED if cls.idealised else ""
+    parts = [
+        f"# {capitalised(cls.title)}",
+        f"`workbench.mechanisms.{name}`",
+        markdown(getdoc(cls) or ""),
+        pictures.markdown(cls),
+        f"## When to use it\n\n{when}",
+        f"## Guarantee\n\n{about['Guarantee']}",
+        NEIGHBOURS[cls.relation] + idealised,
+        f"## What it assumes\n\n{about['Assumes']}",
+        f"## Parameters\n\n{parameters(cls)}",
+        f"## Example\n\n{example(cls)}",
+        f"## Source\n\n{about['Source']}",
+        f"## Where it differs from the paper\n\n{about['Differs']}",
+        f"## Time and memory\n\n{about['Cost']}",
+        f"## Class\n\n{methods(cls)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def parameters(cls: type) -> str:
+    """Its fields, as they are declared."""
+    lines = ["| parameter | meaning | allowed | default |", "|---|---|---|---|"]
+    for f in fields(cls):
+        columns = (f"`{f.name}`", f.metadata.get("doc") or "—", allowed(f), default(f))
+        lines.append("| " + " | ".join(map(cell, columns)) + " |")
+    return "\n".join(lines)
+
+
+def allowed(f: Field) -> str:
+    """The values that a field takes."""
+    if f.name == "budget":
+        return "`DP(epsilon)`, or `DP(epsilon, delta)` where a δ is spent"
+    return markdown(option_need(f)) if "doc" in f.metadata else f"`{f.type}`"
+
+
+def default(f: Field) -> str:
+    """The default of a field; a dash where it must be given."""
+    return "—" if f.default is MISSING else f"`{f.default!r}`"
+
+
+def example(cls: type) -> str:
+    """Its example, as Python and as a command."""
+    mechanism = cls.example(Subject(cls).budget(0.5))
+    names = set(re.findall(r"\b([A-Z]\w+)\(", repr(mechanism)))
+    imports = {room: names & set(room.__all__) for room in (workbench, mechanisms)}
+    lines = [
+        f"from {room.__name__} import {', '.join(sorted(own))}" for room, own in imports.items()
+    ]
+    data = GIVEN[cls.takes]
+    code = "\n".join([*lines, "", f"mechanism = {mechanism!r}", f"release = mechanism({data})"])
+    options = release_options(mechanism)
+    command = (
+        "On the command line:\n\n```sh\nworkbench release table.csv --domain domain.json --bound 1,1 "
+        f"\\\n    {options} --out release.parquet\n```"
+    )
+    return f"```python\n{code}\n```" + (f"\n\n{command}" if options else "")
+
+
+def methods(cls: type) -> str:
+    """The directives that document its class and its public methods."""
+    arguments = ", ".join(map(str, signature(cls).parameters))
+    lines = [f".. py:class:: workbench.mechanisms.{cls.__name__}({arguments})", ""]
+    skipped = {"example", "release_rule", *vars(Mechanism)}
+    for base in cls.__mro__:
+        for name, member in vars(base).items():
+            if (
+                isfunction(member)
+                and not name.startswith(("_", "refuse_"))
+                and name not in skipped
+            ):
+                skipped.add(name)
+                lines += [f"   .. automethod:: {base.__module__}.{base.__name__}.{name}", ""]
+    return "```{eval-rst}\n" + "\n".join(lines) + "\n```"

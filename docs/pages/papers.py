@@ -1,0 +1,109 @@
+"""A page a paper: what it says, statement by statement, and what our runs found."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+
+from docs.pages.gallery import PAPERS, ids, picture
+from docs.pages.text import escape
+from experiments import verdicts
+from workbench import claims, figures
+
+SHORT = 240  # characters of what was measured that are shown at once
+
+
+def write(folder: Path) -> None:
+    """Write `<paper>.md` for each paper."""
+    for paper in PAPERS:
+        (folder / f"{paper}.md").write_text(page(paper, folder.parent / "gallery"), "utf-8")
+
+
+def page(paper: str, pictures: Path) -> str:
+    """The page of a paper."""
+    root = figures.project_folder()
+    found = verdicts.committed(paper)
+    opening = nbformat.read(root / "notebooks" / paper / "index.ipynb", as_version=4)
+    statements = tomllib.loads(
+        (root / "experiments" / paper / "statements.toml").read_text(encoding="utf-8")
+    )
+    parts = [
+        opening.cells[0].source,
+        f"## What we found\n\n{summary(found)}\n\nWhat the paper prints wrongly or "
+        f"ambiguously, with what is right: [errata](/errata.md#{heading(PAPERS[paper])}).",
+    ]
+    for id in ids(paper):
+        own = [claim for claim in statements["claim"] if claim["figure"] == id]
+        parts += figure_section(id, own, found[found.figure == id], pictures)
+    return "\n\n".join(parts) + "\n"
+
+
+def heading(text: str) -> str:
+    """What a heading is called in links to it.
+
+    >>> heading("Fan & Jin 2015")
+    'fan--jin-2015'
+    """
+    return re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
+
+
+def summary(found: pd.DataFrame) -> str:
+    """How many statements ended how."""
+    numbers = {end: n for end, n in verdicts.counts(found).items() if n}
+    lines = ["| outcome | statements |", "|---|---:|"]
+    lines += [f"| {claims.TICKS[end]} {end} | {n} |" for end, n in numbers.items()]
+    return "\n".join(lines)
+
+
+def figure_section(
+    id: str, own: list[dict[str, Any]], found: pd.DataFrame, pictures: Path
+) -> Iterator[str]:
+    """The parts of one figure: its picture, how to run it, and what the paper says of it."""
+    figure = figures.find_figure(id)
+    page = f"{figure.page[0].upper()}{figure.page[1:]}. " if figure.page else ""
+    notebook = f"notebooks/{id.replace('_', '/', 1)}.ipynb"
+    yield f"({id})=\n## {escape(figure.title)}"
+    if (pictures / f"{id}.png").exists():
+        yield picture(id, escape(figure.title))
+    yield f"{escape(page)}Notebook: `{notebook}`. Run it again: `workbench reproduce {id}`."
+    by_id = {verdict.id: verdict for verdict in found.itertuples()}
+    for claim in own:
+        yield quotation(claim)
+        yield "\n".join(statement(each, by_id.get(each["id"])) for each in claim["statement"])
+    whole = found[found.claim == ""]
+    if len(whole):
+        yield (
+            "Not judged by statement yet. On an earlier run whole claims were judged, by thresholds "
+            "of ours:"
+        )
+        yield "\n".join(statement({"id": v.id, "says": ""}, v) for v in whole.itertuples())
+
+
+def quotation(claim: dict[str, Any]) -> str:
+    """The sentence of a claim, and where it stands."""
+    sentence = " ".join(claim["sentence"].split())
+    where = claim.get("page", "")
+    return f"> {escape(sentence)}\n>\n> — {escape(where)}" if where else f"> {escape(sentence)}"
+
+
+def statement(each: dict[str, Any], verdict: Any) -> str:
+    """A statement and its verdict, as an entry of a list."""
+    outcome = verdict.outcome if verdict else claims.NOT_JUDGED
+    mark = f", {verdict.mark}" if verdict and verdict.mark else ""
+    says = f" {escape(each['says'])}" if each["says"] else ""
+    head = f"- **{claims.TICKS[outcome]} {outcome}{mark}**{says} (`{each['id']}`)"
+    told = [verdict.measured, verdict.why] if verdict else []
+    measured = ". ".join(text.rstrip(".") for text in told if text)
+    if not measured:
+        return head
+    shown = escape(measured) + "."
+    if len(measured) <= SHORT:
+        return f"{head}\n\n  *{shown}*\n"
+    opened = "<details><summary>measured</summary>"
+    return f"{head}\n\n  {opened}\n\n  {shown}\n\n  </details>\n"

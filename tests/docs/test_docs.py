@@ -1,0 +1,88 @@
+"""Pages that the documentation needs are there, their links lead somewhere, and their Python runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.pages import api, gallery, mechanisms, text, tutorials
+from workbench.mechanisms import ALL
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+WRITTEN = (
+    "api",
+    "gallery",
+    "mechanisms",
+    "papers",
+    "tutorials",
+)  # when the documentation is built
+BY_HAND = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in WRITTEN),
+]
+RUN = ["start.md", *(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
+SECONDS = {"start.md", "how-to/add-a-mechanism.md", "how-to/figures.md", "how-to/publish.md"}
+
+
+def will_be_written(path: Path) -> bool:
+    """Whether the path is that of a page which is not committed."""
+    if not path.is_relative_to(DOCS):
+        return False
+    folder, _, name = path.relative_to(DOCS).as_posix().partition("/")
+    names = {
+        "api": [*(f"{room}.md" for room in api.ROOMS), "command_line.md"],
+        "gallery": ["index.md"],
+        "mechanisms": [f"{cls.__name__}.md" for cls in ALL] + ["table.inc"],
+        "papers": [f"{paper}.md" for paper in gallery.PAPERS],
+        "tutorials": [f"{tour}.ipynb" for tour in tutorials.TOURS],
+    }
+    return name in names.get(folder, ())
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_every_mechanism_has_what_its_page_needs(cls):
+    assert list(mechanisms.sections(cls)) == "Guarantee Assumes Source Differs Cost".split()
+    assert mechanisms.summary(cls) and mechanisms.parameters(cls) and mechanisms.example(cls)
+    assert mechanisms.when_to_use()[cls.__name__].endswith(".")
+
+
+def test_nothing_is_said_of_mechanisms_that_are_none():
+    assert set(mechanisms.when_to_use()) == {cls.__name__ for cls in ALL}
+
+
+@pytest.mark.parametrize("path", BY_HAND, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)", path.read_text())
+    links += re.findall(r"^```\{include\} (\S+)", path.read_text(), re.M)
+    for link in links:
+        start = DOCS if link.startswith("/") else path.parent
+        target = (start / link.lstrip("/")).resolve()
+        assert target.exists() or will_be_written(target), link
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = set()
+    for path in BY_HAND:
+        for entries in re.findall(r"^```\{toctree\}\n(.*?)^```", path.read_text(), re.M | re.S):
+            names = [line for line in entries.split() if not line.startswith(":")]
+            listed |= {(path.parent / name).with_suffix(".md").resolve() for name in names}
+    pages = {path for path in BY_HAND if path.is_relative_to(DOCS)}
+    assert pages - listed == {DOCS / "index.md"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SECONDS else []) for n in RUN]
+)
+def test_python_of_a_page_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(), re.S)
+    assert blocks
+    names: dict = {"__name__": "page"}
+    for block in blocks:
+        exec(compile(block, name, "exec"), names)
+
+
+def test_docstrings_become_markdown_in_which_only_code_is_markup():
+    assert text.markdown("the |v| of `a_b`\nx_1*y <z>") == r"the \|v\| of `a_b` x\_1\*y \<z\>"
+    assert text.markdown("`one`  first\n`two`  second") == "- `one`: first\n- `two`: second"
