@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PIL import Image
-
 from docs.pages.text import escape
 from workbench import figures
 from workbench.report.entries import natural_order
+from workbench.report.thumbnails import write_thumbnail
 
-WIDTH = 560  # pixels
 PAPERS = {
     "cormode2012": "Cormode et al. 2012",
     "hay2010": "Hay et al. 2010",
@@ -51,25 +49,16 @@ def card(id: str, profile: str) -> str:
 
 def picture(id: str, title: str) -> str:
     """The small picture of a figure, from any page; it leads to the figure's section."""
-    paper, _, name = id.partition("_")
-    link = f"../papers/{paper}.html#{id.replace('_', '-')}"
+    link = f"../papers/{id.partition('_')[0]}.html#{id.replace('_', '-')}"
     return f"```{{image}} /gallery/{id}.png\n:alt: {title}\n:target: {link}\n```\n\n"
 
 
 def draw(id: str, results: Path, path: Path) -> str:
     """Write the small picture of a figure; returns the profile of its run, nothing without one."""
+    path.unlink(missing_ok=True)
     for profile in reversed(figures.PROFILES):
         drawn = figures.figure_folder(results, profile, id) / f"{id}.png"
         if drawn.exists():
-            shrink(drawn, path)
+            write_thumbnail(drawn, path)
             return profile
-    path.unlink(missing_ok=True)
     return ""
-
-
-def shrink(picture: Path, path: Path) -> None:
-    """Write a picture as wide as a card."""
-    with Image.open(picture) as full:
-        small = full.convert("RGB")
-    small.thumbnail((WIDTH, 2 * WIDTH), reducing_gap=2.0)
-    small.save(path)

@@ -26,6 +26,7 @@ NEIGHBOURS = {
     LOCAL: "The guarantee is local: it holds for the report of each tuple by itself.",
 }
 GIVEN = {SparseTable: "table", Records: "records", Interactions: "interactions"}
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 IDEALISED = (
     " Its noise is *idealised*: drawn with floating point, which the proof does not cover, so that its "
     "releases cannot be saved for publication."
@@ -103,7 +104,15 @@ def allowed(f: Field) -> str:
     """The values that a field takes."""
     if f.name == "budget":
         return "`DP(epsilon)`, or `DP(epsilon, delta)` where a δ is spent"
-    return markdown(option_need(f)) if "doc" in f.metadata else f"`{f.type}`"
+    if "doc" not in f.metadata:
+        return f"`{f.type}`"
+    return re.sub(r"\d{8,}", power_of_two, markdown(option_need(f)))
+
+
+def power_of_two(number: re.Match) -> str:
+    """A large number as a power of two, where it is one."""
+    exponent = int(number[0]).bit_length() - 1
+    return f"2{str(exponent).translate(RAISED)}" if int(number[0]) == 2**exponent else number[0]
 
 
 def default(f: Field) -> str:

@@ -35,7 +35,7 @@ def page(paper: str, pictures: Path) -> str:
     )
     parts = [
         opening.cells[0].source,
-        f"## What we found\n\n{summary(found)}\n\nWhat the paper prints wrongly or "
+        f"## What we found\n\n{summary(found, statements)}\n\nWhat the paper prints wrongly or "
         f"ambiguously, with what is right: [errata](/errata.md#{heading(PAPERS[paper])}).",
     ]
     for id in ids(paper):
@@ -53,11 +53,13 @@ def heading(text: str) -> str:
     return re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
 
 
-def summary(found: pd.DataFrame) -> str:
+def summary(found: pd.DataFrame, statements: dict[str, Any]) -> str:
     """How many statements ended how."""
-    numbers = {end: n for end, n in verdicts.counts(found).items() if n}
+    numbers = verdicts.counts(found)
+    every = {each["id"] for claim in statements["claim"] for each in claim["statement"]}
+    numbers[claims.NOT_JUDGED] = len(every - set(found.id))
     lines = ["| outcome | statements |", "|---|---:|"]
-    lines += [f"| {claims.TICKS[end]} {end} | {n} |" for end, n in numbers.items()]
+    lines += [f"| {claims.TICKS[end]} {end} | {n} |" for end, n in numbers.items() if n]
     return "\n".join(lines)
 
 
@@ -99,7 +101,7 @@ def statement(each: dict[str, Any], verdict: Any) -> str:
     says = f" {escape(each['says'])}" if each["says"] else ""
     head = f"- **{claims.TICKS[outcome]} {outcome}{mark}**{says} (`{each['id']}`)"
     told = [verdict.measured, verdict.why] if verdict else []
-    measured = ". ".join(text.rstrip(".") for text in told if text)
+    measured = "; ".join(text.rstrip(".") for text in told if text)
     if not measured:
         return head
     shown = escape(measured) + "."
