@@ -1,6 +1,7 @@
 """Cormode et al. 2012, Figure 4: throughput of the summaries as density varies.
 
-Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 4.
+Paper   Cormode, Procopiuc, Srivastava & Tran, ICDT 2012: section 4.3 and Figure 4;
+        sections 1 and 5 in words.
 Read    from the text; the plot is not in our copy, and the text prints no number.
 Open    m is not printed for this figure: 10⁶, the default of section 4.1; the paper profile adds 10⁷.
         s = n as printed, for every summary. The filter takes the θ, and threshold sampling the τ, at
@@ -11,23 +12,20 @@ Open    m is not printed for this figure: 10⁶, the default of section 4.1; the
         core, processor time, the best of several in turns, each right after one not counted. The
         geometric table is drawn by our exact sampler, and beside it by numpy's usual recipe (the
         difference of two geometric vectors); "priority, laborious" samples from the former.
-Words   fastest = more throughput than every other method, at every density; about the same = within
-        1.25×; sparser = ρ = 0.01 and 0.001; orders of magnitude >= 10×; the geometric mechanism = our
-        exact one, numpy's is told beside it. With several m, all of this at each m.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 
 from experiments.benchmarks.noise import numpy_geometric
+from experiments.cormode2012.fig4_claims import CHECKS, USUAL
 from experiments.cormode2012.shared import format_size
-from experiments.cormode2012.throughput import span, throughput_over, throughput_rows
-from workbench import DP, Trial, plots
-from workbench.claims import ALIKE, ORDERS, Finding
-from workbench.claims.old import Claim, all_of
+from experiments.cormode2012.throughput import throughput_over, throughput_rows
+from workbench import DP, Trial, claims, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole, wholes
@@ -41,62 +39,7 @@ from workbench.mechanisms import (
 from workbench.plots import Panel
 from workbench.value import value
 
-USUAL = "geometric, numpy"
 LABORIOUS = "priority, laborious"
-SUMMARIES = ("filter", "threshold", "priority", "filter-priority")
-
-
-def _times(rows: pd.DataFrame, base: str, densities: tuple = ()) -> pd.DataFrame:
-    """Throughput over that of `base` by m and density, at some densities or at all."""
-    chosen = rows[rows.density.isin(densities)] if densities else rows
-    return throughput_over(chosen, base, ["panel", "density"])
-
-
-def _fastest(rows) -> Finding:
-    times = _times(rows, "geometric")
-    rest = times.drop(["filter", "threshold"])
-    ahead = times.loc[["filter", "threshold"]] / rest.max()
-    spans = ", ".join(f"{name} {span(ahead.loc[name])}" for name in ahead.index)
-    best = ", ".join(rest.idxmax().unique())
-    measured = f"{spans} as fast as the best of the others, {best}"
-    return Finding(bool((ahead > 1).all(axis=None)), measured)
-
-
-def _as_the_dense(rows) -> Finding:
-    ours = _times(rows, "geometric", (0.1,)).loc["priority"]
-    usual = _times(rows, USUAL, (0.1,)).loc["priority"]
-    measured = f"{span(ours)} as fast; as numpy's {span(usual)}"
-    return Finding(bool(ours.between(1 / ALIKE, ALIKE).all()), measured)
-
-
-def _orders(rows) -> Finding:
-    ours = _times(rows, "geometric", (0.01, 0.001)).loc[[*SUMMARIES]]
-    usual = _times(rows, USUAL, (0.01, 0.001))
-    spans = [f"{s} {span(ours.loc[s])} (than numpy's {span(usual.loc[s])})" for s in SUMMARIES]
-    return Finding(bool((ours >= ORDERS).all(axis=None)), ", ".join(spans))
-
-
-def _figure(rows) -> Finding:
-    return all_of(
-        {
-            "filter and threshold fastest": _fastest(rows),
-            "priority about as fast as geometric at ρ = 0.1": _as_the_dense(rows),
-            "all faster by orders of magnitude when sparser": _orders(rows),
-        }
-    )
-
-
-CLAIMS = (
-    Claim(
-        "c-4-1",
-        "Filter and threshold sampling are fastest; priority sampling at ρ = 0.1 is about as fast as "
-        "the geometric table; all are faster by orders of magnitude when the data is sparser.",
-        _figure,
-        why="Our exact geometric table takes a fifth of the time of numpy's usual recipe, against "
-        "which the orders of magnitude hold at every point; at n = 1000 a summary's time is its fixed "
-        "cost; filter-priority (θ = 40) draws fewer empty cells than threshold sampling.",
-    ),
-)
 
 
 @value
@@ -107,7 +50,9 @@ class Fig4(Figure):
     page = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
     quick = {"domains": (10**6,), "repeat": 15}
     rough = {"domains": (10**6,), "repeat": 3}
-    claims = CLAIMS
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "cormode2012_fig4", CHECKS
+    )
 
     epsilon: float = epsilon(0.1)
     domains: tuple[int, ...] = wholes(
@@ -175,6 +120,6 @@ class Fig4(Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """How many times as fast as our geometric table; the paper prints no number."""
-        times = _times(rows, "geometric")
+        times = throughput_over(rows, "geometric", ["panel", "density"])
         times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
         return times.rename_axis("times our geometric table's throughput").map("{:.3g}".format)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import exp, pi
 
 import numpy as np
 import pandas as pd
 
 from experiments.benchmarks._timing import power_of_ten
+from experiments.cormode2012.paired import ratios
 from workbench import DP, Dyadic
-from workbench.claims import Finding, MissingPoints, Printed, decide, format_number
+from workbench.claims import Intervals
 from workbench.datasets import GaussianSparse
 from workbench.domain import Domain
 from workbench.figures.parameters import number, whole
@@ -26,6 +28,8 @@ FULL = "geometric, dyadic"
 FILTER = "filter, dyadic"
 PRIORITY = "priority, dyadic"
 BOTH = "filter-priority, dyadic"
+FACTORS = (0.6, 0.8, 1.0)  # θ of filter-priority over the filter's
+FACTOR = "θ of filter-priority over the filter's"
 
 DYADIC = Dyadic()
 
@@ -56,35 +60,73 @@ def expected_geometric_error(cells, epsilon: float):
     return np.sqrt(2 / pi * np.asarray(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
-def filters(domain: Domain, size: int, epsilon: float, consistent: bool = False) -> list:
+def thetas(
+    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...]
+) -> dict[float, float]:
+    """Each factor by the θ of filter-priority that is so many times the filter's."""
+    own = HighPassFilter(DP(epsilon), size=size, transform=DYADIC).threshold(domain, l1=1)
+    return {round(factor * own): factor for factor in factors}
+
+
+def filters(
+    domain: Domain,
+    size: int,
+    epsilon: float,
+    factors: tuple[float, ...] = (0.8,),
+    consistent: bool = False,
+) -> list:
     """The filter and filter-priority sampling of dyadic ranges, θ from public numbers.
 
-    The filter has the θ at which an empty tree releases `size` nodes, filter-priority 4/5 of it, as 40
-    is to 50 in Figure 3.
+    The filter has the θ at which an empty tree releases `size` nodes, filter-priority a factor of it:
+    4/5 is what 40 is to 50 in Figure 3.
     """
     how = dict(size=size, transform=DYADIC, consistent=consistent)
-    filtered = HighPassFilter(DP(epsilon), **how)
-    theta = round(0.8 * filtered.threshold(domain, l1=1))
-    return [filtered, PrioritySampling(DP(epsilon), theta=theta, **how)]
+    samples = [
+        PrioritySampling(DP(epsilon), theta=theta, **how)
+        for theta in thetas(domain, size, epsilon, factors)
+    ]
+    return [HighPassFilter(DP(epsilon), **how), *samples]
 
 
-def summaries(domain: Domain, size: int, epsilon: float) -> list:
+def summaries(
+    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...] = (0.8,)
+) -> list:
     """Full tables of nodes and of cells, and every summary of nodes."""
     budget = DP(epsilon)
     return [
         GeometricHistogram(budget, transform=DYADIC),
         GeometricHistogram(budget),
-        *filters(domain, size, epsilon),
+        *filters(domain, size, epsilon, factors),
         PrioritySampling(budget, size=size, transform=DYADIC),
     ]
 
 
-def consistency_summaries(domain: Domain, size: int, epsilon: float) -> list:
+def consistency_summaries(
+    domain: Domain, size: int, epsilon: float, factors: tuple[float, ...]
+) -> list:
     """The filters with and without consistency."""
     return [
-        *filters(domain, size, epsilon),
-        *filters(domain, size, epsilon, consistent=True),
+        *filters(domain, size, epsilon, factors),
+        *filters(domain, size, epsilon, factors, consistent=True),
     ]
+
+
+def both(factor: float) -> str:
+    """The series of filter-priority whose θ is so many times the filter's."""
+    return f"{BOTH}, {factor:g} θ"
+
+
+def name_factors(rows: pd.DataFrame, factors: Mapping[float, float]) -> pd.DataFrame:
+    """Rows with a column `factor`, by θ, of filter-priority, which its series tells too."""
+    factor = rows.theta.map(factors).where(rows.mechanism.eq("PrioritySampling"))
+    named = rows.series + factor.map(", {:g} θ".format)
+    return rows.assign(series=named.where(factor.notna(), rows.series), factor=factor)
+
+
+def largest_factor(rows: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn: errors of filter-priority at the largest factor alone."""
+    drawn = rows.factor.isna() | rows.factor.eq(rows.factor.max()) | rows.metric.eq(CUT)
+    return rows[drawn]
 
 
 def ratio_of_means(ours: pd.Series, other: pd.Series, by: list[str]) -> pd.Series:
@@ -109,15 +151,11 @@ def error_cut(rows: pd.DataFrame, x: str) -> pd.DataFrame:
     return cuts.assign(metric=CUT).reset_index()
 
 
-def mostly_as_printed(point: Printed, cuts: pd.DataFrame) -> Finding:
-    """Whether cuts are as printed at three quarters of the points; None if intervals reach so far."""
-    if cuts.empty:
-        raise MissingPoints(f"none is where the paper prints {point.says}")
-    inside = cuts["mean"].map(point.covers).mean()
-    reach = ((cuts.low <= point.high) & (cuts.high >= point.low)).mean()
-    low, middle, high = (format_number(100 * cuts["mean"].quantile(q)) for q in (0, 0.5, 1))
-    measured = f"{low} … {high} %, median {middle} %; as printed at {inside:.0%} of {len(cuts)}"
-    return Finding(decide(inside >= 0.75, reach < 0.75), measured)
+def consistency_ratios(rows: pd.DataFrame, series: str, x: str) -> Intervals:
+    """The error of a series with consistency against that without it."""
+    own = rows[rows.series.str.replace(", consistent", "") == series]
+    consistent = own.consistent.eq(True)
+    return ratios(own[consistent], own[~consistent], x)
 
 
 def format_size(x: int) -> str:

@@ -13,18 +13,15 @@ from workbench.domain import MAX_CELLS, Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
-REGIONS = 10
-
-
 @value
 class GaussianSparse:
     """round(density·m) cells of `m` hold round(N(mean, std²)), at least 1; the rest are empty.
 
     `placement="uniform"` chooses the cells uniformly without replacement. The paper also has
     them "skewed and concentrated in particular regions" and does not print the law. Ours, for
-    `placement="skewed"`: ten intervals of equal length, at random places in the order of keys,
-    cover 2·density of the domain (at most all of it); the cells are uniform inside them, so
-    that a region is half full, and all between the regions is empty.
+    `placement="skewed"`: `regions` intervals of equal length, at random places in the order of
+    keys, cover 2·density of the domain (at most all of it); the cells are uniform inside them,
+    so that a region is half full, and all between the regions is empty.
 
     Made up, so public. One unit is one count of one cell. Time and memory grow with the number
     of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012,
@@ -50,6 +47,7 @@ class GaussianSparse:
         "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
     )
     seed: int = seed_field()
+    regions: int = parameter(10, 1, 2**20, doc='where placement="skewed" has cells', integer=True)
 
     @property
     def domain(self) -> Domain:
@@ -67,8 +65,8 @@ class GaussianSparse:
     def _skewed(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         covered = min(self.m, 2 * n)
         inside = _distinct(covered, n, rng)  # as if the regions stood side by side
-        empty = np.sort(rng.integers(0, self.m - covered, REGIONS, endpoint=True))
-        return inside + empty[inside // max(1, -(-covered // REGIONS))]
+        empty = np.sort(rng.integers(0, self.m - covered, self.regions, endpoint=True))
+        return inside + empty[inside // max(1, -(-covered // self.regions))]
 
 
 def _distinct(m: int, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
