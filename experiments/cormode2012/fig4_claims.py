@@ -75,7 +75,9 @@ def _faster(rows, level, times: float = FASTER) -> Finding:
 
 def _independent(rows, level) -> Finding:
     small, large = (
-        rows[(rows.m == m) & rows.series.isin(SUMMARIES)].set_index(["series", "nonempty"]).value
+        rows[(rows.m == m) & rows.series.isin(SUMMARIES)]
+        .set_index(["series", "nonempty"])
+        .value
         for m in SIZES
     )
     times = (small / large).dropna()

@@ -6,14 +6,14 @@ Read    from the text; the plots are not in our copy. Printed numbers may be off
         last digit.
 Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper counts log₂m). The filter's θ
         is not printed: the one that goes with s, 630 from m, s and ε alone. Nor is filter-priority's:
-        4/5 of that, 504. Skewed data are ten regions, half full, and nothing between them; the
-        paper's law is not printed.
+        factors of that. Skewed data are regions, half full, and nothing between them; the paper's law is
+        not printed, nor how many regions: 1, 10 and 100, of which 10 are drawn.
         Throughput as in Figure 4: whole releases from the system's randomness, s = n, processor time
         on one core, the best of several in turns. "numpy" sums the dense tree level by level and adds
         numpy's usual noise to all of it. How long either way of summing takes is in the rows, since
         the paper explains its gain by a cost that all methods share.
-        Not in the paper, and not judged: the Haar basis, a budget that favours finer levels, and the
-        filter of cells beside the dyadic one.
+        Not in the paper, and not judged: a budget that favours finer levels, Haar coefficients filtered,
+        and the filter of cells beside the dyadic one.
 """
 
 from __future__ import annotations
@@ -21,40 +21,42 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from math import exp
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.fig5_claims import (
-    CLAIMS,
-    CONSISTENCY,
-    DENSE_SUMS,
-    NUMPY,
-    OUR_SUMS,
+    CHECKS,
     PAPER,
-    beats_cells,
-    cut,
-    gain,
-    same_cost,
+    REGIONS,
+    comparison,
+    of_regions,
 )
+from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS, TIMED
+from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
     ABSOLUTE,
-    BOTH,
     CELLS,
     CUT,
     DYADIC,
+    FACTOR,
+    FACTORS,
     FILTER,
     FULL,
-    PRIORITY,
     Counts,
     consistency_summaries,
     error_cut,
     format_size,
+    largest_factor,
     metric_panel,
+    name_factors,
     summaries,
+    thetas,
 )
 from experiments.cormode2012.throughput import throughput_rows
+from experiments.cormode2012.trees import full_tables, greatest_variances
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, claims
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
@@ -78,9 +80,11 @@ class Fig5(Counts, Figure):
 
     title = "Range queries from summaries of dyadic ranges"
     page = "Cormode et al., ICDT 2012, sections 3 and 4.4, Figure 5"
-    quick = {"seeds": 8, "queries": 200, "repeat": 5}
+    quick = {"seeds": 5, "queries": 200, "repeat": 5}
     rough = {"seeds": 2, "queries": 50, "repeat": 2}
-    claims = CLAIMS
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "cormode2012_fig5", CHECKS
+    )
     shown = ("theta", "size")
 
     epsilon: float = epsilon(0.1)
@@ -92,30 +96,44 @@ class Fig5(Counts, Figure):
         kind=UNPRINTED,
     )
     theta: int = whole(50, "θ of the filter of cells", unit="counts", kind=UNPRINTED)
+    regions: tuple[int, ...] = wholes(REGIONS, "regions of skewed data", kind=UNPRINTED)
+    factors: tuple[float, ...] = numbers(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
     densities: tuple[float, ...] = numbers(
         (0.1, 0.01, 0.001), "ρ where throughput is measured", 0, 0.5, strict=True
     )
     queries: int = queries(1000)
     seeds: int = seeds(100)  # large ranges overlap: only seeds are independent
-    repeat: int = whole(21, "releases timed", 1, kind=EFFORT)
+    repeat: int = whole(TIMED, "releases timed", 1, kind=EFFORT)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The paper's panels, and what is not in the paper as "bases"."""
-        uniform = self.data
-        skewed = replace(uniform, placement="skewed")
-        known = (uniform.domain, self.size, self.epsilon)
-        runs = {
-            "a": (uniform, summaries(*known)),
-            "b": (skewed, summaries(*known)),
-            "c": (skewed, consistency_summaries(*known)),
-            "uniform": (uniform, consistency_summaries(*known)),
-            "bases": (uniform, self._other_bases()),
-        }
+        """The paper's panels, skewed ones by regions; "zeros" and "bases" are told in words."""
+        known = (self.data.domain, self.size, self.epsilon, self.factors)
+        tables = summaries(*known)
+        filters = consistency_summaries(*known)
         metrics = [MeanAbsoluteError(RandomRanges(n, self.queries)) for n in self.ranges]
-        return {
+        runs = {
+            "a": (self.data, tables),
+            "uniform": (self.data, filters),
+            "bases": (self.data, self._other_bases()),
+        }
+        zeros = {}
+        for regions in self.regions:
+            skewed = replace(self.data, placement="skewed", regions=regions)
+            runs[of_regions("b", regions)] = (skewed, tables)
+            runs[of_regions("c", regions)] = (skewed, filters)
+            zeros[of_regions("zeros", regions)] = Sweep(
+                [skewed], tables[:1], metrics, self.seeds, [BelowZerosDropped()]
+            )
+        sweeps = {
             panel: Sweep([dataset], mechanisms, metrics, self.seeds)
             for panel, (dataset, mechanisms) in runs.items()
         }
+        return sweeps | zeros
+
+    @property
+    def drawn_regions(self) -> int:
+        """Those of the skewed data that is drawn."""
+        return 10 if 10 in self.regions else self.regions[0]
 
     def _other_bases(self) -> list:
         budget = DP(self.epsilon)
@@ -127,23 +145,38 @@ class Fig5(Counts, Figure):
         return tables
 
     def rows(self, store) -> pd.DataFrame:
-        """With what consistency cuts; throughput is never taken from the store."""
+        """With what consistency cuts, and theory; throughput is never taken from the store."""
         rows = super().rows(store)
         paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
+        paper |= rows["transform"].eq("Haar()") & rows.mechanism.eq("GeometricHistogram")
+        dropped = rows.estimator.eq("BelowZerosDropped()")
         rows["series"] += paper.map({True: "", False: ", not in the paper"})
-        cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in CONSISTENCY]
+        rows["series"] += dropped.map({True: ", consistent", False: ""})
+        rows["consistent"] = rows.consistent.mask(dropped, True)
+        factors = thetas(self.data.domain, self.size, self.epsilon, self.factors)
+        rows = name_factors(rows, factors)
+        panels = (of_regions("c", self.drawn_regions), "uniform")
+        cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in panels]
         times = [self._throughput(replace(self.data, density=d)) for d in self.densities]
-        return pd.concat([rows, *cuts, *times], ignore_index=True)
+        theory = [
+            full_tables(self.m, self.ranges, self.epsilon),
+            greatest_variances(self.epsilon),
+        ]
+        theory = [own.assign(dataset=repr(self.data)) for own in theory]
+        return pd.concat([rows, *cuts, *times, *theory], ignore_index=True)
 
     def _throughput(self, dataset: GaussianSparse) -> pd.DataFrame:
         table = dataset.load()
-        full, _, filtered, both, sampled = summaries(table.domain, len(table), self.epsilon)
-        calls = {m: partial(m, table) for m in (full, filtered, sampled, both)}
+        known = (table.domain, len(table), self.epsilon, self.factors)
+        full, _, *summarised = summaries(*known)
+        calls = {m: partial(m, table) for m in (full, *summarised)}
         noise = self.epsilon / self._nodes_per_count()
         calls[NUMPY] = lambda: numpy_geometric(dense_sums(table), noise)
         calls[OUR_SUMS] = partial(DYADIC.on(table.domain).forward, table.keys, table.counts)
         calls[DENSE_SUMS] = partial(dense_sums, table)
-        rows = throughput_rows(dataset, len(table), calls, self.repeat)
+        rows = name_factors(
+            throughput_rows(dataset, len(table), calls, self.repeat), thetas(*known)
+        )
         sums = rows.series.isin([OUR_SUMS, DENSE_SUMS])
         return rows.assign(
             panel=sums.map({True: "sums", False: "throughput"}), epsilon=self.epsilon
@@ -162,32 +195,25 @@ class Fig5(Counts, Figure):
         law = dict(theory=("geometric, dyadic: theory", self.expected_dyadic_error))
         part = dict(log="x")
         times = f"throughput, uniform data, m = {format_size(self.m)}"
+        b, c = (of_regions(panel, self.drawn_regions) for panel in "bc")
         return [
             metric_panel("(a) uniform data", "a", ABSOLUTE, printed=PAPER["a"], **law),
-            metric_panel("(b) skewed data", "b", ABSOLUTE, **law),
-            metric_panel("(c) skewed data, consistency", "c", ABSOLUTE),
-            metric_panel("(c) what it cuts", "c", CUT, printed=PAPER["c"], **part),
+            metric_panel("(b) skewed data", b, ABSOLUTE, **law),
+            metric_panel("(c) skewed data, consistency", c, ABSOLUTE),
+            metric_panel("(c) what it cuts", c, CUT, printed=PAPER["c"], **part),
             metric_panel("uniform data, consistency", "uniform", ABSOLUTE, log="x"),
             metric_panel("what it cuts", "uniform", CUT, printed=PAPER["uniform"], **part),
-            metric_panel("not in the paper: other bases, uniform data", "bases", ABSOLUTE),
+            metric_panel("section 3: other bases, uniform data", "bases", ABSOLUTE),
             Panel(times, {"panel": "throughput"}, "density"),
         ]
 
+    def plot(self, rows: pd.DataFrame):
+        """Errors of filter-priority at the largest factor, what is cut at all."""
+        return super().plot(largest_factor(rows))
+
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""
-        lines = []
-        for series in (FULL, FILTER):
-            line = f"uniform: {series} beats cells"
-            lines.append((line, PAPER["a"], beats_cells(rows, series)))
-        for panel, data in CONSISTENCY.items():
-            for series in (FILTER, BOTH):
-                line = f"{data}, cut by consistency: {series}"
-                lines.append((line, PAPER[panel], cut(rows, panel, series)))
-        for series in (FILTER, BOTH, PRIORITY):
-            line = f"throughput over {FULL}: {series}"
-            lines.append((line, PAPER["throughput"], gain(rows, series)))
-        line = "throughput, if all built dense sums, over numpy's table"
-        return claims.compare_with_paper(*lines, (line, PAPER["throughput"], same_cost(rows)))
+        return comparison(rows)
 
 
 def dense_sums(table) -> np.ndarray:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.estimates import Histogram, Summary
+from workbench.estimates import Histogram, Summary, TransformedSummary
+from workbench.inference import consistent
 from workbench.table import SparseTable
 from workbench.value import value
 from workbench.workload import RandomRanges
@@ -22,6 +23,15 @@ class RoundedUp:
     def __call__(self, table: Histogram | Summary) -> Histogram | Summary:
         """The same table without what is below 0."""
         return replace(table, values=np.maximum(table.values, 0))
+
+
+@value
+class BelowZerosDropped:
+    """A full noisy tree without the nodes that have an ancestor of noisy count 0."""
+
+    def __call__(self, tree: TransformedSummary) -> TransformedSummary:
+        """As if a filter had dropped what is 0."""
+        return consistent(tree.where(tree.values != 0, theta=1.0))
 
 
 @value

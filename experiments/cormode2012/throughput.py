@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from statistics import median
 
 import pandas as pd
 
 from experiments.benchmarks._timing import seconds_in_turns
-from workbench.claims import format_number
+from workbench.claims import Finding, format_number
 from workbench.cli.bench import machine
 from workbench.datasets import GaussianSparse
 from workbench.experiment.columns import mechanism_columns
@@ -61,3 +62,11 @@ def span(times: pd.Series) -> str:
     low = format_number(times.min())
     high = format_number(times.max())
     return f"{low}×" if low == high else f"{low}–{high}×"
+
+
+def if_timed(finding: Finding, rows: pd.DataFrame, least: int) -> Finding:
+    """A finding about times, undecided if they are the best of too few."""
+    repeated = rows[rows.metric == "throughput"].repeated.min()
+    if repeated >= least:
+        return finding
+    return replace(finding, holds=None, why=f"the best of {repeated:g} only, {least} decide")

@@ -13,6 +13,7 @@ from workbench.domain import MAX_CELLS, Domain
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
+
 @value
 class GaussianSparse:
     """round(density·m) cells of `m` hold round(N(mean, std²)), at least 1; the rest are empty.
@@ -47,7 +48,9 @@ class GaussianSparse:
         "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
     )
     seed: int = seed_field()
-    regions: int = parameter(10, 1, 2**20, doc='where placement="skewed" has cells', integer=True)
+    regions: int = parameter(
+        10, 1, 2**20, doc='where placement="skewed" has cells', integer=True
+    )
 
     @property
     def domain(self) -> Domain:
