@@ -65,10 +65,11 @@ class Fig6a(CommutingTables, Figure):
         budget = DP(self.epsilon)
         size = self.summary_size(DATASETS[name].domain)
         swept = self.thetas if name in (ONTHEMAP, JUDGED) else ()
-        thetas = dict.fromkeys((0, self.theta, *swept))
+        thetas = dict.fromkeys((self.theta, *swept))
         return [
             GeometricHistogram(budget),
             HighPassFilter(budget, size=size),
+            PrioritySampling(budget, size=size),
             *(PrioritySampling(budget, size=size, theta=theta) for theta in thetas),
         ]
 
