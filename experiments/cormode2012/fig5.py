@@ -152,7 +152,7 @@ class Fig5(Counts, Figure):
         dropped = rows.estimator.eq("BelowZerosDropped()")
         rows["series"] += paper.map({True: "", False: ", not in the paper"})
         rows["series"] += dropped.map({True: ", consistent", False: ""})
-        rows["consistent"] = rows.consistent.mask(dropped, True)
+        rows.loc[dropped, "consistent"] = True
         factors = thetas(self.data.domain, self.size, self.epsilon, self.factors)
         rows = name_factors(rows, factors)
         panels = (of_regions("c", self.drawn_regions), "uniform")

@@ -9,6 +9,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from experiments.cormode2012.fig5_theory import (
+    FROM,
+    cross,
+    cubes,
+    same_entries,
+    theory,
+    twice_the_height,
+)
 from experiments.cormode2012.fig5_times import (
     GAIN,
     SUMMARIES,
@@ -30,10 +38,9 @@ from experiments.cormode2012.shared import (
     consistency_ratios,
 )
 from experiments.cormode2012.throughput import span
-from experiments.cormode2012.trees import CROSSING, GREATEST, NODES, THEORY, VARIANCE
+from experiments.cormode2012.trees import VARIANCE
 from workbench import claims
 from workbench.claims import (
-    ALIKE,
     OFTEN,
     Finding,
     Intervals,
@@ -46,7 +53,6 @@ from workbench.claims import (
     format_number,
 )
 
-FROM = 10_000
 REGIONS = (1, 10, 100)
 PAPER = {
     "a": Printed.approximately("R ≥ 10⁴, 1 % of the data space", FROM, axis="x"),
@@ -60,8 +66,8 @@ def of_regions(panel: str, regions: int) -> str:
     return f"{panel}, regions = {regions}"
 
 
-def _error(rows, panel: str, series, **where) -> pd.DataFrame:
-    return select(rows, panel=panel, series=series, metric=ABSOLUTE, **where)
+def _error(rows, panel: str, series) -> pd.DataFrame:
+    return select(rows, panel=panel, series=series, metric=ABSOLUTE)
 
 
 def _against(rows, panel: str, ours: str, other: str) -> Intervals:
@@ -109,26 +115,14 @@ def _preferable(rows, level, factor) -> Finding:
     return claims.all_of(parts, level)
 
 
-def _theory(rows, metric: str, series: str = FULL) -> pd.Series:
-    """By range size, from where dyadic ranges are said to be better."""
-    own = select(rows, panel=THEORY, metric=metric, series=series)
-    return own.set_index("query_size").value.sort_index().loc[FROM:]
-
-
 def _better_from(rows, level) -> Finding:
-    variance = _theory(rows, VARIANCE) / _theory(rows, VARIANCE, CELLS)
+    variance = theory(rows, VARIANCE) / theory(rows, VARIANCE, CELLS)
     finding = check_lower(exact(variance), level)
     told = [f"variances {finding.measured}", f"lower from {cross(rows)} on"]
     for series in (FULL, *SUMMARIES):
         errors = _against(rows, "a", series, CELLS).at(level).estimate.loc[FROM:]
         told.append(f"{series} has {span(errors)} the error")
     return replace(finding, measured="; ".join(told))
-
-
-def cross(rows) -> str:
-    """Where a full dyadic table begins to be better than one of cells."""
-    crossing = select(rows, panel=THEORY, metric=CROSSING).value.item()
-    return f"{format_number(crossing)} cells"
 
 
 def _weakly(rows, level, factor) -> Finding:
@@ -149,21 +143,6 @@ def _weakly(rows, level, factor) -> Finding:
     told = ", ".join(f"{method} {format_number(x)}×" for method, x in means.items())
     measured = f"grows {told}; against the fourth root of {CELLS} {finding.measured}"
     return replace(finding, measured=measured)
-
-
-def _same_entries(rows, level) -> Finding:
-    nodes = _theory(rows, NODES)
-    at_from = select(rows, panel=THEORY, metric=NODES, query_size=FROM).value.item()
-    return check_similar(exact(nodes / at_from), level)
-
-
-def _twice_the_height(rows, level) -> Finding:
-    nodes = _theory(rows, NODES)
-    height = np.log2(select(rows, panel=THEORY, metric=NODES).m.iloc[0])
-    finding = check_similar(exact(nodes / (2 * height)), level)
-    low, high = (format_number(x) for x in (nodes.min(), nodes.max()))
-    told = f"{low} to {high} nodes, twice the height is {format_number(2 * height)}"
-    return replace(finding, measured=f"{told}; {finding.measured}")
 
 
 # ---- (b), (c): skewed data, and consistency
@@ -215,20 +194,13 @@ def _similar_bases(rows, level) -> Finding:
     return check_similar(ratios(haar, dyadic, "query_size"), level)
 
 
-def _cubes(rows, level) -> Finding:
-    greatest = select(rows, panel=THEORY, metric=GREATEST).sort_values("m")
-    scaled = greatest.assign(value=greatest.value / np.log2(greatest.m) ** 3)
-    steps = scaled.value / scaled.groupby("series").value.shift()
-    return check_between(exact(steps.dropna()), level, high=ALIKE, words="no higher")
-
-
 CHECKS = {
     "c-5a-1.1": _over_factors(_worst),
     "c-5a-1.2": _over_factors(_preferable),
     "c-5a-1.3": _better_from,
     "c-5a-1.4": _over_factors(_weakly),
-    "c-5a-1.5": _same_entries,
-    "c-5a-1.6": _twice_the_height,
+    "c-5a-1.5": same_entries,
+    "c-5a-1.6": twice_the_height,
     "c-5a-2.1": always_faster,
     "c-5a-2.2": about_2_to_4,
     "c-5b-1.1": _over_regions(_improves),
@@ -238,7 +210,7 @@ CHECKS = {
     "c-5c-1.4": _over_factors(_closer_to_10),
     "c-5c-2.1": _over_regions(_not_helpful),
     "c-w-1.1": _similar_bases,
-    "c-w-1.2": _cubes,
+    "c-w-1.2": cubes,
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.data import DATASETS, JUDGED, CommutingTables, judged
+from experiments.cormode2012.data import DATASETS, JUDGED, judged
 from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import (
@@ -27,8 +27,6 @@ from experiments.cormode2012.shared import (
     consistency_summaries,
     error_cut,
     largest_factor,
-    name_factors,
-    thetas,
 )
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Printed, check_between, format_number
@@ -70,18 +68,13 @@ class Fig6c(Fig6b):
 
     def mechanisms(self, name: str) -> list:
         """The filters, with and without."""
-        return consistency_summaries(*self._known(name))
-
-    def _known(self, name: str) -> tuple:
         domain = DATASETS[name].domain
-        return domain, self.summary_size(domain), self.epsilon, self.factors
+        size = self.summary_size(domain)
+        return consistency_summaries(domain, size, self.epsilon, self.factors)
 
     def rows(self, store) -> pd.DataFrame:
         """Errors, and what consistency cuts, as the metric `ErrorCut`."""
-        errors = CommutingTables.rows(self, store)
-        tables = errors.groupby("panel", sort=False)
-        named = [name_factors(own, thetas(*self._known(name))) for name, own in tables]
-        errors = pd.concat(named, ignore_index=True)
+        errors = self.errors(store)
         return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:

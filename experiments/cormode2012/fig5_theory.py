@@ -1,0 +1,52 @@
+"""What Cormode et al. 2012 say of nodes and their noise in sections 3 and 4.4, where theory decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from experiments.cormode2012.paired import select
+from experiments.cormode2012.shared import FULL
+from experiments.cormode2012.trees import CROSSING, GREATEST, NODES, THEORY
+from workbench.claims import ALIKE, Finding, check_between, check_similar, exact, format_number
+
+FROM = 10_000
+
+
+def theory(rows, metric: str, series: str = FULL) -> pd.Series:
+    """By range size, from where dyadic ranges are said to be better."""
+    own = select(rows, panel=THEORY, metric=metric, series=series)
+    return own.set_index("query_size").value.sort_index().loc[FROM:]
+
+
+def cross(rows) -> str:
+    """Where a full dyadic table begins to be better than one of cells."""
+    crossing = select(rows, panel=THEORY, metric=CROSSING).value.item()
+    return f"{format_number(crossing)} cells"
+
+
+def same_entries(rows, level) -> Finding:
+    """Whether ranges need about as many nodes as where dyadic ranges begin to be better."""
+    nodes = theory(rows, NODES)
+    at_from = select(rows, panel=THEORY, metric=NODES, query_size=FROM).value.item()
+    return check_similar(exact(nodes / at_from), level)
+
+
+def twice_the_height(rows, level) -> Finding:
+    """Whether these are about twice as many as the tree is high."""
+    nodes = theory(rows, NODES)
+    height = np.log2(select(rows, panel=THEORY, metric=NODES).m.iloc[0])
+    finding = check_similar(exact(nodes / (2 * height)), level)
+    low, high = (format_number(x) for x in (nodes.min(), nodes.max()))
+    told = f"{low} to {high} nodes, twice the height is {format_number(2 * height)}"
+    return replace(finding, measured=f"{told}; {finding.measured}")
+
+
+def cubes(rows, level) -> Finding:
+    """Whether greatest variances grow no faster than log³m."""
+    greatest = select(rows, panel=THEORY, metric=GREATEST).sort_values("m")
+    scaled = greatest.assign(value=greatest.value / np.log2(greatest.m) ** 3)
+    steps = scaled.value / scaled.groupby("series").value.shift()
+    return check_between(exact(steps.dropna()), level, high=ALIKE, words="no higher")
