@@ -72,134 +72,6 @@ def test_every_claim_is_judged_once():
     assert set(OURS) <= set(ids)
 
 
-def rows(curves, along, seeds=6):
-    """Fabricated rows: a dict of (panel, series, metric, …) to a function of each point of `along`."""
-    made = []
-    for (panel, series, metric), law in curves.items():
-        for seed in range(seeds):
-            for name, xs in along(panel).items():
-                made += [
-                    {
-                        "panel": panel,
-                        "series": series,
-                        "metric": metric,
-                        "seed": seed,
-                        name: x,
-                        "value": law(x) * (1 + 0.01 * (seed - (seeds - 1) / 2)),
-                    }
-                    for x in xs
-                ]
-    return pd.DataFrame(made)
-
-
-ABSOLUTE, RELATIVE, SIGNED = "MeanAbsoluteError", "MedianRelativeError", "MeanSignedError"
-CUT = "ErrorCut"
-
-
-def fig6a():
-    far = {"geometric": (1, 1), "filter": (9, 9), "priority": (1.5, 0.8)}
-    far["filter-priority"] = 1.5, 0.9
-    panel = data.JUDGED
-    curves = {
-        (panel, series, ABSOLUTE): lambda x, near=near, wide=wide: (
-            1e6 * x**0.5 * (wide if x >= 0.2 else near)
-        )
-        for series, (near, wide) in far.items()
-    }
-    curves |= {(panel, series, RELATIVE): lambda x: 1e-4 / x**0.5 for series in far}
-    return rows(curves, lambda _: {"share": cormode2012_fig6a.Fig6a().shares})
-
-
-def fig5():
-    figure = cormode2012_fig5.Fig5()
-    full, cells, filtered = "geometric, dyadic", "geometric", "filter, dyadic"
-    sampled, both = "priority, dyadic", "filter-priority, dyadic"
-    world = {
-        cells: lambda r: 11 * r**0.5,
-        full: lambda r: 900 * r**0.01,
-        filtered: lambda r: 800,
-        both: lambda r: 1000,
-        sampled: lambda r: 4000,
-    }
-    curves = {("a", series, ABSOLUTE): law for series, law in world.items()}
-    curves |= {("b", full, ABSOLUTE): lambda r: 900, ("b", filtered, ABSOLUTE): lambda r: 500}
-    curves |= {("c", s, CUT): lambda r: 0.7 - 0.05 * len(str(r)) for s in (filtered, both)}
-    curves |= {("uniform", s, CUT): lambda r: 0.1 for s in (filtered, both)}
-    made = rows(curves, lambda _: {"query_size": figure.ranges})
-    times = {full: 1, filtered: 4, sampled: 2, both: 3, "numpy, dyadic": 0.2}
-    times |= {"our sums, dyadic": 10, "dense sums, dyadic": 1}
-    timed = [
-        {"panel": "sums" if "sums" in s else "throughput", "series": s, "metric": "throughput"}
-        | {"density": d, "value": x, "seconds": 1 / x}
-        for s, x in times.items()
-        for d in figure.densities
-    ]
-    return pd.concat([made, pd.DataFrame(timed)], ignore_index=True)
-
-
-def fig6b():
-    panel = data.JUDGED
-    world = {
-        "geometric": lambda x: 5e4 * x**0.5,
-        "geometric, dyadic": lambda x: 1500,
-        "filter, dyadic": lambda x: 1000,
-    }
-    curves = {(panel, series, ABSOLUTE): law for series, law in world.items()}
-    return rows(curves, lambda _: {"share": cormode2012_fig6b.Fig6b().shares})
-
-
-def fig6c():
-    curves = {
-        (data.JUDGED, series, CUT): lambda x: 0.1
-        for series in ("filter, dyadic", "filter-priority, dyadic")
-    }
-    return rows(curves, lambda _: {"share": cormode2012_fig6b.Fig6b().shares})
-
-
-WORLDS = {
-    cormode2012_fig5: fig5,
-    cormode2012_fig6a: fig6a,
-    cormode2012_fig6b: fig6b,
-    cormode2012_fig6c: fig6c,
-}
-BROKEN = {  # claim: what makes it false, as (panel, series, metric, factor, added)
-    "c-5a-1": ("a", "geometric, dyadic", ABSOLUTE, 2, 0),
-    "c-5a-2": ("throughput", "filter, dyadic", "throughput", 3, 0),
-    "c-5b-1": ("b", "filter, dyadic", ABSOLUTE, 2, 0),
-    "c-5c-1": ("uniform", "filter-priority, dyadic", CUT, 3, 0),
-    "c-6a-1": (data.JUDGED, "filter", RELATIVE, 100, 0),
-    "c-6b-1": (data.JUDGED, "filter, dyadic", ABSOLUTE, 2, 0),
-    "c-6c-1": (data.JUDGED, "filter, dyadic", CUT, 1, -0.2),
-}
-CHECKS = [(spec, claim) for spec in WORLDS for claim in claims_of(spec)]
-checks = pytest.mark.parametrize("spec, claim", CHECKS, ids=[c.id for _, c in CHECKS])
-
-
-@pytest.mark.slow
-@checks
-def test_a_claim_holds_in_a_world_where_it_is_true(spec, claim):
-    verdict = claim.judge(WORLDS[spec](), "quick")
-    assert verdict.outcome == HOLDS, verdict.measured
-    assert verdict.measured and not verdict.why
-
-
-@pytest.mark.slow
-@checks
-def test_a_claim_differs_in_a_world_where_it_is_false(spec, claim):
-    world = WORLDS[spec]()
-    if claim.id in BROKEN:
-        panel, series, metric, factor, added = BROKEN[claim.id]
-        there = world.panel == panel
-        if series:
-            there &= (world.series == series) & (world.metric == metric)
-        assert there.any()
-        world.loc[there, "value"] = world.value[there] * factor + added
-    else:
-        world["value"] *= 3
-    verdict = claim.judge(world, "quick")
-    assert verdict.outcome == DIFFERS, verdict.measured
-
-
 @pytest.fixture
 def no_files(monkeypatch, tmp_path):
     """No published file is at hand, and the twin of OnTheMap is a small table."""
@@ -218,9 +90,9 @@ def no_files(monkeypatch, tmp_path):
     "figure, of_it, series, theirs",
     [
         (cormode2012_table1.Table1, {}, 0, 1),
-        (cormode2012_fig6a.Fig6a, {"size": 300, "theta": 9}, 4, 4),
+        (cormode2012_fig6a.Fig6a, {"size": 300, "theta": 9}, 9, 9),
         (cormode2012_fig6b.Fig6b, {"size": 300, "epsilon": 0.5}, 5, 4),
-        (cormode2012_fig6c.Fig6c, {"size": 300, "shares": (0.01, 0.1)}, 4, 2),
+        (cormode2012_fig6c.Fig6c, {"size": 300, "shares": (0.01, 0.1)}, 8, 4),
         (cormode2012_sec45.Sec45, {"size": 300, "delta": 1e-3}, 6, 4),
     ],
 )
@@ -235,42 +107,16 @@ def test_published_tables_are_left_out_where_no_file_is_at_hand(
     assert changed.draw(found) and {v.outcome for v in changed.judge(found)} == {NOT_JUDGED}
     assert "data" in changed.compare_with_paper(found)["not the paper's setting"].tolist()
     if series:
-        tables = found[~found.panel.isin(["prior", "condition"])]
+        tables = found[~found.panel.isin(["prior", "condition", "theory"])]
         assert {*tables.panel} == {data.JUDGED} and tables.series.nunique() == series
     assert len(changed.comparison(found)) == theirs
-    if not figure._statements():
-        assert all(claim.judge(found, "quick").outcome in OUTCOMES for claim in figure.claims)
     with pytest.raises(ValueError, match="data = Rhode Island by tract: no file"):
         replace(usual, data=(data.TRACTS,)).rows(no_files)
     plt.close("all")
 
 
-@pytest.mark.parametrize(
-    "panel, series, factor, added, says",
-    [
-        ("a", "priority, dyadic", 0.15, 0, "priority worse than the filter: no"),
-        ("a", "filter-priority, dyadic", 0.7, 0, "filter better than filter-priority: no"),
-        ("a", "geometric", 0.3, 0, "better than the table of cells from 10⁴: no"),
-        ("c", "filter, dyadic", 1, 0.5, "filter, dyadic, skewed: by 30 % to 60 %: no"),
-        ("throughput", "priority, dyadic", 0.4, 0, "always faster: no"),
-    ],
-)
-def test_each_part_of_a_claim_is_checked(panel, series, factor, added, says):
-    world = fig5()
-    there = (world.panel == panel) & (world.series == series)
-    world.loc[there, "value"] = world.value[there] * factor + added
-    told = old.judge(cormode2012_fig5.CLAIMS, world, "quick")
-    assert sum(v.outcome == DIFFERS and says in v.measured for v in told) == 1
-
-
-def test_an_error_that_follows_the_range_is_not_flat():
-    world = fig5()
-    there = (world.panel == "a") & (world.series == "priority, dyadic")
-    world.loc[there, "value"] *= 1 + (world.query_size[there] / 1e5)
-    found = cormode2012_fig5.CLAIMS[0].judge(world, "quick")
-    assert (
-        found.outcome == DIFFERS and "priority, dyadic: error nearly flat: no" in found.measured
-    )
+ABSOLUTE = "MeanAbsoluteError"
+CUT = "ErrorCut"
 
 
 def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
@@ -290,11 +136,6 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
     np.testing.assert_allclose(told["mean"], 1 - a.mean(axis=1) / b.mean(axis=1))
     covered = ((told.low < 0.4) & (0.4 < told.high)).mean()
     assert 0.93 < covered < 0.97
-
-
-def test_the_gain_is_also_told_as_if_all_had_to_sum_a_dense_tree():
-    told = cormode2012_fig5.same_cost(fig5())
-    assert told.measured == f"{5 / 1.4:.3g}–{5 / 1.15:.3g}×" and told.holds
 
 
 def test_the_plain_way_sums_the_same_tree():
@@ -407,25 +248,6 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     assert hollow == {"stability histogram", "Dirichlet synthesis"}
     assert figure.compare_with_paper(made).shape == (4, 3) and figure.judge(made) == []
     plt.close(fig)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "spec, drawn, lost",
-    [
-        (cormode2012_fig5, {"query_size": (100, 200)}, "c-5a-1"),
-        (cormode2012_fig6a, {"share": (0.001, 0.01)}, "c-6a-1"),
-        (cormode2012_fig6b, {"share": (0.001,)}, "c-6b-1"),
-    ],
-)
-def test_claims_about_unprinted_points_that_are_not_drawn_are_not_testable(spec, drawn, lost):
-    world = WORLDS[spec]()
-    for column, points in drawn.items():
-        world = world[world[column].isna() | world[column].isin(points)]
-    figure = figure_of(spec)()
-    outcomes = {v.id: v.outcome for v in figure.judge(world)}
-    assert {id for id, x in outcomes.items() if x == UNTESTABLE} == set(lost.split())
-    assert len(figure.compare_with_paper(world))
 
 
 TINY = {  # figures at another setting and a small size, for tests that run them
