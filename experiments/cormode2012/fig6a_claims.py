@@ -83,23 +83,22 @@ def _better(rows, level, theta) -> Finding:
     return claims.all_of(parts, level)
 
 
-def _near(rows, level, times, ours: dict, other: dict, large: bool = False) -> Finding:
+def _near(against: Intervals, level, times: float) -> Finding:
     words = f"at most {times:g}×"
-    against = _against(rows, ours, other, large)
     return check_between(against, level, high=times, share=OFTEN, words=words)
 
 
 def _not_much_worse(rows, level) -> Finding:
-    def at(times, level):
-        return _near(rows, level, times, PRIORITY, TABLE)
-
-    return claims.over("factor", TIMES, at, level)
+    against = _against(rows, PRIORITY, TABLE)
+    return claims.over("factor", TIMES, lambda times, at: _near(against, at, times), level)
 
 
 def _hybrid_near(rows, level, other: dict, large: bool) -> Finding:
+    against = {theta: _against(rows, _both(theta), other, large) for theta in THETAS}
+
     def at(pair, level):
         times, theta = pair
-        return _near(rows, level, times, _both(theta), other, large)
+        return _near(against[theta], level, times)
 
     return claims.over("factor and θ", tuple(product(TIMES, THETAS)), at, level)
 

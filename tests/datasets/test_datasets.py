@@ -199,11 +199,14 @@ def test_every_cell_is_as_likely_as_any_other():
     assert abs(hits - 750).max() < 6 * (750 * 3 / 4) ** 0.5
 
 
-def test_skewed_cells_lie_in_ten_regions_half_full():
-    table = GaussianSparse(m=10**9, density=1e-4, placement="skewed").load()
+@pytest.mark.parametrize("regions", [1, 10, 100])
+def test_skewed_cells_lie_in_regions_half_full(regions):
+    data = GaussianSparse(m=10**9, density=1e-4, placement="skewed", regions=regions)
+    table = data.load()
     gaps = np.sort(np.diff(table.keys))[::-1]
-    assert gaps[9] < 100  # inside the regions every second cell is taken
-    assert 1e9 - 3e5 < gaps[:9].sum() + table.keys[0] + (10**9 - table.keys[-1]) < 1e9 - 1e5
+    between = gaps[: regions - 1].sum()
+    assert gaps[regions - 1] < 100  # inside the regions every second cell is taken
+    assert 1e9 - 3e5 < between + table.keys[0] + (10**9 - table.keys[-1]) < 1e9 - 1e5
 
 
 @pytest.mark.slow
