@@ -24,6 +24,7 @@ from workbench.metrics import MeanAbsoluteError
 
 ONTHEMAP = "OnTheMap"
 JUDGED = "OnTheMap twin"
+PAPERS = (ONTHEMAP, JUDGED)  # of which one is judged
 COUNTIES = "US counties"
 TRACTS = "Rhode Island by tract"
 TRACT2 = "Rhode Island by tract2"

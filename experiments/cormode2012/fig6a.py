@@ -17,8 +17,7 @@ import pandas as pd
 from experiments.cormode2012.data import (
     COMMUTING,
     DATASETS,
-    JUDGED,
-    ONTHEMAP,
+    PAPERS,
     CommutingTables,
     published_tables,
     query_shares,
@@ -64,7 +63,7 @@ class Fig6a(CommutingTables, Figure):
         """The full table, and every summary of cells."""
         budget = DP(self.epsilon)
         size = self.summary_size(DATASETS[name].domain)
-        swept = self.thetas if name in (ONTHEMAP, JUDGED) else ()
+        swept = self.thetas if name in PAPERS else ()
         thetas = dict.fromkeys((self.theta, *swept))
         return [
             GeometricHistogram(budget),
@@ -84,7 +83,7 @@ class Fig6a(CommutingTables, Figure):
         below = []
         for name in rows.panel.unique():
             above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
-            printed = PAPER["relative"] if name == JUDGED else ()
+            printed = PAPER["relative"] if name in PAPERS else ()
             where = {"panel": name, "metric": RELATIVE}
             below.append(Panel("", where, "share", printed=printed))
         return above + below

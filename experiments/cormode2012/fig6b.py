@@ -17,6 +17,7 @@ from experiments.cormode2012.data import (
     COUNTIES,
     DATASETS,
     JUDGED,
+    PAPERS,
     TRACTS,
     CommutingTables,
     judged,
@@ -136,7 +137,7 @@ class Fig6b(CommutingTables, Figure):
         """A panel a dataset at hand."""
         return [
             Panel(
-                name, {"panel": name}, "share", printed=PAPER["from"] if name == JUDGED else ()
+                name, {"panel": name}, "share", printed=PAPER["from"] if name in PAPERS else ()
             )
             for name in rows.panel.unique()
             if name != THEORY

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.data import DATASETS, JUDGED, judged
+from experiments.cormode2012.data import DATASETS, PAPERS, judged
 from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import (
@@ -83,7 +83,7 @@ class Fig6c(Fig6b):
         below = []
         for name in rows.panel.unique():
             above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
-            printed = PAPER["cut"] if name == JUDGED else ()
+            printed = PAPER["cut"] if name in PAPERS else ()
             where = {"panel": name, "metric": CUT}
             below.append(Panel("", where, "share", log="x", printed=printed))
         return above + below
