@@ -41,6 +41,7 @@ def of_fig4():
     a_table = {"geometric": 5e7, "geometric, numpy": 1e7}
     return pd.DataFrame(
         {"series": series, "m": m, "density": density, "nonempty": round(m * density)}
+        | {"panel": f"m = {m}"}
         | {"metric": "throughput", "value": a_cell.get(series) or a_table[series] * density}
         for series in (*a_cell, *a_table)
         for m in (10**6, 10**7)
@@ -293,6 +294,14 @@ def test_a_twin_leaves_it_open_and_the_papers_states_decide(figure, cls, worlds)
     theirs = {data.JUDGED: data.ONTHEMAP, "OnTheMapTwin()": repr(data.DATASETS[data.ONTHEMAP])}
     outcomes = {v.id: v.outcome for v in cls().judge(rows.replace(theirs))}
     assert {outcomes[id] for id in needy} == {HOLDS}
+
+
+@pytest.mark.parametrize(
+    "figure, cls, lines", [("fig4", fig4.Fig4, 6), ("fig5", fig5.Fig5, 19)]
+)
+def test_printed_numbers_stand_beside_ours(figure, cls, lines, worlds):
+    told = cls().comparison(worlds(figure))
+    assert len(told) == lines and not told.isna().any(axis=None)
 
 
 def covers(basis, m, cells=None):
