@@ -40,7 +40,7 @@ class Fig6a(CommutingTables, Figure):
 
     title = "Subset queries on commuting data"
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(a)"
-    quick = {"seeds": 5, "queries": 200}
+    quick = {"seeds": 3, "queries": 200}
     claims = claims.read(
         Path(__file__).with_name("statements.toml"), "cormode2012_fig6a", CHECKS
     )

@@ -94,7 +94,7 @@ class Fig6b(CommutingTables, Figure):
 
     title = "Range queries on commuting data, by dyadic ranges"
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(b)"
-    quick = {"seeds": 5, "queries": 200}
+    quick = {"seeds": 3, "queries": 200}
     claims = claims.read(
         Path(__file__).with_name("statements.toml"), "cormode2012_fig6b", CHECKS
     )

@@ -89,7 +89,7 @@ class Fig6c(Fig6b):
         return above + below
 
     def plot(self, rows: pd.DataFrame):
-        """Errors of filter-priority at the largest factor, what is cut at all."""
+        """Of filter-priority the largest factor."""
         return super().plot(largest_factor(rows))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -124,9 +124,8 @@ def name_factors(rows: pd.DataFrame, factors: Mapping[float, float]) -> pd.DataF
 
 
 def largest_factor(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is drawn: errors of filter-priority at the largest factor alone."""
-    drawn = rows.factor.isna() | rows.factor.eq(rows.factor.max()) | rows.metric.eq(CUT)
-    return rows[drawn]
+    """What is drawn: filter-priority at the largest factor alone."""
+    return rows[rows.factor.isna() | rows.factor.eq(rows.factor.max())]
 
 
 def ratio_of_means(ours: pd.Series, other: pd.Series, by: list[str]) -> pd.Series:
