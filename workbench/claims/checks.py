@@ -56,7 +56,7 @@ def check_between(
     unit : str
         After the numbers; "×" if they are ratios.
     """
-    count = len(numbers)
+    count = len(numbers.at(level))
     need = max(1, ceil(share * count - 1e-9))
     against = count - need + 1
     points = numbers.at(_divided(level, against))

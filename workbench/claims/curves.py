@@ -50,11 +50,11 @@ def confidence_intervals(
 
 def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
     """A ValueError where a mean would be over more than seeds: it names what else rows differ in."""
-    rows = rows.dropna(subset=by)
     run = [*by, "seed"] if "seed" in rows else by
-    repeated = rows[rows.duplicated(run, keep=False)]
-    if repeated.empty:
+    again = rows.duplicated(run, keep=False)
+    if not again.any():
         return
+    repeated = rows[again].dropna(subset=by)
     mixed = []
     for column in repeated.columns.difference([*run, *FOLLOWS_FROM_SEED], sort=False):
         values = repeated[[*run, column]].drop_duplicates()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,9 @@ class Intervals:
 
     at: Callable[[float], pd.DataFrame]
     ratios: bool = True
+
+    def __post_init__(self):
+        object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
 
     def __len__(self) -> int:
         """How many points."""
@@ -133,11 +136,14 @@ def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
     """The values of a series: a line a point, a column a seed, NaN where one was not run."""
     by = [by] if isinstance(by, str) else [*by]
-    own = rows[rows.series == series]
+    run = [*by, "seed"]
+    of_series = rows.series == series
+    own = rows.loc[of_series, [*run, "value"]]
     if own.empty:
         raise MissingPoints(f"no rows of {series}")
-    refuse_mixed(own, by)
-    return own.groupby([*by, "seed"]).value.mean().unstack("seed")
+    if own.duplicated(run).any():
+        refuse_mixed(rows[of_series], by)
+    return own.groupby(run).value.mean().unstack("seed")
 
 
 def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:
@@ -165,7 +171,7 @@ def _table(points: pd.Index, numbers: Callable, logs: bool, level: float) -> pd.
     *columns, runs = numbers(level=level)
     estimate, low, high = np.exp(columns) if logs else columns
     table = pd.DataFrame(dict(estimate=estimate, low=low, high=high, runs=runs), index=points)
-    return table[table.runs > 0]
+    return table if (runs > 0).all() else table[runs > 0]
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
