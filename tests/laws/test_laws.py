@@ -179,12 +179,12 @@ def neighbour_cases():
     for bound, name in ((Bound(), "one cell"), (Bound(2, 1), "two cells")):
         for cls in (*mechanisms.ALL, *bases()):
             other = (bound != Bound()) + (cls not in mechanisms.ALL)
-            marks = [(), pytest.mark.slow, pytest.mark.long][other]
-            runs = 2000 if bound != Bound() else [500, 1000][other]
-            yield pytest.param(cls, bound, runs, marks=marks, id=f"{name}-{cls.__name__}")
-            if runs < 2000:
-                more = f"{name}, more runs-{cls.__name__}"
-                yield pytest.param(cls, bound, 2000, marks=pytest.mark.long, id=more)
+            if other < 2:
+                runs = 500 if cls in mechanisms.ALL else 1000
+                marks = [(), pytest.mark.slow][other]
+                yield pytest.param(cls, bound, runs, marks=marks, id=f"{name}-{cls.__name__}")
+            more = f"{name}, more runs-{cls.__name__}"
+            yield pytest.param(cls, bound, 2000, marks=pytest.mark.long, id=more)
 
 
 @pytest.mark.parametrize("cls, bound, runs", [*neighbour_cases()])
