@@ -45,11 +45,7 @@ def page(paper: str, pictures: Path) -> str:
 
 
 def heading(text: str) -> str:
-    """What a heading is called in links to it.
-
-    >>> heading("Fan & Jin 2015")
-    'fan--jin-2015'
-    """
+    """What a heading is called in links to it."""
     return re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
 
 

@@ -10,11 +10,7 @@ ERRATUM = re.compile(r"docs/errata\.md\\(#[\w-]+)")
 
 
 def markdown(text: str) -> str:
-    """Paragraphs of a docstring as Markdown; lines that each define a `term` become a list.
-
-    >>> markdown("the |v| of `a_b`")
-    'the \\\\|v\\\\| of `a_b`'
-    """
+    """Paragraphs of a docstring as Markdown; lines that each define a `term` become a list."""
     return "\n\n".join(map(_paragraph, re.split(r"\n\s*\n", text.strip())))
 
 

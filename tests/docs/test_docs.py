@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import api, gallery, mechanisms, text, tutorials
+from docs.pages import api, gallery, mechanisms, papers, text, tutorials
 from workbench.mechanisms import ALL
 
 ROOT = Path(__file__).parents[2]
@@ -86,3 +86,10 @@ def test_python_of_a_page_runs(name, tmp_path, monkeypatch):
 def test_docstrings_become_markdown_in_which_only_code_is_markup():
     assert text.markdown("the |v| of `a_b`\nx_1*y <z>") == r"the \|v\| of `a_b` x\_1\*y \<z\>"
     assert text.markdown("`one`  first\n`two`  second") == "- `one`: first\n- `two`: second"
+
+
+def test_every_paper_has_its_errata():
+    headings = re.findall(r"^## (.*)$", (DOCS / "errata.md").read_text(), re.M)
+    assert {papers.heading(name) for name in gallery.PAPERS.values()} <= {
+        *map(papers.heading, headings)
+    }
