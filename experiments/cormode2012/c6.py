@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import inf
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, by_depth, held
+from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, SQUARED, comparison, held
+from experiments.cormode2012.c6_theory import parts, variance
 from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep, claims
-from workbench.claims import Finding, Printed, format_number
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
 from workbench.mechanisms import (
@@ -35,13 +33,6 @@ from workbench.mechanisms import (
 from workbench.metrics import MeanAbsoluteError, MeanSquaredError
 from workbench.plots import Panel
 from workbench.value import value
-
-PAPER = {
-    "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
-    "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
-}
-SQUARED = "MeanSquaredError"
-HELD = ("w·d", "w")
 
 
 @value
@@ -144,34 +135,12 @@ class C6(Counts, Figure):
         filters = (rows.panel == "size") & (rows.mechanism == "HighPassFilter")
         target = rows["width"].fillna(rows["size"]).fillna(self.m)
         rows = rows.assign(target=target.mask(filters, rows.theta))
-        squares = self.squares * (1 - 1 / self.m)  # of the other cells, in the mean over cells
-        theory = []
-        for width in self.widths:
-            row = CountSketch(DP(self.epsilon), width=width)
-            parts = {"SketchingVariance": squares / width, "NoiseVariance": row.variance(0, 1)}
-            theory += [
-                {"width": width, "metric": name, "value": x} for name, x in parts.items()
-            ]
-        columns = {"panel": "theory", "dataset": repr(self.data), "truth_public": True}
-        return pd.concat([rows, pd.DataFrame(theory).assign(**columns)], ignore_index=True)
+        theory = parts(self.data, self.epsilon, self.widths)
+        return pd.concat([rows, theory], ignore_index=True)
 
-    @property
-    def squares(self) -> float:
-        """‖M‖₂²."""
-        return float(np.square(self.data.load().counts).sum())
-
-    def theory(self, what: str, size: int) -> tuple[str, Callable]:
-        """The variance of the mean of d rows: ‖M‖₂²/(w·d) + 2α/(1 − α)²/d, α = exp(−ε/d).
-
-        The noise of d rows is that of one row where a unit moves d counts.
-        """
-        row = CountSketch(DP(self.epsilon), width=size)
-        squares = self.squares
-
-        def variance(d: float) -> float:
-            return row.variance(squares * (d if what == "w·d" else 1), d) / d
-
-        return "mean, theory", np.vectorize(variance)
+    def theory(self, what: str, size: int) -> Callable:
+        """The variance of the mean of d rows, by d."""
+        return variance(self.data, self.epsilon, what, size)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Squared errors of single cells with their theory; absolute ones by size and by range."""
@@ -181,7 +150,12 @@ class C6(Counts, Figure):
         return [
             *(
                 metric_panel(
-                    title, held(*x), SQUARED, "depth", log="xy", theory=self.theory(*x)
+                    title,
+                    held(*x),
+                    SQUARED,
+                    "depth",
+                    log="xy",
+                    theory=("mean, theory", self.theory(*x)),
                 )
                 for title, x in zip(titles, places, strict=True)
             ),
@@ -193,19 +167,4 @@ class C6(Counts, Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best number of rows, beside the paper's; and the theory, beside what is measured."""
-        lines = []
-        for what, size in ((what, size) for what in HELD for size in self.widths):
-            panel = held(what, size)
-            for estimate in ESTIMATES:
-                error = by_depth(rows, panel, estimate).groupby("depth").value.mean()
-                best = error.idxmin()
-                measured = f"d = {best:g}, at {format_number(error[best])} counts"
-                measured += f" (d = {error.index[-1]:g}: {format_number(error.iloc[-1])})"
-                finding = Finding(PAPER["depth"].covers(best), measured)
-                lines.append((f"{panel}, {estimate}: best d", PAPER["depth"], finding))
-            squared = rows[(rows.panel == panel) & (rows.metric == SQUARED)]
-            square = squared[squared.estimate == "mean"].groupby("depth").value.mean()
-            ratio = square / self.theory(what, size)[1](square.index.to_numpy(float))
-            finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
-            lines.append((f"{panel}: squared error / theory", PAPER["theory"], finding))
-        return claims.compare_with_paper(*lines)
+        return comparison(rows, self.widths, self.theory)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
+from math import inf
 
 import pandas as pd
 
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, format_size
 from workbench import claims
-from workbench.claims import OFTEN, Finding, check_lower, format_number
+from workbench.claims import OFTEN, Finding, Printed, check_lower, format_number
 
+PAPER = {
+    "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
+    "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
+}
+SQUARED = "MeanSquaredError"
+HELD = ("w·d", "w")
 WIDTHS = (100_000, 1_000_000, 10_000_000)
 OTHERS = ("filter", "priority")
 ESTIMATES = ("mean", "median")
@@ -76,3 +85,25 @@ def _one_row(rows, level) -> Finding:
 
 
 CHECKS = {"c-c6-1.1": _higher, "c-c6-1.2": _noise_dominates, "c-c6-1.3": _one_row}
+
+
+def comparison(
+    rows: pd.DataFrame, widths: Sequence[int], theory: Callable[[str, int], Callable]
+) -> pd.DataFrame:
+    """The best number of rows, beside the paper's; and the theory, beside what is measured."""
+    lines = []
+    for what, size in product(HELD, widths):
+        panel = held(what, size)
+        for estimate in ESTIMATES:
+            error = by_depth(rows, panel, estimate).groupby("depth").value.mean()
+            best = error.idxmin()
+            measured = f"d = {best:g}, at {format_number(error[best])} counts"
+            measured += f" (d = {error.index[-1]:g}: {format_number(error.iloc[-1])})"
+            finding = Finding(PAPER["depth"].covers(best), measured)
+            lines.append((f"{panel}, {estimate}: best d", PAPER["depth"], finding))
+        squared = rows[(rows.panel == panel) & (rows.metric == SQUARED)]
+        square = squared[squared.estimate == "mean"].groupby("depth").value.mean()
+        ratio = square / theory(what, size)(square.index.to_numpy(float))
+        finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
+        lines.append((f"{panel}: squared error / theory", PAPER["theory"], finding))
+    return claims.compare_with_paper(*lines)

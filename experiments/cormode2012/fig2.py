@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from scipy.optimize import brentq
 
 from experiments.cormode2012.fig2_claims import CHECKS, comparison
 from experiments.cormode2012.fig2_rows import OVER, PAPER
-from experiments.cormode2012.measures import OverEstimates, RoundedUp, held_shares
+from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
+from experiments.cormode2012.measures import OverEstimates, RoundedUp
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -150,37 +150,13 @@ class Fig2(Counts, Figure):
         lengths = rows.query_size.map("filter-priority, R = {:,.0f}".format)
         series = series.mask(rows.panel.str.startswith("c"), lengths)
         rows = rows.assign(series=series, queries=kind)
-        return pd.concat([rows, self._theory()], ignore_index=True)
-
-    def _theory(self) -> pd.DataFrame:
-        """What filters are expected to hold, and the mean answer of a range."""
-        table = self.data.load()
-        ranges = RandomRanges(self.length, self.queries).on(table.domain)
-        rows = [{"metric": "MeanAnswer", "value": table.answer(ranges).mean()}]
-        for series, sides in (("filter", 2), ("one-sided filter", 1)):
-            for theta in self.thetas:
-                _, held, true = held_shares(table, theta, sides, self.epsilon)
-                shares = {"HeldShare": held, "TrueShare": true}
-                point = {"series": series, "theta": theta}
-                rows += [point | {"metric": name, "value": x} for name, x in shares.items()]
-        columns = {"panel": "theory", "dataset": repr(self.data), "truth_public": True}
-        return pd.DataFrame(rows).assign(**columns)
+        ranges = RandomRanges(self.length, self.queries)
+        theory = theory_rows(self.data, ranges, self.thetas, self.epsilon)
+        return pd.concat([rows, theory], ignore_index=True)
 
     def tau(self, size: int) -> float:
-        """The τ at which a threshold sample is expected to hold `size` cells.
-
-        (m − n)·p_τ + n·min(μ/τ, 1) = size; a non-empty cell is taken to hold its mean μ.
-        """
-        n = round(self.density * self.m)
-
-        def excess(tau: float) -> float:
-            p = ThresholdSampling(DP(self.epsilon), tau=tau).survival(self.epsilon)
-            return (self.m - n) * p + n * min(self.mean / tau, 1) - size
-
-        if excess(1) <= 0:
-            return 1.0
-        most = max(10_000, self.m * (self.mean + 1 / self.epsilon) / size)
-        return round(brentq(excess, 1, most), 1)
+        """The τ at which a threshold sample is expected to hold `size` cells."""
+        return tau_of_size(self.data, size, self.epsilon)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors above relative ones; below what 2.1 and C.2 say in words."""

@@ -21,6 +21,7 @@ from experiments.cormode2012.fig2_rows import (
     in_percent,
     of_ranges,
 )
+from experiments.cormode2012.fig2_words import WORDS_CHECKS
 from experiments.cormode2012.paired import (
     above,
     may_be_best,
@@ -161,18 +162,22 @@ def _density_matters(rows, level, length: int) -> Finding:
     return Finding(decide(best[0] not in best_sparse, same), measured)
 
 
-CHECKS = FILTER_CHECKS | {
-    "c-2b-1.1": _samples_alike,
-    "c-2b-1.2": _fixed_size,
-    "c-2b-1.3": _alike_elsewhere,
-    "c-2b-2.1": _relative_by_size,
-    "c-2c-1.1": partial(_ends, low=0.25, high=0.35, end="min"),
-    "c-2c-1.2": partial(_ends, low=5.5, high=6.5, end="max"),
-    "c-2c-1.3": partial(_over_lengths, check=_forty),
-    "c-2c-2.1": partial(_over_lengths, check=_neither),
-    "c-2c-2.2": _smaller_for_larger,
-    "c-2c-2.3": partial(_over_lengths, check=_density_matters),
-}
+CHECKS = (
+    FILTER_CHECKS
+    | WORDS_CHECKS
+    | {
+        "c-2b-1.1": _samples_alike,
+        "c-2b-1.2": _fixed_size,
+        "c-2b-1.3": _alike_elsewhere,
+        "c-2b-2.1": _relative_by_size,
+        "c-2c-1.1": partial(_ends, low=0.25, high=0.35, end="min"),
+        "c-2c-1.2": partial(_ends, low=5.5, high=6.5, end="max"),
+        "c-2c-1.3": partial(_over_lengths, check=_forty),
+        "c-2c-2.1": partial(_over_lengths, check=_neither),
+        "c-2c-2.2": _smaller_for_larger,
+        "c-2c-2.3": partial(_over_lengths, check=_density_matters),
+    }
+)
 
 
 def comparison(rows: pd.DataFrame, level: float) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What Cormode et al. 2012 say of Figure 2 (a), and in 2.1, C.2 and C.3: a check a statement."""
+"""What Cormode et al. 2012 say of Figure 2 (a), filters: a check a statement."""
 
 from __future__ import annotations
 
@@ -30,12 +30,10 @@ from workbench.claims import (
     ALIKE,
     OFTEN,
     ORDERS,
-    SOMEWHERE,
     Finding,
     all_of,
     check_between,
     check_lower,
-    check_similar,
     decide,
     format_number,
     means,
@@ -60,48 +58,6 @@ def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _theory(rows, metric: str, **where) -> pd.Series:
     return errors(rows, "theory", metric, **where).set_index("theta").value
-
-
-# ---- 2.1, C.2: single cells and large queries
-
-
-def _rounding(rows, level, length: int = 1, rounded: str = "lower") -> Finding:
-    asked = select(rows, panel="sides", query_size=length)
-    noisy = select(asked, series="geometric")
-    up = select(asked, series="geometric, rounded up")
-    ours, other = (up, noisy) if rounded == "lower" else (noisy, up)
-    return check_lower(ratios(ours, other, "query_size"), level)
-
-
-def _rounding_over(rows, level, sizes, rounded: str) -> Finding:
-    def at(size, level):
-        return _rounding(rows, level, size, rounded)
-
-    return claims.over("R", sizes, at, level)
-
-
-def _raw_on_points(rows, level) -> Finding:
-    weights = partial(errors, rows, "weights", query_size=1)
-    against = ratios(weights(weights="raw"), weights(weights="unbiased"), "target")
-    return check_lower(against, level, SOMEWHERE)
-
-
-def _unbiased(rows, level, series: str) -> Finding:
-    numbers = means(errors(rows, "b", SIGNED, query_size=LENGTH), series, "target")
-    points = numbers.at(1 - (1 - level) / len(numbers))
-    zero = (points.low <= 0) & (points.high >= 0)
-    largest = points.estimate.abs().max()
-    measured = f"0 in the interval at {zero.sum()} of {len(zero)} sizes; "
-    measured += f"at most {format_number(largest)} counts"
-    return Finding(bool(zero.all()), measured)
-
-
-def _ranges_like_subsets(rows, level) -> Finding:
-    asked = [select(rows, panel="subsets", queries=kind) for kind in ("subsets", "ranges")]
-    return check_similar(ratios(*asked, ["mechanism_name", "target"]), level)
-
-
-# ---- (a): filters
 
 
 def _varies(rows, level) -> Finding:
@@ -200,13 +156,6 @@ def _least_error(rows, level, metric: str, low: float, high: float) -> Finding:
 
 
 FILTER_CHECKS = {
-    "c-21.1": _rounding,
-    "c-21.2": partial(_rounding_over, sizes=(2, 5, 10, 20, 50, 100), rounded="lower"),
-    "c-21.3": partial(_rounding_over, sizes=(100, 1000, 10_000, 100_000), rounded="higher"),
-    "c-c2.1": _raw_on_points,
-    "c-c2.2": partial(_unbiased, series="threshold"),
-    "c-c2.3": partial(_unbiased, series="priority"),
-    "c-2-1.1": _ranges_like_subsets,
     "c-2a-1.1": _varies,
     "c-2a-1.2": two_sided_lower,
     "c-2a-2.1": _unbiased_filter,

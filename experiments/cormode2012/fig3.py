@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.fig3_claims import CHECKS, PAPER, TWICE, comparison
+from experiments.cormode2012.fig3_claims import CHECKS, comparison
+from experiments.cormode2012.fig3_rows import PAPER, TWICE
 from experiments.cormode2012.measures import held_shares
 from experiments.cormode2012.shared import (
     ABSOLUTE,

@@ -20,21 +20,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import exp
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from experiments.benchmarks.noise import numpy_geometric
-from experiments.cormode2012.fig5_claims import (
-    CHECKS,
-    PAPER,
-    REGIONS,
-    comparison,
-    of_regions,
-)
-from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS, TIMED
+from experiments.cormode2012.fig5_claims import CHECKS, comparison
+from experiments.cormode2012.fig5_rows import PAPER, REGIONS, of_regions
+from experiments.cormode2012.fig5_theory import expected_dyadic_error, theory_rows
+from experiments.cormode2012.fig5_throughput import throughput
+from experiments.cormode2012.fig5_times import TIMED
 from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
     ABSOLUTE,
@@ -55,10 +49,7 @@ from experiments.cormode2012.shared import (
     summaries,
     thetas,
 )
-from experiments.cormode2012.throughput import throughput_rows
-from experiments.cormode2012.trees import full_tables, greatest_variances
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, claims
-from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import (
     epsilon,
@@ -157,42 +148,15 @@ class Fig5(Counts, Figure):
         rows = name_factors(rows, factors)
         panels = (of_regions("c", self.drawn_regions), "uniform")
         cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in panels]
-        times = [self._throughput(replace(self.data, density=d)) for d in self.densities]
-        theory = [
-            full_tables(self.m, self.ranges, self.epsilon),
-            greatest_variances(self.epsilon),
-        ]
-        theory = [own.assign(dataset=repr(self.data)) for own in theory]
-        return pd.concat([rows, *cuts, *times, *theory], ignore_index=True)
-
-    def _throughput(self, dataset: GaussianSparse) -> pd.DataFrame:
-        table = dataset.load()
-        known = (table.domain, len(table), self.epsilon, self.factors)
-        full, _, *summarised = summaries(*known)
-        calls = {m: partial(m, table) for m in (full, *summarised)}
-        noise = self.epsilon / self._nodes_per_count()
-        calls[NUMPY] = lambda: numpy_geometric(dense_sums(table), noise)
-        calls[OUR_SUMS] = partial(DYADIC.on(table.domain).forward, table.keys, table.counts)
-        calls[DENSE_SUMS] = partial(dense_sums, table)
-        rows = name_factors(
-            throughput_rows(dataset, len(table), calls, self.repeat), thetas(*known)
-        )
-        sums = rows.series.isin([OUR_SUMS, DENSE_SUMS])
-        return rows.assign(
-            panel=sums.map({True: "sums", False: "throughput"}), epsilon=self.epsilon
-        )
-
-    def _nodes_per_count(self) -> int:
-        return DYADIC.on(self.data.domain).noise_blocks[0].nodes_per_count
-
-    def expected_dyadic_error(self, cells):
-        """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
-        alpha = exp(-self.epsilon / self._nodes_per_count())
-        return np.sqrt(2 / np.pi * np.log2(cells) * 2 * alpha / (1 - alpha) ** 2)
+        tables = [replace(self.data, density=density) for density in self.densities]
+        times = [throughput(x, self.epsilon, self.factors, self.repeat) for x in tables]
+        theory = theory_rows(self.m, self.ranges, self.epsilon).assign(dataset=repr(self.data))
+        return pd.concat([rows, *cuts, *times, theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, what consistency cuts, and throughput."""
-        law = dict(theory=("geometric, dyadic: theory", self.expected_dyadic_error))
+        error = partial(expected_dyadic_error, m=self.m, epsilon=self.epsilon)
+        law = dict(theory=("geometric, dyadic: theory", error))
         part = dict(log="x")
         times = f"throughput, uniform data, m = {format_size(self.m)}"
         b, c = (of_regions(panel, self.drawn_regions) for panel in "bc")
@@ -214,14 +178,3 @@ class Fig5(Counts, Figure):
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""
         return comparison(rows)
-
-
-def dense_sums(table) -> np.ndarray:
-    """All dyadic sums of a domain padded to a power of two, level by level."""
-    level = np.zeros(1 << (table.domain.size - 1).bit_length(), np.int64)
-    level[: table.domain.size] = table.dense()
-    levels = [level]
-    while len(level) > 1:
-        level = level.reshape(-1, 2).sum(axis=1)
-        levels.append(level)
-    return np.concatenate(levels)

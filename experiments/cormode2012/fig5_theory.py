@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import pandas as pd
 
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FULL
-from experiments.cormode2012.trees import CROSSING, GREATEST, NODES, THEORY
+from experiments.cormode2012.trees import (
+    CROSSING,
+    GREATEST,
+    NODES,
+    THEORY,
+    full_tables,
+    greatest_variances,
+    nodes_per_count,
+)
 from workbench.claims import ALIKE, Finding, check_between, check_similar, exact, format_number
 
 FROM = 10_000
+
+
+def theory_rows(m: int, ranges: Sequence[int], epsilon: float) -> pd.DataFrame:
+    """Rows of full tables, by nodes and by cells, and of the greatest variances."""
+    theory = [full_tables(m, ranges, epsilon), greatest_variances(epsilon)]
+    return pd.concat(theory, ignore_index=True)
+
+
+def expected_dyadic_error(cells, m: int, epsilon: float):
+    """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
+    alpha = exp(-epsilon / nodes_per_count(m))
+    return np.sqrt(2 / np.pi * np.log2(cells) * 2 * alpha / (1 - alpha) ** 2)
 
 
 def theory(rows, metric: str, series: str = FULL) -> pd.Series:

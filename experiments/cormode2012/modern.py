@@ -21,30 +21,21 @@ Words   none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, plots
+from experiments.cormode2012.modern_releases import of_no_size, of_size
+from workbench import DP, RandomRanges, Sweep, plots
 from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, seeds, whole, wholes
-from workbench.mechanisms import (
-    ALP,
-    CountSketch,
-    DirichletSynthesis,
-    GeometricHistogram,
-    HighPassFilter,
-    PrioritySampling,
-    StabilityHistogram,
-    ThresholdSampling,
-)
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
 from workbench.value import value
 
-BASES = (None, Dyadic(), Dyadic(split="geometric"), Haar())
 FAMILIES = {  # of mechanisms, each with the series of others that stand beside it
     "full tables": (["GeometricHistogram"], []),
     "filters": (["HighPassFilter"], ["geometric"]),
@@ -105,43 +96,20 @@ class Modern(Figure):
         }
         return {n: RandomRanges(n, count) for n, count in counts.items()}
 
-    def of_no_size(self, epsilon: float) -> list:
-        """Tables of everything, and the histogram that releases what is stable."""
-        tables = [GeometricHistogram(DP(epsilon), transform=basis) for basis in BASES]
-        return [*tables, StabilityHistogram(DP(epsilon, self.delta))]
-
-    def of_size(self, epsilon: float, size: int, records: int, total: int) -> list:
-        """Filters and samples of cells and of nodes, and what is no summary of a noisy table."""
-        budget = DP(epsilon)
-        domain = self.data.domain
-        made = [HighPassFilter(budget, size=size, transform=basis) for basis in BASES]
-        made.append(HighPassFilter(budget, size=size, transform=Dyadic(), consistent=True))
-        for basis in (None, Dyadic()):
-            how = dict(size=size, transform=basis)
-            theta = round(0.8 * HighPassFilter(budget, **how).threshold(domain, 1))
-            made.append(ThresholdSampling(budget, **how))
-            made.append(PrioritySampling(budget, **how))
-            made.append(PrioritySampling(budget, theta=theta, **how))
-        synthetic = DP(epsilon, self.delta)
-        factor = 50 * size / self.size
-        return [
-            *made,
-            PrioritySampling(budget, theta=theta, consistent=True, **how),
-            ALP(budget, largest=self.largest, total=total, size_factor=factor),
-            CountSketch(budget, width=2 * size),
-            DirichletSynthesis(synthetic, records=records, total=total, notion="approximate"),
-        ]
-
     def sweeps(self) -> dict[str, Sweep]:
         """All ε in one, then each size."""
-        total = int(self.data.load().total)
+        table = self.data.load()
+        made = partial(of_size, table=table, largest=self.largest)
         upper = []
         for epsilon in self.epsilons:
-            upper += self.of_no_size(epsilon)
-            upper += self.of_size(epsilon, self.size, total, total)
-        runs = {"ε": upper, "no size": self.of_no_size(self.epsilon)}
+            budget = DP(epsilon, self.delta)
+            upper += of_no_size(budget)
+            upper += made(budget, size=self.size, records=int(table.total), size_factor=50.0)
+        budget = DP(self.epsilon, self.delta)
+        runs = {"ε": upper, "no size": of_no_size(budget)}
         for size in self.sizes:
-            runs[f"size = {size}"] = self.of_size(self.epsilon, size, size, total)
+            factor = 50 * size / self.size
+            runs[f"size = {size}"] = made(budget, size=size, records=size, size_factor=factor)
         metrics = [MeanAbsoluteError(workload) for workload in self.asked().values()]
         return {
             name: Sweep([self.data], made, metrics, self.seeds) for name, made in runs.items()

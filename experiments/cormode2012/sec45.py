@@ -18,7 +18,6 @@ Open    Data and ranges as in Figure 6(b). The number of synthetic records is no
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,6 @@ from experiments.cormode2012.data import (
 )
 from experiments.cormode2012.sec45_claims import (
     CHECKS,
-    CONDITION,
     GEOMETRIC,
     LEAN,
     PAPER,
@@ -46,6 +44,7 @@ from experiments.cormode2012.sec45_claims import (
     comparison,
     error_ratio,
 )
+from experiments.cormode2012.sec45_priors import least_priors, prior_shares
 from experiments.cormode2012.shared import ABSOLUTE
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import DP, claims
@@ -159,46 +158,20 @@ class Sec45(CommutingTables, Figure):
         small = errors[(errors.panel == TRACTS) & (errors.share == self.ratio_share)]
         bases = (GEOMETRIC, REPLACED) if len(small) else ()
         ratios = [error_ratio(small, base).assign(panel=base) for base in bases]
-        added = [self._priors(), self._conditions()]
-        return pd.concat([errors, *ratios, *added], ignore_index=True)
+        return pd.concat([errors, *ratios, *self._of_priors()], ignore_index=True)
+
+    def _of_priors(self) -> list[pd.DataFrame]:
+        """What the prior is, and what a condition allows, on the first table."""
+        name, dataset = next(iter(self.datasets().items()))
+        made = {
+            series: [self.synthesis(name, x, lean) for x in self._all_epsilons()]
+            for series, lean in ((SYNTHESIS, False), (LEAN, True))
+        }
+        asked = [self.synthesis(name, x) for x in self.below_one]
+        return [prior_shares(dataset, made), least_priors(dataset, asked)]
 
     def _all_epsilons(self) -> list[float]:
         return sorted({self.epsilon, *self.epsilons})
-
-    def _priors(self) -> pd.DataFrame:
-        """What share of the records the prior is expected to draw, A/(A + n), on the first table."""
-        name, dataset = next(iter(self.datasets().items()))
-        k = dataset.domain.size
-        shares = []
-        for series, lean in ((SYNTHESIS, False), (LEAN, True)):
-            for x in self._all_epsilons():
-                mechanism = self.synthesis(name, x, lean)
-                weight = k * mechanism.prior(k)
-                row = dict(
-                    series=series, epsilon=x, delta=self.delta, mechanism=repr(mechanism)
-                )
-                shares.append(row | {"value": weight / (weight + table_total(name))})
-        columns = dict(panel="prior", metric="PriorShare", seed=0, truth_public=True)
-        return pd.DataFrame(shares).assign(dataset=repr(dataset), **columns)
-
-    def _conditions(self) -> pd.DataFrame:
-        """The least α that a condition allows on the first table, infinite where there is none.
-
-        The closed form bounds a tail, which is 0 once no count can exceed (e^ε − 1)·α, by δ·(e^ε − 2)
-        over what is positive: below ln 2 nothing meets it, above that α does.
-        """
-        name, dataset = next(iter(self.datasets().items()))
-        rows = []
-        for x in self.below_one:
-            mechanism = self.synthesis(name, x)
-            closed = mechanism.pure_alpha if exp(x) > 2 else inf
-            least = {"closed form": closed, "exact tails": mechanism.prior(dataset.domain.size)}
-            rows += [
-                {"series": series, "epsilon": x, "value": alpha, "allowed": isfinite(alpha)}
-                for series, alpha in least.items()
-            ]
-        columns = dict(panel=CONDITION, metric="LeastPrior", seed=0, truth_public=True)
-        return pd.DataFrame(rows).assign(dataset=repr(dataset), **columns)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""

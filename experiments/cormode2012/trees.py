@@ -56,9 +56,13 @@ def crossing(m: int, epsilon: float) -> int:
     return lower + 1
 
 
+def nodes_per_count(m: int) -> int:
+    """How many nodes, or Haar coefficients, a count moves: one a level of the tree."""
+    return (m - 1).bit_length() + 1
+
+
 def _variance_of_node(m: int, epsilon: float) -> float:
-    """Of the noise on a node, or a Haar coefficient: a count moves one a level of the tree."""
-    return geometric_variance(epsilon / ((m - 1).bit_length() + 1))
+    return geometric_variance(epsilon / nodes_per_count(m))
 
 
 def full_tables(m: int, sizes: Sequence[int], epsilon: float) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pytest
 
 from experiments import verdicts
 from experiments.cormode2012 import c6 as cormode2012_c6
-from experiments.cormode2012 import data, shared, work_places
+from experiments.cormode2012 import c6_theory, data, fig5_throughput, shared, work_places
 from experiments.cormode2012 import fig2 as cormode2012_fig2
 from experiments.cormode2012 import fig4 as cormode2012_fig4
 from experiments.cormode2012 import fig5 as cormode2012_fig5
@@ -141,7 +141,7 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
 def test_the_plain_way_sums_the_same_tree():
     table = GaussianSparse(m=1000).load()
     nodes, sums = shared.DYADIC.on(table.domain).forward(table.keys, table.counts)
-    dense = cormode2012_fig5.dense_sums(table)
+    dense = fig5_throughput.dense_sums(table)
     assert len(dense) == 2 * 1024 - 1
     assert sorted(dense[dense > 0]) == sorted(sums)
 
@@ -168,10 +168,11 @@ def test_commuting_data_is_in_the_order_of_work_places():
 @pytest.mark.parametrize("size", [100_000, 1_000_000])
 def test_the_line_of_theory_is_the_variance_of_every_sketch(size, epsilon):
     figure = cormode2012_c6.C6(epsilon=epsilon)
+    squares = c6_theory.squares(figure.data)
     for what in cormode2012_c6.HELD:
         sketches = [x for x in figure.by_rows(what, size) if x.estimate == "mean"]
-        drawn = figure.theory(what, size)[1](np.array([x.depth for x in sketches]))
-        np.testing.assert_allclose(drawn, [x.variance(figure.squares, 1) for x in sketches])
+        drawn = figure.theory(what, size)(np.array([x.depth for x in sketches]))
+        np.testing.assert_allclose(drawn, [x.variance(squares, 1) for x in sketches])
 
 
 @pytest.mark.slow

@@ -17,7 +17,8 @@ from experiments.cormode2012 import (
     measures,
     trees,
 )
-from experiments.cormode2012.fig5_claims import REGIONS, of_regions
+from experiments.cormode2012.fig5_rows import REGIONS, of_regions
+from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import noisy
 from workbench import DP, Domain, Haar, Ranges
@@ -88,8 +89,8 @@ def of_fig5():
     ]
     theory = trees.full_tables(10**6, RANGES, 0.1)
     theory.loc[theory.metric == trees.NODES, "value"] = 40.0
-    seconds = dict.fromkeys((FILTER, PRIORITY, *HYBRIDS), 0.1) | {FULL: 0.3, fig5.NUMPY: 1.0}
-    seconds |= {fig5.OUR_SUMS: 0.05, fig5.DENSE_SUMS: 0.25}
+    seconds = dict.fromkeys((FILTER, PRIORITY, *HYBRIDS), 0.1) | {FULL: 0.3, NUMPY: 1.0}
+    seconds |= {OUR_SUMS: 0.05, DENSE_SUMS: 0.25}
     times = pd.DataFrame(
         {"panel": "sums" if "sums" in series else "throughput", "series": series}
         | {"metric": "throughput", "repeated": 21, "density": density}
@@ -173,7 +174,7 @@ FALSE = {
     "c-5a-1.5": (dict(metric=trees.NODES, query_size=(50_000, 100_000, 200_000, 500_000)), 2),
     "c-5a-1.6": (dict(metric=trees.NODES), 0.4),
     "c-5a-2.1": (dict(panel="throughput", series=FILTER), 0.05),
-    "c-5a-2.2": (dict(series=fig5.NUMPY), 3),
+    "c-5a-2.2": (dict(series=NUMPY), 3),
     "c-5b-1.1": (dict(panel=EVERY["b"], series=FILTER), 3),
     "c-5c-1.1": (dict(panel=EVERY["c"], series=CUT_FILTER), 1.9),
     "c-5c-1.2": (dict(panel=EVERY["c"], series=CUT_HYBRIDS), 1.9),
