@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbench import estimates
+from workbench import estimates, provenance
 from workbench.libraries import pa, parquet, pd
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
 from workbench.table import Bound
@@ -186,6 +186,7 @@ class Release:
             "bound": self.bound and asdict(self.bound),
             "simulated": self.simulated,
             "mechanism": str(self.mechanism),
+            "commit": provenance.commit(),
             "versions": versions | {"python": platform.python_version()},
         }
 

@@ -11,9 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value arrays libraries compiled project plugins privacy domain hierarchy workload transform "
-    "labelled_rows table records interactions estimates noise shares release mechanism option_grammar "
-    "inference metrics datasets claims mechanisms laws advice experiment session audit plots figures "
+    "value arrays libraries compiled project provenance plugins privacy domain hierarchy workload "
+    "transform labelled_rows table records interactions estimates noise shares release mechanism "
+    "option_grammar inference metrics datasets claims mechanisms laws advice experiment session audit plots figures "
     "reproduction report widgets cli"
 ).split()
 PRIVATE = {

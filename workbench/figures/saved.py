@@ -7,13 +7,11 @@ the manifest's clock too), so that a changed picture is a changed result.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import secrets
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,8 +20,17 @@ from functools import cached_property, partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from workbench import claims
+from workbench import claims, provenance
 from workbench.figures.figure import PROFILES, Figure, describe
+from workbench.figures.records import (
+    SIMULATED,
+    SYSTEM,
+    noise_of,
+    public_files,
+    release_record,
+    row_digest,
+)
+from workbench.provenance import file_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +40,8 @@ FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what pan
 IMAGES = ("pdf", "svg", "png")
 DPI = 200  # of the PNG
 
-# No clock and no random ids in the bytes; text in the PDF stays text.
-_STYLE = {"svg.hashsalt": "workbench", "pdf.fonttype": 42}
-_METADATA = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+# No random ids in the bytes; text in PDF and SVG stays text.
+_STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "none", "pdf.fonttype": 42}
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,10 @@ class Description:
         The figure's, where `name` says more.
     parameters, setting : mappings
         All its parameters, and those that are not its profile's.
+    files : mapping
+        The sha256 of the public files that it rests on, by name.
+    release : path, optional
+        The release file that it is a picture of.
     """
 
     name: str
@@ -90,6 +100,8 @@ class Description:
     id: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     setting: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    release: Path | None = None
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
@@ -143,7 +155,35 @@ def save(
         If rows do not say that their truth is public, the profile is unknown, or the figure's name
         is not one name.
     """
-    description = _describe(spec, profile)
+    description = describe_figure(spec, profile)
+    stem = description.name
+    refuse_private_truth(rows, description)
+    record = make_record(description, profile, rows)
+    if description.setting:
+        rows = rows.assign(off_profile=describe(description.setting))
+    target = figure_folder(results, profile, stem)
+    figure_folder(
+        results, profile, description.id or stem
+    )  # one name too: pictures are called by it
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "manifest.json").unlink(missing_ok=True)
+    sha256 = {}
+    with one_layout(fig):
+        for kind in IMAGES:
+            path = target / f"{description.id or stem}.{kind}"
+            if fig is None:
+                path.unlink(missing_ok=True)  # of an earlier version of this figure
+            else:
+                sha256[path.name] = save_picture(fig, path, kind, record)
+    for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
+        to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
+        sha256[name] = write_atomically(target / name, to_csv)
+    write_json(target / "manifest.json", record | _circumstances(rows) | {"sha256": sha256})
+    return target
+
+
+def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
+    """A ValueError for rows that compare with a truth that is not public, or do not say."""
     stem = description.name
     if "truth_public" not in rows:
         if not description.no_data:
@@ -157,28 +197,6 @@ def save(
             f"figure {stem}: rows of {bad.get('dataset', 'a dataset')} compare with a truth "
             "that is not public; they may not be saved (published data says truth_public=True)"
         )
-    if description.setting:
-        rows = rows.assign(off_profile=describe(description.setting))
-    target = figure_folder(results, profile, stem)
-    figure_folder(
-        results, profile, description.id or stem
-    )  # one name too: pictures are called by it
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "manifest.json").unlink(missing_ok=True)
-    sha256 = {}
-    with _one_layout(fig):
-        for kind in IMAGES:
-            path = target / f"{description.id or stem}.{kind}"
-            if fig is None:
-                path.unlink(missing_ok=True)  # of an earlier version of this figure
-            else:
-                sha256[path.name] = write_atomically(path, partial(_draw, fig, kind))
-    for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
-        to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
-        sha256[name] = write_atomically(target / name, to_csv)
-    manifest = _manifest(description, profile, rows) | {"sha256": sha256}
-    write_json(target / "manifest.json", manifest)
-    return target
 
 
 def load(folder: str | Path) -> SavedFigure:
@@ -206,9 +224,9 @@ def load(folder: str | Path) -> SavedFigure:
     source = Path(folder)
     if not (source / "manifest.json").exists():
         raise FileNotFoundError(f"{source} holds no finished figure (no manifest.json)")
-    manifest = json.loads((source / "manifest.json").read_text(encoding="utf-8"))
+    manifest = _read_manifest(source / "manifest.json")
     for name, sha256 in manifest["sha256"].items():
-        if _sha256(source / name) != sha256:
+        if not (source / name).is_file() or file_sha256(source / name) != sha256:
             raise ValueError(
                 f"{source / name} is not the file that was saved; make it again with: "
                 f"{manifest['command']} --force"
@@ -219,6 +237,24 @@ def load(folder: str | Path) -> SavedFigure:
     return SavedFigure(source, manifest, verdicts)
 
 
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """A manifest that this version reads; a ValueError that says what is wrong with it."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        format = manifest.get("format", provenance.FORMAT)  # older ones do not say it
+        whole = {"id", "figure", "sha256", "command"} <= manifest.keys()
+    except (ValueError, AttributeError):
+        whole = False
+    if whole and format != provenance.FORMAT:
+        raise ValueError(
+            f"{path} was written by another version of the workbench (format {format!r}, this one "
+            f"reads {provenance.FORMAT}): update it, or name another folder of results"
+        )
+    if not whole:
+        raise ValueError(f"{path} is damaged: remove {path.parent}, and it is made again")
+    return manifest
+
+
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
     """Let `fill` write a temporary file, then give it its name; returns its sha256.
 
@@ -227,7 +263,7 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         fill(draft)
-        sha256 = _sha256(draft)
+        sha256 = file_sha256(draft)
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
@@ -248,7 +284,7 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 @contextmanager
-def _one_layout(fig: Drawing | None) -> Iterator[None]:
+def one_layout(fig: Drawing | None) -> Iterator[None]:
     """Axes stay where one layout puts them: each picture's own takes twice as long as its drawing."""
     import matplotlib as mpl
 
@@ -265,19 +301,17 @@ def _one_layout(fig: Drawing | None) -> Iterator[None]:
         fig.set_layout_engine(engine)
 
 
-def _draw(fig: Drawing, kind: str, path: Path) -> None:
+def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any]) -> str:
+    """Write one picture, which says where it comes from; returns its sha256."""
     import matplotlib as mpl
 
+    metadata = provenance.picture_metadata(kind, dict(record))
     with mpl.rc_context(_STYLE):
-        fig.savefig(path, format=kind, dpi=DPI, metadata=_METADATA[kind])
+        draw = partial(fig.savefig, format=kind, dpi=DPI, metadata=metadata)
+        return write_atomically(path, draw)
 
 
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _describe(spec: Figure | Description, profile: str) -> Description:
+def describe_figure(spec: Figure | Description, profile: str) -> Description:
     """What a figure's folder says of it."""
     if isinstance(spec, Description):
         return spec
@@ -289,17 +323,19 @@ def _describe(spec: Figure | Description, profile: str) -> Description:
         spec.id,
         {name: getattr(spec, name) for name in spec.parameters()},
         spec.differences(profile),
+        {} if spec.no_data else public_files(spec),
     )
 
 
-def _manifest(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
+def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
+    """All that decides a figure; files that carry it are the same bytes in every run."""
+
     def distinct(column: str) -> list:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
 
     trials = rows.drop_duplicates("trial") if "trial" in rows else rows
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-    return {
+    record = {
+        "format": provenance.FORMAT,
         "figure": description.name,
         "id": description.id or description.name,
         "title": description.title,
@@ -311,28 +347,28 @@ def _manifest(description: Description, profile: str, rows: pd.DataFrame) -> dic
         "by_theorem": distinct("by_theorem"),
         "trials": len(trials),
         "seeds": len(distinct("seed")),
-        "seconds": round(float(trials.seconds.sum()), 3) if "seconds" in trials else None,
+        "noise": noise_of(rows, description.no_data),
+        "files": dict(description.files),
+        "rows": row_digest(rows),
         "versions": versions("numpy", "scipy", "matplotlib"),
-        "commit": _commit(),
+        "commit": provenance.commit(),
         "command": description.command,
-        "written": now.isoformat(timespec="seconds"),
+    }
+    if description.release is None:
+        return record
+    release = release_record(description.release)
+    return record | {
+        "release": release,
+        "noise": SIMULATED if release.get("simulated") else SYSTEM,
     }
 
 
-def _commit() -> str | None:
-    """The commit the sources stand on, and whether they had changed since; None outside git."""
-    root = Path(__file__).resolve().parents[2]
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(root), *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-        return result.stdout.strip()
-
-    try:
-        if not (root / ".git").exists():
-            return None
-        commit = git("rev-parse", "HEAD")
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return f"{commit} with changes" if changed else commit
-    except (OSError, subprocess.SubprocessError):
-        return None
+def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
+    """What differs from run to run."""
+    trials = rows.drop_duplicates("trial") if "trial" in rows else rows
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    return {
+        "seconds": round(float(trials.seconds.sum()), 3) if "seconds" in trials else None,
+        "written": now.isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,173 @@
+"""Where a file comes from, as the file itself says: written into pictures, tables and releases.
+
+A record is a dictionary, kept as ASCII JSON: in a PDF's keywords, a PNG's text, an SVG's description, a
+Parquet file's metadata, a comment of LaTeX and Markdown, and beside a CSV file in `<name>.csv.json`.
+What a file says was perhaps written by somebody else: nothing of it is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from workbench.libraries import pa, parquet
+
+FORMAT = 1
+_KEY = "workbench"
+_LARGEST = 500_000_000  # bytes of a file that is looked through
+_PDF = re.compile(rb"/Keywords \(((?:\\.|[^\\)])*)\)", re.DOTALL)
+_SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
+_COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILINE)
+
+
+@cache
+def commit() -> str | None:
+    """The commit that the sources stand on, and whether they had changed since; None outside git."""
+    root = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return result.stdout.strip()
+
+    try:
+        if not (root / ".git").exists():
+            return None
+        head = git("rev-parse", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return f"{head} with changes" if changed else head
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_text(record: dict[str, Any]) -> str:
+    """A record as one line of ASCII, the same for the same record."""
+    return json.dumps({"format": FORMAT} | record, sort_keys=True)
+
+
+def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
+    """What matplotlib writes into a picture: the record, and no clock."""
+    text = to_text(record)
+    if kind == "pdf":
+        return {"CreationDate": None, "Keywords": text}
+    if kind == "svg":
+        return {"Date": None, "Description": text}
+    return {_KEY: text}
+
+
+def comment(kind: str, record: dict[str, Any]) -> str:
+    """A record as a line that LaTeX, or else Markdown, does not show."""
+    text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
+    return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
+
+
+def sidecar(path: Path) -> Path:
+    """Where the record of a CSV file stands."""
+    return path.with_name(f"{path.name}.json")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """What a file says of where it comes from.
+
+    Parameters
+    ----------
+    path : path
+        A picture, a release, a table, or the folder of a saved figure.
+
+    Returns
+    -------
+    dict
+        The record; every text in it may be somebody else's.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says nothing, or a newer version of the workbench wrote it.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        text = _text(path)
+        record = json.loads(text) if text else None
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or not ({"command", "mechanism"} & {*record}):
+        raise ValueError(
+            f"{path} does not say where it comes from: this workbench did not write it, or another "
+            "program has rewritten it since"
+        )
+    if record.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} was written by another version of the workbench (format "
+            f"{record.get('format')!r}, this one reads {FORMAT}): update it"
+        )
+    named = record.get("sha256", {})
+    if isinstance(named, dict) and path.name in named and file_sha256(path) != named[path.name]:
+        raise ValueError(f"{path} is not as it was written: it has been changed since")
+    return record
+
+
+def _text(path: Path) -> str:
+    """The record of a file, before any of it is believed; "" if it has none."""
+    if path.is_dir():
+        return _text_of(path / "manifest.json")
+    if path.stat().st_size > _LARGEST:
+        return ""
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start.startswith(b"\x89PNG"):
+        return _png_text(path)
+    if start.startswith(b"PAR1"):
+        return _parquet_text(path)
+    content = path.read_bytes()
+    if start.startswith(b"%PDF"):
+        keywords = _PDF.search(content)
+        return re.sub(rb"\\(.)", rb"\1", keywords[1]).decode("ascii") if keywords else ""
+    text = content.decode("utf-8", errors="replace")
+    for pattern in (_SVG, _COMMENT):
+        written = pattern.search(text)
+        if written:
+            return unescape(written[1]) if pattern is _SVG else written[1]
+    return _text_of(sidecar(path)) or _text_of(path.with_name("manifest.json"), path.name)
+
+
+def _text_of(path: Path, name: str = "") -> str:
+    """A record in a file of its own; that of a folder only if it names the file."""
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        return ""
+    text = path.read_text(encoding="utf-8")
+    record = json.loads(text)
+    return text if not name or name in record.get("sha256", {}) else ""
+
+
+def _png_text(path: Path) -> str:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            return str(picture.info.get(_KEY, ""))
+    except (UnidentifiedImageError, OSError, SyntaxError):
+        return ""
+
+
+def _parquet_text(path: Path) -> str:
+    try:
+        metadata = parquet.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        return ""
+    return metadata.get(_KEY.encode(), b"").decode("utf-8", errors="replace")
