@@ -124,8 +124,8 @@ def read(path: str | Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     """The record of a file, before any of it is believed; "" if it has none."""
-    if path.is_dir():
-        return _text_of(path / "manifest.json")
+    if path.is_dir() or path.suffix == ".json":
+        return _text_of(path / "manifest.json" if path.is_dir() else path)
     if path.stat().st_size > _LARGEST:
         return ""
     with open(path, "rb") as file:

@@ -438,7 +438,6 @@ QUICK = {
     "release t.csv --mechanism X --epsilon 1 --out o.parquet": "--bound is missing",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
     "show nowhere.parquet": "no such release file",
-    "export summarise": "no panel 'summarise'",
     "export summaries luck=3": "it is called 'seed'",
     "lab --notebooks nowhere": "no such folder",
 }
@@ -513,18 +512,35 @@ def test_lab_says_which_folder_is_missing(run):
 
 @pytest.mark.slow
 def test_export_writes_what_a_panel_shows(run, tmp_path):
-    told = run(f"export summaries epsilon=0.2 dyadic=on seed=3 --results {tmp_path}").stdout
-    folder = Path(told.replace("\n", ""))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["command"] == "workbench export summaries epsilon=0.2 dyadic=on seed=3"
-    assert {p.suffix for p in folder.iterdir()} == {".pdf", ".svg", ".png", ".csv", ".json"}
+    to = tmp_path / "out"
+    words = "export summaries epsilon=0.2 dyadic=on seed=3"
+    run(f"{words} --to {to} --width column --font serif")
+    (sidecar,) = to.glob("*.json")
+    command = json.loads(sidecar.read_text())["command"]
+    assert command == f"workbench {words} --width column --font serif"
+    kinds = {".pdf", ".svg", ".png", ".csv", ".json", ".tex", ".md", ".bib"}
+    assert {p.suffix for p in to.iterdir()} == kinds
+    before = {p.name: p.read_bytes() for p in to.iterdir()}
+    run(f"{words} --to {to} --width column --font serif")
+    assert {p.name: p.read_bytes() for p in to.iterdir()} == before
+    for path in to.iterdir():
+        if path.suffix not in (".json", ".bib"):
+            assert command in run(f"whereis {path}").stdout.replace("\n", "")
+    assert "rows agree" in run(f"whereis --check {to / sidecar.stem}").stdout
 
 
 @pytest.mark.parametrize(
     "words, why",
     [
-        ("summarise", "no panel 'summarise'; there are: summaries"),
-        ("summaries epsilon", "'epsilon' is not allowed: need name=value"),
+        ("summarise", "no figure, panel or mechanism 'summarise'; did you mean summaries?"),
+        ("../summaries", "no figure, panel or mechanism '../summaries'"),
+        ("summaries consistency epsilon=1", "beside several names: say -p epsilon=1"),
+        ("summaries --width wide", "need column, page, slide, or a number of centimetres"),
+        ("summaries --font Comic", "need one of sans, serif"),
+        ("summaries --format pdf,gif", "--format 'gif' is not allowed: need some of pdf,svg"),
+        ("cormode2012_fig5 -p epsilo=1", "no parameter 'epsilo'; did you mean epsilon?"),
+        ("cormode2012_fig5 --profile ../x", "profile = '../x' is not allowed"),
+        ("summaries epsilon", "no figure, panel or mechanism 'epsilon'; there are the panels"),
         ("summaries epsilon=much", "epsilon = 'much' is not allowed: need a number"),
         ("summaries epsilon=-1", "epsilon = -1.0 is not allowed"),
         ("summaries dyadic=maybe", "dyadic = 'maybe' is not allowed"),
@@ -535,7 +551,7 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
     ],
 )
 def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
-    assert why in complaint(run(f"export {words} --results {tmp_path / 'there'}", code=2))
+    assert why in complaint(run(f"export {words} --to {tmp_path / 'there'}", code=2))
     assert not (tmp_path / "there").exists()
 
 

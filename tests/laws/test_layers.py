@@ -11,10 +11,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value arrays libraries compiled project provenance plugins privacy domain hierarchy workload "
+    "value wording arrays libraries compiled project provenance plugins privacy domain hierarchy workload "
     "transform labelled_rows table records interactions estimates noise shares release mechanism "
-    "option_grammar inference metrics datasets claims mechanisms laws advice experiment session audit plots figures "
-    "reproduction report widgets cli"
+    "option_grammar inference metrics datasets claims mechanisms laws advice experiment session audit "
+    "plots figures reproduction report widgets cli"
 ).split()
 PRIVATE = {
     "labelled_rows",

@@ -22,6 +22,7 @@ from workbench.cli import (
     reproduce,
     screen,
     show,
+    whereis,
 )
 
 
@@ -90,6 +91,7 @@ app.command()(show.show)
 app.add_typer(data.app, name="data")
 app.command()(explore.explore)
 app.command()(export.export)
+app.command()(whereis.whereis)
 app.command()(lab.lab)
 app.command()(init.init)
 app.command()(laws.laws)

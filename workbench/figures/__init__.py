@@ -5,6 +5,7 @@ file is found by its id: cormode2012_fig5 is `experiments/cormode2012/fig5.py`, 
 `notebooks/cormode2012/fig5.ipynb`.
 """
 
+from workbench.figures.exported import Export as Export
 from workbench.figures.figure import EFFORT as EFFORT
 from workbench.figures.figure import KINDS as KINDS
 from workbench.figures.figure import PROFILES as PROFILES

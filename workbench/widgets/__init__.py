@@ -288,6 +288,20 @@ def all_panels() -> list[Panel]:
     return [globals()[name]() for name in ALL]
 
 
+def panel_names() -> list[str]:
+    """The names of panels, and of the workbench's mechanisms, each of which has one."""
+    from workbench import mechanisms
+
+    return [*ALL, *mechanisms.__all__]
+
+
+def is_panel(name: str) -> bool:
+    """Whether a panel has that name, or a mechanism, ours or another package's."""
+    from workbench import plugins
+
+    return name in panel_names() or plugins.find("mechanisms", name) is not None
+
+
 def from_settings(name: str, words: Sequence[str]) -> Panel:
     """A panel by its name, at settings as they are typed.
 
@@ -311,12 +325,11 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     from workbench import mechanisms, plugins
     from workbench.option_grammar import refuse_renamed
 
-    cls = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
-    if name not in ALL and cls is None:
-        cls = plugins.find("mechanisms", name)
-        if cls is None:
-            names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
-            raise ValueError(f"no panel {name!r}; there are: {names}")
+    if not is_panel(name):
+        names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
+        raise ValueError(f"no panel {name!r}; there are: {names}")
+    ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
+    cls = ours or plugins.find("mechanisms", name)
     for word in words:
         refuse_renamed(word.partition("=")[0])
 

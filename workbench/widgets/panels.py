@@ -24,6 +24,7 @@ import pandas as pd
 import traitlets
 
 from workbench import figures, plots
+from workbench.figures.exported import Export
 from workbench.option_grammar import refuse_renamed
 from workbench.widgets.scenes import Scene
 from workbench.widgets.setting import Setting
@@ -257,19 +258,31 @@ class Panel(anywidget.AnyWidget):
             return self._write(results or results_folder(), stem, title, profile)
 
     def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
-        command = self.setting.command(self.seed, self.seeds) or self.view["code"]
-        name = stem or f"{self.scene.name}_{sha256(command.encode()).hexdigest()[:6]}"
-        title = title or self.scene.title
-        no_data = self.release is None
-        spec = figures.Description(name, title, command, no_data)
-        rows = self.rows
-        if self.release is not None:
-            rows = rows.assign(simulated=self.release.simulated)
+        spec, rows = self._described(stem, title)
         fig = self.figure()
         try:
             return figures.save(fig, rows, spec=spec, profile=profile, results=results)
         finally:
             plots.close(fig)
+
+    def _described(
+        self, stem: str = "", title: str = ""
+    ) -> tuple[figures.Description, pd.DataFrame]:
+        """What its files say of it, and its rows as they hold them."""
+        command = self.setting.command(self.seed, self.seeds) or self.view["code"]
+        name = stem or f"{self.scene.name}_{sha256(command.encode()).hexdigest()[:6]}"
+        no_data = self.release is None
+        spec = figures.Description(name, title or self.scene.title, command, no_data)
+        if self.release is None:
+            return spec, self.rows
+        return spec, self.rows.assign(simulated=self.release.simulated)
+
+    def to_export(self) -> Export:
+        """What `workbench export` writes of it."""
+        spec, rows = self._described()
+        mechanism = getattr(self.setting.setup, "mechanism", None)
+        cite = [mechanism.cite] if hasattr(mechanism, "cite") else []
+        return Export(self.figure, rows, spec, "explorer", cite=cite)
 
     def _export(self) -> None:
         folder = self.save()
