@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from workbench.libraries import plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
 from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, page, with_style
+from workbench.wording import number, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,6 +151,8 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
         )
     elif what in PERCENT_COLUMNS:
         axis.set_major_formatter(FuncFormatter(_percent))
+    else:
+        axis.set_major_formatter(FuncFormatter(_plain_tick))
 
 
 def show_zero(ax: Axes, linear_below: float) -> None:
@@ -174,6 +177,11 @@ def _roomy(ax: Axes, which: str) -> bool:
     if which == "x":
         return labels * 0.42 < box.width * fig.get_figwidth()
     return labels * 0.22 < box.height * fig.get_figheight()
+
+
+def _plain_tick(x: float, _=None) -> str:
+    """As people write it, and short: 10⁶ would else stand apart from the axis."""
+    return number(x, 4) if abs(x) < 100_000 else power_of_ten(x)
 
 
 def _percent(x: float, _=None) -> str:
