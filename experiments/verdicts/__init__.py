@@ -1,4 +1,4 @@
-"""What paper-profile runs found, a CSV file a paper, committed; and what the README says of it.
+"""What paper-profile runs found, a CSV file a paper, committed; and the page that counts them.
 
 After `workbench reproduce --profile paper`:  `python -m experiments.verdicts cormode2012`
 """
@@ -13,11 +13,11 @@ import pandas as pd
 from workbench import claims, figures
 
 RESULTS = Path(__file__).parents[1] / "results"
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 COLUMNS = "id claim figure datasets outcome mark says page measured why by_value profile commit"
-PAPER_LINE = re.compile(r"^\| \[(\w+)\]\(notebooks/\w+/index\.ipynb\) \|.*$", re.M)
+PAPER_LINE = re.compile(r"^\| \[(\w+)\]\(\.\./notebooks/\w+/index\.ipynb\) \|.*$", re.M)
 FIGURE_LINE = re.compile(
-    r"^(\| \[((\w+?\d{4})_\w+)\]\(notebooks/.*?\.ipynb\) \| [^|]+ \|).*$", re.M
+    r"^(\| \[((\w+?\d{4})_\w+)\]\(\.\./notebooks/.*?\.ipynb\) \| [^|]+ \|).*$", re.M
 )
 
 
@@ -71,14 +71,14 @@ def counts(verdicts: pd.DataFrame) -> dict[str, int]:
     return numbers | {claims.BY_DEFINITION: int(hollow.sum())}
 
 
-def in_readme(text: str) -> str:
-    """The README with the counts of the committed verdicts, by paper and by figure."""
+def with_counts(text: str) -> str:
+    """The page with the counts of the committed verdicts, by paper and by figure."""
 
     def paper_line(line: re.Match) -> str:
         name = line[1]
         numbers = counts(committed(name)).values()
         cells = [
-            f"[{name}](notebooks/{name}/index.ipynb)",
+            f"[{name}](../notebooks/{name}/index.ipynb)",
             str(sum(numbers)),
             *map(str, numbers),
         ]

@@ -1,9 +1,9 @@
-"""Command: `python -m experiments.verdicts PAPER [RESULTS]`, which brings the README up to date too."""
+"""Command: `python -m experiments.verdicts PAPER [RESULTS]`; it brings docs/verdicts.md up to date."""
 
 import sys
 
-from experiments.verdicts import README, in_readme, write
+from experiments.verdicts import PAGE, with_counts, write
 
 if __name__ == "__main__":
     print(write(*sys.argv[1:3]))
-    README.write_text(in_readme(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_counts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -236,8 +236,8 @@ def test_it_is_shown_in_a_notebook():
         advice.size = 3
 
 
-def test_the_readme_shows_what_is_said():
-    told = " ".join((Path(__file__).parents[2] / "README.md").read_text().split())
+def test_the_documentation_shows_what_is_said():
+    told = " ".join((Path(__file__).parents[2] / "docs/how-to/choose.md").read_text().split())
     advice = advise(Domain(("x",), (10**6,)), 0.1, 10**5, queries=[1, 100, 10_000], **MODEL)
     for row in advice.display_table().to_numpy()[:6]:
         assert " ".join(filter(None, row)) in told
