@@ -164,13 +164,74 @@ def test_a_kernel_that_does_not_start_is_tried_again(tmp_path, go, monkeypatch):
     assert "/nowhere/python" in run.error
 
 
+@pytest.mark.slow
+def test_what_takes_too_much_memory_is_stopped_and_run_by_itself(tmp_path, go):
+    """Two together go over the ceiling, one alone does not; a third never fits."""
+    take = "import time, numpy\nx = numpy.ones(({0}, 125_000))\ntime.sleep({1})"
+    book(tmp_path, "a", take.format(300, 6))
+    book(tmp_path, "b", take.format(300, 6))
+    runs = go(workers=2, memory=900e6)
+    assert states(runs) == {"a": "done", "b": "done"}
+    assert all(3e8 < run.memory < 9e8 for run in runs)
+    assert "GB of memory" in (tmp_path / "results/quick/a/run.log").read_text()
+    book(tmp_path, "c", take.format(1000, 20))
+    (run,) = go("c", memory=900e6)
+    assert run.state == "failed" and "more than 0.9 GB of memory were taken" in run.error
+
+
+@pytest.mark.slow
+def test_only_what_failed_or_what_it_has_loaded_changed_is_run(tmp_path, go, monkeypatch):
+    manifest = """(file.parent / "manifest.json").write_text('{"modules": ["w/a.py"]}')"""
+    book(tmp_path, "fig1", FIGURE.format("fig1") + manifest)
+    book(tmp_path, "fig2", "1 / 0")
+    sources = {"w/a.py": "1", "w/b.py": "1", "data": "1"}
+    monkeypatch.setattr(batch, "source_hashes", lambda project: dict(sources))
+    assert states(go()) == {"fig1": "done", "fig2": "failed"}
+    assert states(go(only_failed=True)) == {"fig2": "failed"}
+    sources["w/b.py"] = "2"
+    assert states(go("fig1", changed=True)) == {"fig1": "kept"}
+    sources["data"] = "2"
+    assert states(go("fig1", changed=True)) == {"fig1": "done"}
+    sources["w/b.py"] = "3"
+    assert states(go("fig1")) == {"fig1": "done"}
+    log = (tmp_path / "results/quick/fig2/run.log").read_text()
+    assert "ZeroDivisionError" in log and "failed after" in log
+
+
+def test_who_finds_a_folder_busy_lets_others_go_first(tmp_path, go):
+    book(tmp_path, "a", "1")
+    book(tmp_path, "b", "1")
+    order = []
+
+    def heard(run):
+        if run.state == "done":
+            order.append(run.stem)
+            release.set()
+
+    release = threading.Event()
+    held = threading.Event()
+
+    def hold():
+        with locked(tmp_path / "results/quick/a", threading.Event()):
+            held.set()
+            release.wait(60)
+
+    (tmp_path / "results/quick/a").mkdir(parents=True)
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    assert states(go(workers=1, on_change=heard)) == {"a": "done", "b": "done"}
+    holder.join()
+    assert order == ["b", "a"]
+
+
 def test_names_that_do_not_exist_are_refused(tmp_path, go):
     with pytest.raises(ValueError, match="holds no notebooks"):
         go()
     book(tmp_path, "fig1", "1")
     with pytest.raises(ValueError, match="no figure 'fig7'; did you mean fig1"):
         go("fig7")
-    for wrong in (dict(workers=0), dict(timeout=-1), dict(profile="full")):
+    for wrong in (dict(workers=0), dict(timeout=-1), dict(profile="full"), dict(memory=0)):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             go(**wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from workbench.cli import screen
 if TYPE_CHECKING:
     from workbench.reproduction import NotebookRun
 
+_UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MARKS = {
     "waiting": ("·", "dim"),
     "running": ("…", "cyan"),
@@ -51,6 +53,23 @@ def reproduce(
         Path | None, typer.Option(help="Where to.", show_default="experiments/results")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run what is up to date too.")] = False,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Run only what failed last time.")
+    ] = False,
+    changed: Annotated[
+        bool,
+        typer.Option(
+            "--changed",
+            help="Run only figures whose own notebook, modules or data changed, not any source.",
+        ),
+    ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What all may take together, as 8GB; more waits, or is stopped.",
+        ),
+    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
@@ -91,6 +110,9 @@ def reproduce(
                 settings=settings,
                 workers=workers,
                 force=force,
+                only_failed=only_failed,
+                changed=changed,
+                memory=_bytes(memory),
                 timeout=timeout,
                 on_change=progress.update,
             )
@@ -106,6 +128,8 @@ def reproduce(
 
     from workbench import report
 
+    if only_failed and not runs:
+        screen.say("Nothing failed last time.")
     failed = [run for run in runs.values() if run.state == "failed"]
     for run in failed:
         why = " — ".join(text for text in (run.cell, run.error) if text)
@@ -119,6 +143,24 @@ def reproduce(
     screen.say(f"Report: {report.write(results, profile)}")
     if failed:
         raise typer.Exit(1)
+
+
+def _bytes(size: str | None) -> float | None:
+    """A size as it is typed.
+
+    >>> _bytes("1.5 GB"), _bytes("800M"), _bytes(None)
+    (1500000000.0, 800000000.0, None)
+    """
+    if size is None:
+        return None
+    parts = re.fullmatch(r"([0-9.]+) *([kMGT])i?B?", size.strip())
+    try:
+        number = float(parts[1]) if parts else 0
+    except ValueError:
+        number = 0
+    if parts is None or not number > 0:
+        raise ValueError(f"--memory {size!r} is not allowed: need a size, as 8GB or 800MB")
+    return number * _UNITS[parts[2]]
 
 
 class _Progress:

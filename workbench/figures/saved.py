@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -370,5 +371,16 @@ def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return {
         "seconds": round(float(trials.seconds.sum()), 3) if "seconds" in trials else None,
+        "modules": _modules(),
         "written": now.isoformat(timespec="seconds"),
     }
+
+
+def _modules() -> list[str]:
+    """The source files of the workbench and of the project that are loaded, by their place in it."""
+    loaded = [
+        module.__name__.split(".") + ["__init__"] * hasattr(module, "__path__")
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in ("workbench", "experiments")
+    ]
+    return sorted({f"{'/'.join(parts)}.py" for parts in loaded})

@@ -61,7 +61,7 @@ class Group(sources.Paper):
     @property
     def seconds(self) -> float:
         """What its runs took."""
-        return sum(entry.seconds or 0 for entry in self.entries)
+        return sum(e.seconds or e.manifest.get("seconds") or 0 for e in self.entries)
 
     @property
     def committed(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Notebooks that are run together: each once, several at once, timings alone."""
+"""Notebooks that are run together: each once, several at once, the longest first, timings alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
@@ -30,13 +32,16 @@ from workbench.reproduction.notebooks import (
     runs_alone,
     source_hashes,
 )
+from workbench.reproduction.schedule import Job, in_order, next_job
 from workbench.reproduction.settings import Task, tasks
 from workbench.reproduction.status import (
+    Busy,
     NotebookRun,
     Stopped,
     count_verdicts,
     describe_failure,
     locked,
+    read_json,
     read_status,
     write_status,
 )
@@ -47,7 +52,9 @@ if TYPE_CHECKING:
     from workbench.reproduction.kernel import Kernel
 
 TIMEOUT = {"quick": 600, "paper": 6 * 3600}  # seconds a cell may take
+LOG = "run.log"  # what a notebook's run took, cell by cell, and what its kernel said
 _ATTEMPTS = 3  # to start a kernel
+_PAUSE = 0.5  # seconds between two looks at the memory that is taken
 
 
 def reproduce(
@@ -59,6 +66,9 @@ def reproduce(
     settings: Sequence[str] = (),
     workers: int | None = None,
     force: bool = False,
+    only_failed: bool = False,
+    changed: bool = False,
+    memory: float | None = None,
     timeout: float | None = None,
     on_change: Callable[[NotebookRun], None] = lambda run: None,
 ) -> list[NotebookRun]:
@@ -83,6 +93,14 @@ def reproduce(
         Notebooks at once; one a core unless it is given.
     force : bool
         Run what is up to date too.
+    only_failed : bool
+        Run only what failed last time.
+    changed : bool
+        Run only what its own notebook, modules, settings or data have changed for since it ran; otherwise
+        any change of any source counts.
+    memory : float, optional
+        Bytes that all notebooks may take together: what took more last time than is left waits, and what
+        goes over it is stopped, to be run by itself. By itself it fails there.
     timeout : float, optional
         Seconds that a cell may take.
     on_change : callable
@@ -102,38 +120,64 @@ def reproduce(
     paths = find_notebooks(notebooks)
     if not paths:
         raise ValueError(f"{notebooks} holds no notebooks")
-    for name, x, least in (("workers", workers, 1), ("timeout", timeout, 0.1)):
+    limits = (("workers", workers, 1), ("timeout", timeout, 0.1), ("memory", memory, 1))
+    for name, x, least in limits:
         if x is not None and not x >= least:
             raise ValueError(f"{name} = {x!r} is not allowed: need a number >= {least}")
     ids = list(dict.fromkeys(stems or paths))
     chosen = tasks(ids, paths, profile, settings)
+    if only_failed:
+        folders = {task.name: figure_folder(results, profile, task.name) for task in chosen}
+        chosen = [t for t in chosen if read_status(folders[t.name]).get("state") == "failed"]
     for task in chosen:
         figure_folder(results, profile, task.name).mkdir(parents=True, exist_ok=True)
 
     import joblib
 
     cores = joblib.cpu_count()
-    workers = min(workers or cores, len(chosen))
+    workers = max(1, min(workers or cores, len(chosen)))
     timeout = timeout or TIMEOUT[profile]
-    batch = _Batch(notebooks, results, profile, force, timeout, on_change)
+    batch = _Batch(notebooks, results, profile, force, changed, timeout, on_change)
+    jobs = []
     for task in chosen:
         status = read_status(figure_folder(results, profile, task.name))
+        alone = task.path is not None and runs_alone(task.path)
+        jobs.append(Job(task, alone, status.get("seconds"), status.get("memory") or 0))
         on_change(NotebookRun(task.name, expected=status.get("seconds")))
-    alone = [task for task in chosen if task.path and runs_alone(task.path)]
-    together = [task for task in chosen if task not in alone]
-    done: dict[str, NotebookRun] = {}
-    for group, at_once in ((together, workers), (alone, 1)):
-        threads = max(1, cores // min(at_once, len(group) or 1))
-        with ThreadPoolExecutor(at_once) as pool:
-            futures = {task.name: pool.submit(batch.run, task, threads) for task in group}
-            try:
-                wait(futures.values())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                batch.stop()
-                raise
-        done |= {name: future.result() for name, future in futures.items()}
+    done = _run_all(batch, in_order(jobs), workers, cores, memory or inf)
     return [done[task.name] for task in chosen]
+
+
+def _run_all(
+    batch: _Batch, waiting: list[Job], workers: int, cores: int, ceiling: float
+) -> dict[str, NotebookRun]:
+    """Start jobs while there is room for them, until none is left."""
+    running: dict[Future[NotebookRun], Job] = {}
+    done: dict[str, NotebookRun] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while waiting or running:
+                job = next_job(waiting, running.values(), workers, ceiling)
+                if job is not None:
+                    waiting.remove(job)
+                    job.patient = job.patient or not waiting
+                    threads = cores if job.alone else max(1, cores // workers)
+                    running[pool.submit(batch.run, job, threads)] = job
+                    continue
+                finished, _ = wait(running, _PAUSE, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    job = running.pop(future)
+                    run = future.result()
+                    if run.state == "waiting":
+                        waiting.append(job)
+                    else:
+                        done[run.stem] = run
+                batch.keep_below(ceiling)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            batch.stop()
+            raise
+    return done
 
 
 @dataclass
@@ -144,12 +188,14 @@ class _Batch:
     results: Path
     profile: str
     force: bool
+    changed: bool
     timeout: float
     on_change: Callable[[NotebookRun], None]
 
     def __post_init__(self):
         self.stopped = threading.Event()
-        self.kernels: set[Kernel] = set()
+        self.kernels: dict[Kernel, Job] = {}
+        self.over: dict[Job, str] = {}
         self.sources = source_hashes(self.notebooks.parent)
         self.parameters = {"profile": self.profile, "results": str(self.results)}
 
@@ -161,15 +207,31 @@ class _Batch:
                 kernel.signal(number)
             sleep(0.5)  # joblib's workers clean up after themselves meanwhile
 
-    def run(self, task: Task, threads: int) -> NotebookRun:
-        """One notebook, from waiting to done, kept, failed or stopped."""
-        stem = task.name
+    def keep_below(self, ceiling: float) -> None:
+        """End the kernel that began last, if all take more memory than they may."""
+        taken = {kernel: kernel.memory() for kernel in list(self.kernels)}
+        if sum(taken.values()) <= ceiling:
+            return
+        kernel = list(taken)[-1]
+        job = self.kernels.get(kernel)
+        if job is not None and job not in self.over:
+            self.over[job] = f"more than {ceiling / 1e9:.3g} GB of memory were taken (--memory)"
+            if len(taken) > 1:
+                job.alone = True
+            kernel.signal(signal.SIGKILL)
+
+    def run(self, job: Job, threads: int) -> NotebookRun:
+        """One notebook, from waiting to done, kept, failed or stopped; or to waiting once more."""
+        stem = job.task.name
         folder = figure_folder(self.results, self.profile, stem)
         try:
-            with locked(folder, self.stopped):
-                run = self._run_locked(task, folder, threads)
+            with locked(folder, self.stopped, job.patient):
+                run = self._run_locked(job, folder, threads)
         except Stopped:
             run = NotebookRun(stem, "stopped")
+        except Busy:
+            job.patient = True
+            run = NotebookRun(stem, expected=job.seconds)
         finished = run.state in ("done", "kept")
         notebook = folder / f"{stem}.{'ipynb' if finished else 'partial.ipynb'}"
         run = replace(
@@ -180,52 +242,90 @@ class _Batch:
         self.on_change(run)
         return run
 
-    def _run_locked(self, task: Task, folder: Path, threads: int) -> NotebookRun:
+    def _run_locked(self, job: Job, folder: Path, threads: int) -> NotebookRun:
         """The same, while no other process works in the figure's folder."""
+        task = job.task
         stem = task.name
         parameters = self.parameters | task.parameters
         partial = folder / f"{stem}.partial.ipynb"
-        key = ""
+        log = _Log(folder / LOG)
+        setting: list[Any] = []
+        keys = {"key": "", "own_key": ""}
+        alone = job.alone
         start = perf_counter()
         try:
             notebook = _read(task)
-            new_key = self.key(notebook, [parameters, _own_source(task)])
+            setting = [parameters, _own_source(task)]
             status = read_status(folder)
-            same = not self.force and status.get("key") == new_key
-            if same and all((folder / name).exists() for name in status["files"]):
+            if self._is_same(notebook, setting, folder, status):
                 return NotebookRun(stem, "kept", status["seconds"])
             check_parameters(notebook, parameters)
             self.on_change(NotebookRun(stem, "running"))
             (folder / "status.json").unlink(missing_ok=True)
-            self._execute(notebook, partial, parameters, threads)
+            log.begin(f"{task.id}, {self.profile} profile, {threads} threads")
+            self._execute(job, notebook, partial, parameters, threads, log)
             os.replace(partial, folder / f"{stem}.ipynb")
             run = NotebookRun(stem, "done")
-            key = new_key
+            keys = self._keys(notebook, setting, folder)
         except Exception as e:
+            over = self.over.pop(job, "")
+            if over and job.alone and not alone:
+                return NotebookRun(stem, expected=job.seconds)
             state = "stopped" if self.stopped.is_set() else "failed"
             cell, error = describe_failure(e, partial, self.timeout)
-            run = NotebookRun(stem, state, cell=cell, error=error)
-        run = replace(run, seconds=round(perf_counter() - start, 2))
+            log.add(str(e))
+            run = NotebookRun(stem, state, cell=cell, error=over or error)
+        run = replace(run, seconds=round(perf_counter() - start, 2), memory=job.memory)
+        log.add(f"{run.state} after {run.seconds} s, {run.memory / 1e9:.2f} GB of memory")
         if run.state != "stopped":
-            write_status(folder, key, run)
+            write_status(folder, keys, run)
         return run
 
-    def key(self, notebook: NotebookNode, setting: Any) -> str:
+    def _is_same(
+        self, notebook: NotebookNode, setting: list[Any], folder: Path, status: dict[str, Any]
+    ) -> bool:
+        """Whether a notebook's last run was this one, and all that it left is there."""
+        if self.force or not status.get("key"):
+            return False
+        name = "own_key" if self.changed else "key"
+        same = status.get(name) == self._keys(notebook, setting, folder)[name]
+        return same and all((folder / file).exists() for file in status["files"])
+
+    def _keys(self, notebook: NotebookNode, setting: list[Any], folder: Path) -> dict[str, str]:
+        """Names of a run: by all sources, and by those alone that its kernel had loaded."""
+        modules = set(read_json(folder / "manifest.json").get("modules", self.sources))
+        own = {
+            file: state
+            for file, state in self.sources.items()
+            if file in modules or not file.endswith(".py")
+        }
+        return {
+            "key": self.key(notebook, setting, self.sources),
+            "own_key": self.key(notebook, setting, own),
+        }
+
+    def key(self, notebook: NotebookNode, setting: Any, sources: Mapping[str, str]) -> str:
         """Names a run by all that decides what it shows."""
         cells = [[cell.cell_type, cell.source, cell.metadata] for cell in notebook.cells]
-        parts = [cells, setting, self.sources, versions("numpy", "scipy", "matplotlib")]
+        parts = [cells, setting, sources, versions("numpy", "scipy", "matplotlib")]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _execute(
-        self, notebook: NotebookNode, out: Path, parameters: Mapping[str, Any], threads: int
+        self,
+        job: Job,
+        notebook: NotebookNode,
+        out: Path,
+        parameters: Mapping[str, Any],
+        threads: int,
+        log: _Log,
     ) -> None:
         import papermill
 
         logging.getLogger("papermill").addHandler(logging.NullHandler())  # we say it ourselves
         out.unlink(missing_ok=True)
-        with self._kernel(threads) as kernel:
+        with self._kernel(job, threads, log.file) as kernel:
             template = str(out).replace("{", "{{").replace("}", "}}")  # papermill fills it in
-            papermill.execute_notebook(
+            executed = papermill.execute_notebook(
                 notebook,
                 template,
                 parameters,
@@ -235,9 +335,11 @@ class _Batch:
                 execution_timeout=self.timeout,
                 km=kernel,
             )
+            log.add_cells(executed)
+            kernel.memory()
 
     @contextmanager
-    def _kernel(self, threads: int) -> Iterator[Kernel]:
+    def _kernel(self, job: Job, threads: int, log: Path) -> Iterator[Kernel]:
         """A kernel that answers, tried three times; it does not outlive the block."""
         from workbench.reproduction.kernel import Kernel, socket_folder
 
@@ -246,20 +348,47 @@ class _Batch:
                 prefix="wb-", dir=socket_folder(), ignore_cleanup_errors=True
             ) as home:
                 kernel = Kernel.at(Path(home), threads, self.notebooks.parent)
-                self.kernels.add(kernel)
+                self.kernels[kernel] = job
                 try:
                     why = "stopped"
                     if not self.stopped.is_set():
-                        why = kernel.begin(self.notebooks, Path(home) / "log")
+                        why = kernel.begin(self.notebooks, log)
                     if not why and not self.stopped.is_set():
                         yield kernel
                         return
                 finally:
                     kernel.end()
-                    self.kernels.discard(kernel)
+                    del self.kernels[kernel]
+                    job.memory = kernel.peak or job.memory
             if self.stopped.is_set():
                 break
         raise RuntimeError(f"no kernel: {why}")
+
+
+class _Log:
+    """The log of one notebook's run, beside what it makes."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def begin(self, text: str) -> None:
+        """A new log."""
+        self.file.unlink(missing_ok=True)
+        self.add(text)
+
+    def add(self, text: str) -> None:
+        """A line with the time, or several."""
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        with suppress(OSError), open(self.file, "a", encoding="utf-8") as file:  # a full disk
+            file.write(f"{now}  {text}\n")
+
+    def add_cells(self, executed: NotebookNode) -> None:
+        """How long each cell took."""
+        for cell in executed.cells:
+            seconds = cell.metadata.get("papermill", {}).get("duration")
+            if cell.cell_type == "code" and seconds is not None:
+                first = cell.source.strip().partition("\n")[0]
+                self.add(f"{seconds:8.1f} s  In [{cell.execution_count}]: {first}")
 
 
 def _read(task: Task) -> NotebookNode:

@@ -23,6 +23,7 @@ _THREAD_LIMITS = (
     "NUMBA_NUM_THREADS",
     "POLARS_MAX_THREADS",
     "LOKY_MAX_CPU_COUNT",
+    "PYTHON_CPU_COUNT",
 )
 
 
@@ -41,13 +42,14 @@ class Kernel(AsyncKernelManager):
     """A kernel with sockets in a folder of its own, that can hang up on its clients."""
 
     clients: list
+    peak: int  # bytes of memory that it has taken, as far as it was asked
 
     @classmethod
     def at(cls, folder: Path, threads: int, project: Path) -> Kernel:
         """A kernel not yet started, with its share of the cores."""
         specs = _ThisPython()
         paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
-        specs.env = {name: str(threads) for name in _THREAD_LIMITS if name not in os.environ}
+        specs.env = {name: _at_most(threads, os.environ.get(name)) for name in _THREAD_LIMITS}
         specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         specs.env[BATCH] = "1"
         specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
@@ -56,6 +58,7 @@ class Kernel(AsyncKernelManager):
             kernel_spec_manager=specs, connection_file=str(folder / "kernel.json"), **ipc
         )
         kernel.clients = []
+        kernel.peak = 0
         return kernel
 
     def client(self, **kwargs):
@@ -65,8 +68,9 @@ class Kernel(AsyncKernelManager):
 
     def begin(self, cwd: Path, log: Path) -> str:
         """Start and wait for an answer; returns why there is none, or nothing."""
+        before = log.stat().st_size if log.exists() else 0
         try:
-            with open(log, "wb") as out:
+            with open(log, "ab") as out:
                 run_sync(self.start_kernel)(
                     cwd=str(cwd),
                     stdout=out,
@@ -78,8 +82,21 @@ class Kernel(AsyncKernelManager):
             run_sync(client.wait_for_ready)(timeout=_START)
             return ""
         except (RuntimeError, TimeoutError, OSError) as e:
-            lines = log.read_text(errors="replace").strip().splitlines()
+            said = log.read_bytes()[before:] if log.exists() else b""
+            lines = said.decode(errors="replace").strip().splitlines()
             return lines[-1] if lines else str(e) or "it does not answer"
+
+    def memory(self) -> int:
+        """Bytes of memory that it and the processes it has started take now."""
+        import psutil
+
+        try:
+            own = psutil.Process(getattr(self.provisioner, "pid", None) or -1)
+            taken = sum(each.memory_info().rss for each in [own, *own.children(recursive=True)])
+        except (psutil.Error, ValueError):  # it has ended, or not begun
+            return 0
+        self.peak = max(self.peak, taken)
+        return taken
 
     def signal(self, number: int) -> None:
         """Signal it and the processes it has started, from any thread."""
@@ -93,6 +110,15 @@ class Kernel(AsyncKernelManager):
         if self.has_kernel:
             run_sync(self.shutdown_kernel)()
         _signal_group(group, signal.SIGTERM)
+
+
+def _at_most(threads: int, asked: str | None) -> str:
+    """A number of threads: a kernel's share of the cores, or less where the environment says so.
+
+    >>> _at_most(2, None), _at_most(2, "1"), _at_most(2, "64")
+    ('2', '1', '2')
+    """
+    return str(min(int(asked), threads)) if asked and asked.isdigit() else str(threads)
 
 
 def _signal_group(group: int | None, number: int) -> None:

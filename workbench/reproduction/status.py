@@ -22,7 +22,7 @@ class NotebookRun:
 
     `state` is waiting, running, done, kept (up to date, not run again), failed or stopped;
     `cell` and `error` say where and why it failed; `verdicts` counts outcomes of its claims;
-    `expected` is how many seconds it took last time.
+    `expected` is how many seconds it took last time, `memory` how many bytes at most.
     """
 
     stem: str
@@ -33,23 +33,31 @@ class NotebookRun:
     error: str = ""
     verdicts: dict[str, int] = field(default_factory=dict)
     expected: float | None = None
+    memory: int = 0
 
 
 def read_status(folder: Path) -> dict[str, Any]:
     """The status record of a notebook's folder; empty while it has none."""
+    return read_json(folder / "status.json")
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """What a file holds; empty where there is none, or half of one."""
     try:
-        return json.loads((folder / "status.json").read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    return content if isinstance(content, dict) else {}
 
 
-def write_status(folder: Path, key: str, run: NotebookRun) -> None:
+def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
     """Write the status, last of all: what is named in it is there."""
     files = [path.name for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
     status = {
-        "key": key,
+        **keys,
         "state": run.state,
         "seconds": run.seconds,
+        "memory": run.memory,
         "cell": run.cell,
         "error": run.error,
         "files": sorted(files),
@@ -70,11 +78,16 @@ class Stopped(Exception):
     """The batch was stopped while a notebook waited for another process."""
 
 
+class Busy(Exception):
+    """Another process works in a notebook's folder."""
+
+
 @contextmanager
-def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
+def locked(folder: Path, stopped: threading.Event, patient: bool = True) -> Iterator[None]:
     """Wait until no other process or thread works in a folder, and keep them out meanwhile.
 
     SQLite's own lock, of an empty database: it works on every system, and ends with its process.
+    Who is not patient gets a `Busy` instead of waiting.
     """
     with closing(sqlite3.connect(folder / ".lock", timeout=0.2, isolation_level=None)) as lock:
         while True:
@@ -86,6 +99,8 @@ def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
             except sqlite3.OperationalError as e:
                 if e.sqlite_errorname != "SQLITE_BUSY":
                     raise
+                if not patient:
+                    raise Busy from None
         yield
 
 

@@ -22,7 +22,7 @@ for (const button of document.querySelectorAll("[data-copy]"))
   });
 
 addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("main details")) details.open = true;
+  for (const details of document.querySelectorAll(".statement details, .data details")) details.open = true;
 });
 
 const filter = document.querySelector(".filter");
