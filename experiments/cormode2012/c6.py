@@ -18,9 +18,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, SQUARED, comparison, held
+from experiments.cormode2012.c6_claims import (
+    CHECKS,
+    ESTIMATES,
+    HELD,
+    WIDTHS,
+    comparison,
+    held,
+)
+from experiments.cormode2012.c6_panels import panels
 from experiments.cormode2012.c6_theory import parts, variance
-from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
+from experiments.cormode2012.shared import Counts, format_size
 from workbench import DP, RandomRanges, Sweep, claims
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
@@ -49,10 +57,7 @@ class C6(Counts, Figure):
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of samples in (h)", unit="cells")
     widths: tuple[int, ...] = wholes(
-        (100_000, 1_000_000, 10_000_000),
-        "w·d, or w, of sketches",
-        unit="buckets",
-        kind=UNPRINTED,
+        WIDTHS, "w·d, or w, of sketches", unit="buckets", kind=UNPRINTED
     )
     depths: tuple[int, ...] = wholes((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
     most: int = whole(
@@ -144,26 +149,7 @@ class C6(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Squared errors of single cells with their theory; absolute ones by size and by range."""
-        places = [(what, size) for what in HELD for size in self.widths]
-        titles = [f"({chr(97 + i)}) one cell, {held(*place)}" for i, place in enumerate(places)]
-        last = chr(97 + len(places)), chr(98 + len(places))
-        return [
-            *(
-                metric_panel(
-                    title,
-                    held(*x),
-                    SQUARED,
-                    "depth",
-                    log="xy",
-                    theory=("mean, theory", self.theory(*x)),
-                )
-                for title, x in zip(titles, places, strict=True)
-            ),
-            metric_panel(
-                f"({last[0]}) one cell, d = 1", "size", ABSOLUTE, "released", at="target"
-            ),
-            metric_panel(f"({last[1]}) ranges, d = 1", "range", ABSOLUTE, "query_size"),
-        ]
+        return panels(self.widths, self.theory)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best number of rows, beside the paper's; and the theory, beside what is measured."""

@@ -18,16 +18,11 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.cormode2012.fig2_claims import CHECKS, comparison
-from experiments.cormode2012.fig2_rows import OVER, PAPER
+from experiments.cormode2012.fig2_panels import panels
+from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, name_rows
 from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
 from experiments.cormode2012.measures import OverEstimates, RoundedUp
-from experiments.cormode2012.shared import (
-    ABSOLUTE,
-    RELATIVE,
-    Counts,
-    expected_geometric_error,
-    metric_panel,
-)
+from experiments.cormode2012.shared import Counts
 from workbench import DP, RandomRanges, RandomSubsets, Sweep, claims, plots
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
@@ -68,19 +63,11 @@ class Fig2(Counts, Figure):
     both_thetas: tuple[int, ...] = wholes(
         tuple(range(5, 71, 5)), "θ of filter-priority", unit="counts"
     )
-    sizes: tuple[int, ...] = wholes(
-        (10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
-        "sizes in (b)",
-        unit="cells",
-        kind=UNPRINTED,
-    )
+    sizes: tuple[int, ...] = wholes(SAMPLES, "sizes in (b)", unit="cells", kind=UNPRINTED)
     size: int = whole(100_000, "s of filter-priority", unit="cells")
     length: int = whole(5000, "R, the length of a range", unit="cells")
     lengths: tuple[int, ...] = wholes(
-        (100, 500, 1000, 5000, 10_000, 50_000, 100_000),
-        "all R in (c), and of other ranges",
-        unit="cells",
-        kind=UNPRINTED,
+        LENGTHS, "all R in (c), and of other ranges", unit="cells", kind=UNPRINTED
     )
     wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
     low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
@@ -142,14 +129,7 @@ class Fig2(Counts, Figure):
         rows = super().rows(store)
         target = rows["size"].fillna(rows.tau.map({self.tau(s): s for s in self.sizes}))
         rows = rows.assign(target=target.fillna(rows.theta))
-        weights = "threshold, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
-        asked = rows.workload.str.startswith("RandomSubsets")
-        kind = asked.map({True: "subsets", False: "ranges"}).where(rows.panel == "subsets")
-        series = rows.series.mask(rows.panel == "weights", weights)
-        series = series.mask(rows.estimator.eq("RoundedUp()"), "geometric, rounded up")
-        lengths = rows.query_size.map("filter-priority, R = {:,.0f}".format)
-        series = series.mask(rows.panel.str.startswith("c"), lengths)
-        rows = rows.assign(series=series, queries=kind)
+        rows = name_rows(rows)
         ranges = RandomRanges(self.length, self.queries)
         theory = theory_rows(self.data, ranges, self.thetas, self.epsilon)
         return pd.concat([rows, theory], ignore_index=True)
@@ -160,29 +140,7 @@ class Fig2(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors above relative ones; below what 2.1 and C.2 say in words."""
-        law = partial(expected_geometric_error, epsilon=self.epsilon)
-        negatives = dict(theory=("geometric, theory", law))
-        there = {"query_size": self.length}
-
-        def panel(title: str, name: str, metric: str, x: str, **how) -> Panel:
-            drawn = metric_panel(title, name, metric, x, **how)
-            return replace(drawn, where=drawn.where | there)
-
-        return [
-            panel("(a) filters", "a", ABSOLUTE, "released", at="theta"),
-            panel("(b) sampling", "b", ABSOLUTE, "released", at="target"),
-            metric_panel("(c) filter-priority", "c", ABSOLUTE, "theta", log="y"),
-            panel("(a) relative", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
-            panel("(b) relative", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
-            metric_panel("(c) relative", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
-            panel("share of over-estimates", "a", OVER, "theta", log=""),
-            metric_panel(
-                "§2.1: are negatives kept?", "sides", ABSOLUTE, "query_size", **negatives
-            ),
-            metric_panel(
-                "C.2: weights on one cell", "weights", ABSOLUTE, "released", at="target"
-            ),
-        ]
+        return panels(self.length, self.epsilon)
 
     def plot(self, rows: pd.DataFrame):
         """Nine panels, low ones; of the lengths in (c) every other."""

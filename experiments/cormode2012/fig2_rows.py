@@ -40,3 +40,15 @@ def of_ranges(rows, panel: str, length: int, **where) -> pd.DataFrame:
 def in_percent(rows) -> pd.DataFrame:
     """The same rows, values in per cent."""
     return rows.assign(value=100 * rows.value)
+
+
+def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose series tell weights, rounding and lengths; `queries` are ranges or subsets."""
+    weights = "threshold, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
+    asked = rows.workload.str.startswith("RandomSubsets")
+    kind = asked.map({True: "subsets", False: "ranges"}).where(rows.panel == "subsets")
+    series = rows.series.mask(rows.panel == "weights", weights)
+    series = series.mask(rows.estimator.eq("RoundedUp()"), "geometric, rounded up")
+    lengths = rows.query_size.map("filter-priority, R = {:,.0f}".format)
+    series = series.mask(rows.panel.str.startswith("c"), lengths)
+    return rows.assign(series=series, queries=kind)

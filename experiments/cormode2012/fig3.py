@@ -10,7 +10,6 @@ Open    The subset sizes are not printed: 100, which is, to half of the domain, 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,16 +17,10 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.cormode2012.fig3_claims import CHECKS, comparison
-from experiments.cormode2012.fig3_rows import PAPER, TWICE
-from experiments.cormode2012.measures import held_shares
-from experiments.cormode2012.shared import (
-    ABSOLUTE,
-    RELATIVE,
-    Counts,
-    expected_geometric_error,
-    format_size,
-    metric_panel,
-)
+from experiments.cormode2012.fig3_panels import panels
+from experiments.cormode2012.fig3_rows import TWICE
+from experiments.cormode2012.measures import theta_of_size
+from experiments.cormode2012.shared import Counts
 from workbench import DP, RandomSubsets, Sweep, claims, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
@@ -83,22 +76,17 @@ class Fig3(Counts, Figure):
         budget = DP(self.epsilon)
         table = GeometricHistogram(budget)
         sample = partial(PrioritySampling, budget)
-        priority = sample(size=self.size)
         wide, sparse = self.other_data()
         twice = [sample(size=2 * self.size, theta=theta) for theta in self.twice_thetas]
-        usual = HighPassFilter(budget, theta=self.theta)
+        both = partial(sample, size=self.size)
+        in_ab = [HighPassFilter(budget, theta=self.theta), both(), both(theta=self.both_theta)]
         of_wide = self._filters(wide, self.size)
-        both = sample(size=self.size, theta=self.wide_theta)
-        in_d = [
-            sample(size=self.low_size),
-            sample(size=self.low_size, theta=self.sparse_theta),
-        ]
+        in_c = [both(), both(theta=self.wide_theta)]
+        few = partial(sample, size=self.low_size)
+        in_d = [few(), few(theta=self.sparse_theta)]
         runs = {
-            "ab": (
-                self.data,
-                [table, usual, priority, sample(size=self.size, theta=self.both_theta)],
-            ),
-            "c": (wide, [table, *of_wide, priority, both, *twice]),
+            "ab": (self.data, [table, *in_ab]),
+            "c": (wide, [table, *of_wide, *in_c, *twice]),
             "c, σ = 20": (self.data, of_wide),
             "d": (sparse, [table, *self._filters(sparse, self.low_size), *in_d]),
         }
@@ -122,14 +110,7 @@ class Fig3(Counts, Figure):
 
     def theta_of_size(self, data: GaussianSparse, size: int) -> int:
         """The θ of the filter whose summary is expected to be nearest to a size."""
-        table = data.load()
-        thetas = range(1, round(self.mean + 1))
-
-        def missing(theta: int) -> float:
-            return size - held_shares(table, theta, 2, self.epsilon)[0]
-
-        at = bisect_left(thetas, 0, key=missing)
-        return min(thetas[max(at - 1, 0) : at + 1], key=lambda theta: abs(missing(theta)))
+        return theta_of_size(data, size, self.epsilon)
 
     def rows(self, store) -> pd.DataFrame:
         """Panels (a) and (b) are told apart by the size of the subset; with θ of the sample's size."""
@@ -149,19 +130,7 @@ class Fig3(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors of all, and what is relative in (a) and (b)."""
-        data = f"(μ = {self.mean:g}, σ = {self.std:g}, ρ = {self.density:g})"
-        sparse = f"(d) ρ = {self.low_density:g}, s = {format_size(self.low_size)}"
-        law = ("geometric, theory", partial(expected_geometric_error, epsilon=self.epsilon))
-        return [
-            metric_panel(f"(a) small subsets {data}", "a", ABSOLUTE, theory=law),
-            metric_panel(f"(b) large subsets {data}", "b", ABSOLUTE, theory=law),
-            metric_panel(
-                f"(c) σ = {self.wide_std:g}", "c", ABSOLUTE, theory=law, printed=PAPER["c"]
-            ),
-            metric_panel(sparse, "d", ABSOLUTE, theory=law),
-            metric_panel("(a) relative", "a", RELATIVE, printed=PAPER["a"]),
-            metric_panel("(b) relative", "b", RELATIVE),
-        ]
+        return panels(self.data, *self.other_data(), self.low_size, self.epsilon)
 
     def plot(self, rows: pd.DataFrame):
         """Of the filters the printed θ, the ends, and that of the sample's size; of larger samples one."""

@@ -19,46 +19,32 @@ Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper count
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from experiments.cormode2012.fig5_claims import CHECKS, comparison
-from experiments.cormode2012.fig5_rows import PAPER, REGIONS, of_regions
-from experiments.cormode2012.fig5_theory import expected_dyadic_error, theory_rows
+from experiments.cormode2012.fig5_panels import panels
+from experiments.cormode2012.fig5_rows import REGIONS, name_rows, of_regions
+from experiments.cormode2012.fig5_theory import theory_rows
 from experiments.cormode2012.fig5_throughput import throughput
 from experiments.cormode2012.fig5_times import TIMED
 from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
-    ABSOLUTE,
-    CELLS,
-    CUT,
     DYADIC,
     FACTOR,
     FACTORS,
-    FILTER,
-    FULL,
     Counts,
     consistency_summaries,
     error_cut,
-    format_size,
     largest_factor,
-    metric_panel,
     name_factors,
     summaries,
     thetas,
 )
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, claims
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import (
-    epsilon,
-    numbers,
-    queries,
-    seeds,
-    whole,
-    wholes,
-)
+from workbench.figures.parameters import epsilon, numbers, queries, seeds, whole, wholes
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
@@ -137,13 +123,7 @@ class Fig5(Counts, Figure):
 
     def rows(self, store) -> pd.DataFrame:
         """With what consistency cuts, and theory; throughput is never taken from the store."""
-        rows = super().rows(store)
-        paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
-        paper |= rows["transform"].eq("Haar()") & rows.mechanism.eq("GeometricHistogram")
-        dropped = rows.estimator.eq("BelowZerosDropped()")
-        rows["series"] += paper.map({True: "", False: ", not in the paper"})
-        rows["series"] += dropped.map({True: ", consistent", False: ""})
-        rows.loc[dropped, "consistent"] = True
+        rows = name_rows(super().rows(store))
         factors = thetas(self.data.domain, self.size, self.epsilon, self.factors)
         rows = name_factors(rows, factors)
         panels = (of_regions("c", self.drawn_regions), "uniform")
@@ -155,21 +135,7 @@ class Fig5(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, what consistency cuts, and throughput."""
-        error = partial(expected_dyadic_error, m=self.m, epsilon=self.epsilon)
-        law = dict(theory=("geometric, dyadic: theory", error))
-        part = dict(log="x")
-        times = f"throughput, uniform data, m = {format_size(self.m)}"
-        b, c = (of_regions(panel, self.drawn_regions) for panel in "bc")
-        return [
-            metric_panel("(a) uniform data", "a", ABSOLUTE, printed=PAPER["a"], **law),
-            metric_panel("(b) skewed data", b, ABSOLUTE, **law),
-            metric_panel("(c) skewed data, consistency", c, ABSOLUTE),
-            metric_panel("(c) what it cuts", c, CUT, printed=PAPER["c"], **part),
-            metric_panel("uniform data, consistency", "uniform", ABSOLUTE, log="x"),
-            metric_panel("what it cuts", "uniform", CUT, printed=PAPER["uniform"], **part),
-            metric_panel("section 3: other bases, uniform data", "bases", ABSOLUTE),
-            Panel(times, {"panel": "throughput"}, "density"),
-        ]
+        return panels(self.m, self.epsilon, self.drawn_regions)
 
     def plot(self, rows: pd.DataFrame):
         """Of filter-priority the largest factor."""

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.cormode2012.fig5_theory import FROM
 from experiments.cormode2012.paired import ratios, select
-from experiments.cormode2012.shared import ABSOLUTE, FACTOR, FACTORS
+from experiments.cormode2012.shared import ABSOLUTE, CELLS, FACTOR, FACTORS, FILTER, FULL
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Intervals, Printed, check_lower
 
@@ -50,3 +50,14 @@ def over_regions(check):
     return lambda rows, level: claims.over(
         "regions", REGIONS, lambda regions, at: check(rows, at, regions), level
     )
+
+
+def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose series tell what is not in the paper, and what was made consistent by itself."""
+    paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
+    paper |= rows["transform"].eq("Haar()") & rows.mechanism.eq("GeometricHistogram")
+    dropped = rows.estimator.eq("BelowZerosDropped()")
+    rows["series"] += paper.map({True: "", False: ", not in the paper"})
+    rows["series"] += dropped.map({True: ", consistent", False: ""})
+    rows.loc[dropped, "consistent"] = True
+    return rows

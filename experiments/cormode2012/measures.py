@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from math import exp
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float, Int
+from workbench.datasets import GaussianSparse
 from workbench.estimates import Histogram, Summary, TransformedSummary
 from workbench.inference import consistent
 from workbench.table import SparseTable
@@ -72,3 +74,15 @@ def held_shares(
     empty = table.domain.size - len(table)
     size = held + empty * passing(np.zeros(1, int), theta, sides, epsilon).item()
     return size, held / len(table), held / size
+
+
+def theta_of_size(data: GaussianSparse, size: int, epsilon: float) -> int:
+    """The θ of the filter whose summary is expected to be nearest to a size."""
+    table = data.load()
+    thetas = range(1, round(data.mean + 1))
+
+    def missing(theta: int) -> float:
+        return size - held_shares(table, theta, 2, epsilon)[0]
+
+    at = bisect_left(thetas, 0, key=missing)
+    return min(thetas[max(at - 1, 0) : at + 1], key=lambda theta: abs(missing(theta)))

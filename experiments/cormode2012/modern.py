@@ -20,15 +20,13 @@ Words   none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
+from experiments.cormode2012.modern_panels import best_releases, by_family, panels
 from experiments.cormode2012.modern_releases import of_no_size, of_size
 from workbench import DP, RandomRanges, Sweep, plots
-from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, seeds, whole, wholes
@@ -36,15 +34,6 @@ from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
 from workbench.value import value
 
-FAMILIES = {  # of mechanisms, each with the series of others that stand beside it
-    "full tables": (["GeometricHistogram"], []),
-    "filters": (["HighPassFilter"], ["geometric"]),
-    "samples": (["ThresholdSampling", "PrioritySampling"], ["geometric"]),
-    "others": (
-        ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
-        ["geometric", "filter"],
-    ),
-}
 NO_PLACES = ("GeometricHistogram", "CountSketch", "ALP")
 
 
@@ -129,49 +118,13 @@ class Modern(Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """A line a family, a column a query; a full table has no size."""
-        table = self.data.load()
-        nothing = {
-            n: _mean_answer(table.answer(workload.on(table.domain)))
-            for n, workload in self.asked().items()
-        }
-        grid = []
-        for family in FAMILIES:
-            for n, law in nothing.items():
-                where = {"panel": "ε", "family": family, "query_size": n}
-                title = f"{family}: {_cells(n)}"
-                grid.append(Panel(title, where, "epsilon", theory=law))
-        for panel in grid[len(nothing) :]:
-            where = {**panel.where, "panel": "size"}
-            grid.append(Panel(panel.title, where, "bytes", at="target", theory=panel.theory))
-        return grid
+        return panels(self.data, self.asked())
 
     def plot(self, rows: pd.DataFrame):
         """In each family the geometric table and the filter are drawn too."""
-        frames = []
-        for family, (mechanisms, references) in FAMILIES.items():
-            members = rows.mechanism.isin(mechanisms)
-            reference = rows.series.isin(references) & ~members
-            frames += [rows[part].assign(family=family) for part in (reference, members)]
-        drawn = pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
+        drawn = by_family(rows)
         return plots.grid(drawn, self.panels(drawn), columns=len(self.asked()), height=1.55)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
-        table: dict[tuple, dict] = {}
-        groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])
-        for (epsilon, n), errors in groups:
-            pure = errors.delta == 0
-            for promise, chosen in (("ε", errors[pure]), ("ε, δ", errors[~pure])):
-                means = chosen.groupby("series").value.mean()
-                best = f"{means.idxmin()}: {format_number(means.min())}"
-                table.setdefault((promise, epsilon), {})[_cells(n)] = best
-        return pd.DataFrame(table).T.rename_axis(["promise", "ε"])
-
-
-def _cells(n: int) -> str:
-    return "one cell" if n == 1 else f"{n:,.0f} cells"
-
-
-def _mean_answer(answers: np.ndarray) -> tuple[str, Callable]:
-    """The error of a release of nothing: whatever lies above is of no use."""
-    return "nothing released", lambda x: np.full(len(x), answers.mean())
+        return best_releases(rows)

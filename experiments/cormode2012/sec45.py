@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from experiments.cormode2012.data import (
@@ -38,12 +37,13 @@ from experiments.cormode2012.sec45_claims import (
     CHECKS,
     GEOMETRIC,
     LEAN,
-    PAPER,
     REPLACED,
     SYNTHESIS,
+    by_relation,
     comparison,
     error_ratio,
 )
+from experiments.cormode2012.sec45_panels import panels
 from experiments.cormode2012.sec45_priors import least_priors, prior_shares
 from experiments.cormode2012.shared import ABSOLUTE
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
@@ -58,7 +58,6 @@ from workbench.mechanisms import (
     PrioritySampling,
 )
 from workbench.plots import Panel
-from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.value import value
 
 
@@ -146,13 +145,7 @@ class Sec45(CommutingTables, Figure):
 
         `epsilon` is for the `relation` of its row, and so twice what the trial of "replace one" spends.
         """
-        errors = super().rows(store)
-        series = errors.mechanism_name.mask(errors.records < errors.total, LEAN)
-        relation = np.where(errors.delta > 0, REPLACE, ADD_REMOVE)
-        errors = errors.assign(series=series, relation=relation)
-        replaced = errors[errors.series == GEOMETRIC].assign(series=REPLACED, relation=REPLACE)
-        replaced["epsilon"] *= 2
-        errors = pd.concat([errors, replaced], ignore_index=True)
+        errors = by_relation(super().rows(store))
         other = (errors.panel == TRACTS) & errors.epsilon.isin(self.epsilons)
         errors = errors[other | (errors.epsilon == self.epsilon)]
         small = errors[(errors.panel == TRACTS) & (errors.share == self.ratio_share)]
@@ -175,21 +168,8 @@ class Sec45(CommutingTables, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""
-        first, *_ = names = [name for name in self.data if name in set(rows.panel)]
-        wanted = []
-        for name in names:
-            where = {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}
-            wanted.append((name, where, "share", {}))
-        if GEOMETRIC in set(rows.panel):
-            title = f"{TRACTS}, at {100 * self.ratio_share:g} %"
-            printed = {"printed": PAPER["ratio"]}
-            wanted.append((title, {"panel": GEOMETRIC}, "epsilon", printed))
-            wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))
-        wanted.append((f"prior, {first}", {"panel": "prior"}, "epsilon", {"log": "x"}))
-        return [
-            Panel(f"({letter}) {title}", where, x, **how)
-            for letter, (title, where, x, how) in zip("abcdefg", wanted, strict=False)
-        ]
+        names = [name for name in self.data if name in set(rows.panel)]
+        return panels(rows, names, self.epsilon, self.ratio_share)
 
     def plot(self, rows: pd.DataFrame):
         """Three panels a line."""

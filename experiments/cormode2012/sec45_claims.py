@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from experiments.cormode2012.data import judged
@@ -10,6 +11,7 @@ from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Intervals, Printed, check_between, format_number
+from workbench.privacy import ADD_REMOVE, REPLACE
 
 PAPER = {
     "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),
@@ -21,6 +23,16 @@ LEAN = "lean synthesis"
 PLACES = SynthesisByWorkPlace.series
 CONDITION = "condition"
 PRIORS = {"one for all": SYNTHESIS, "one a work place": PLACES}
+
+
+def by_relation(errors: pd.DataFrame) -> pd.DataFrame:
+    """Errors by series and `relation`; geometric noise twice, of "replace one" at twice its ε."""
+    series = errors.mechanism_name.mask(errors.records < errors.total, LEAN)
+    relation = np.where(errors.delta > 0, REPLACE, ADD_REMOVE)
+    errors = errors.assign(series=series, relation=relation)
+    replaced = errors[errors.series == GEOMETRIC].assign(series=REPLACED, relation=REPLACE)
+    replaced["epsilon"] *= 2
+    return pd.concat([errors, replaced], ignore_index=True)
 
 
 def error_ratio(rows: pd.DataFrame, base: str) -> pd.DataFrame:
