@@ -147,24 +147,27 @@ def one_seed(figure):
     ],
 )
 def reproduced(request, tmp_path_factory):
-    """The quick profile of everything, by the command that users type, and each figure's folder.
+    """The quick profile of everything, and each figure's folder.
 
-    Rows of one seed are among the recorded ones of all, so that every figure's are compared.
+    At every seed by the command that users type; at one seed in shared kernels, and of rows that are among
+    the recorded ones of all seeds, so that every figure's are compared.
     """
     thin = [figure for figure in NOTEBOOKS if request.param and one_seed(figure)]
+    full = [figure for figure in NOTEBOOKS if figure not in thin]
     results = tmp_path_factory.mktemp("reproduced")
-    command = [Path(sys.executable).with_name("workbench"), "reproduce", "--results", results]
+    command = [Path(sys.executable).with_name("workbench")]
+    shared = [sys.executable, "-m", "tests.figures.shared_kernels"]
     outcomes = [
         subprocess.run(
-            [*command, *figures, *setting],
+            [*program, "reproduce", "--results", results, *figures, *setting],
             cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=1500,
         )
-        for figures, setting in (
-            ([figure for figure in NOTEBOOKS if figure not in thin], []),
-            (thin, ["-p", "seeds=1"]),
+        for program, figures, setting in (
+            (command, full, []),
+            (shared, thin, ["-p", "seeds=1"]),
         )
         if figures
     ]
