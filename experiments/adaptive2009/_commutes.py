@@ -11,8 +11,10 @@ from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
 from experiments.adaptive2009._unprinted import (
     basic,
     direct,
+    drawn_of,
     improved,
     settings_field,
+    unpacked,
     whose_epsilon,
 )
 from workbench.claims import MissingPoints
@@ -27,7 +29,6 @@ REAL = "Rhode Island"
 TWIN = "twin of the country"
 JOBS = 406_052  # in Rhode Island, as its publisher tells
 CHILDREN = 16  # of a node: home and work, two coordinates each
-DRAWN = "total k"
 MILE = 1.609344  # km
 POPULOUS = "populous"
 SPARSE = "sparse"
@@ -71,7 +72,7 @@ class Commutes:
 
     def drawn(self) -> str:
         """The setting of the histograms that are drawn."""
-        return DRAWN if DRAWN in self.settings else self.settings[-1]
+        return drawn_of(self.settings)
 
     def techniques(
         self, name: str, of: Iterable[str], scale: float = 1.0
@@ -96,19 +97,8 @@ class Commutes:
         return made
 
     def rows(self, store) -> pd.DataFrame:
-        """Of all sweeps, named dataset|setting|ε|way: `epsilon` is the printed one."""
-        rows = super().rows(store)
-        named = rows.panel.str.split("|", expand=True)
-        setting = named[1].where(named[1] != "")
-        epsilon = named[2].where(named[2] != "").astype(float)
-        return rows.assign(
-            panel=named[0],
-            setting=setting,
-            way=named[3] if 3 in named else "",
-            paid=rows.epsilon,
-            epsilon=epsilon.fillna(rows.epsilon),
-            series=rows.mechanism_name,
-        )
+        """Of all sweeps, under the names of their datasets."""
+        return unpacked(super().rows(store))
 
 
 def decisive(rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from experiments.adaptive2009._commutes import Commutes, decisive
+from experiments.adaptive2009._commutes import REAL, Commutes, decisive
 from experiments.adaptive2009._levels import DISTANCE, ExpectedResampling, NodeError
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
-from experiments.adaptive2009._unprinted import (
-    CODES,
-    SETTINGS,
-    TOTAL,
-    check_over,
-    code,
-    whose_epsilon,
-)
-from workbench import claims
+from experiments.adaptive2009._unprinted import TOTAL, check_against_both, check_over
 from workbench.claims import (
     ALIKE,
     OFTEN,
@@ -32,6 +25,7 @@ from workbench.claims import (
     check_between,
     check_lower,
     check_similar,
+    format_number,
     means,
     paired_ratios,
 )
@@ -52,12 +46,14 @@ def _of_total(rows, series: str = DIRECT) -> pd.DataFrame:
 
 
 def _nodes(rows, at_least: str) -> pd.DataFrame:
-    rows = _of_total(decisive(rows))
+    rows = _of_total(rows)
     return rows[(rows.metric == NodeError.__name__) & (rows.at_least == at_least)]
 
 
 def _at_each_epsilon(rows, level, check: Callable) -> Finding:
     """A check of the rows of each ε that has some."""
+    if rows.empty:
+        raise MissingPoints("no level has ten such nodes")
     own = rows.groupby("epsilon")
     return all_of({f"ε = {e:g}": partial(check, some) for e, some in own}, level)
 
@@ -99,7 +95,7 @@ def check_below_resampling(rows, level) -> Finding:
 
 def check_large_nodes(rows, level) -> Finding:
     """The same at nodes that hold the variance of a noisy count, at least."""
-    nodes = _nodes(rows, "R²")
+    nodes = _nodes(decisive(rows), "R²")
     ratios = nodes.assign(value=nodes.value / nodes.resampled)
     numbers = means(ratios, DIRECT, POINT).over(1.0)
     return check_lower(numbers, level, SOMEWHERE)
@@ -107,7 +103,7 @@ def check_large_nodes(rows, level) -> Finding:
 
 def check_depth_times_scale(rows, level) -> Finding:
     """Whether the mean error of a level is at most its depth times R."""
-    large = _nodes(rows, "R")
+    large = _nodes(decisive(rows), "R")
     large = large.assign(value=large.value / large.node_level)
     everywhere = _of_total(_distances(rows)).rename(columns={"down_to": "level"})
     scale = large.groupby("epsilon").scale.first()
@@ -125,21 +121,24 @@ def check_depth_times_scale(rows, level) -> Finding:
 
 
 def _enough(rows) -> pd.DataFrame:
+    """The levels with ten nodes that hold R."""
     nodes = _nodes(rows, "R")
-    nodes = nodes[nodes.nodes >= FEWEST]
-    if nodes.empty:
-        raise MissingPoints("no level has ten such nodes")
-    return nodes
+    return nodes[nodes.nodes >= FEWEST]
 
 
 def check_order_of_scale(rows, level) -> Finding:
-    """Whether it is less than ten times R."""
+    """Whether it is less than ten times R; of each dataset, of which Rhode Island decides."""
 
     def check(own, level):
         numbers = means(own, DIRECT, "node_level")
         return check_between(numbers, level, 0, ORDERS, OFTEN, "below 10 R", " R")
 
-    return _at_each_epsilon(_enough(rows), level, check)
+    decided = _at_each_epsilon(_enough(decisive(rows)), level, check)
+    found = {REAL: decided}
+    for name, nodes in _enough(rows[rows.panel != REAL]).groupby("panel", sort=False):
+        found[name] = _at_each_epsilon(nodes, level, check)
+    told = [f"{name}: {each.outcome} ({each.measured})" for name, each in found.items()]
+    return replace(decided, measured="; ".join(told))
 
 
 def check_independent_of_depth(rows, level) -> Finding:
@@ -150,7 +149,7 @@ def check_independent_of_depth(rows, level) -> Finding:
         both = pd.concat([own, own.assign(series="mean of levels", value=mean)])
         return check_similar(paired_ratios(both, DIRECT, "mean of levels", "node_level"), level)
 
-    nodes = _enough(rows)
+    nodes = _enough(decisive(rows))
     levels = nodes.groupby("epsilon").node_level.transform("nunique")
     if not (levels >= 3).any():
         raise MissingPoints("no ε has three such levels")
@@ -159,21 +158,13 @@ def check_independent_of_depth(rows, level) -> Finding:
 
 def check_comparable(rows, level) -> Finding:
     """Direct synthesis against either histogram, at every setting."""
-    rows = _distances(rows)
-    both = product((IMPROVED, BASIC), SETTINGS)
-    pairs = {f"{series[0]} {code(setting)}": (series, setting) for series, setting in both}
 
-    def at(pair, level):
-        other, setting = pairs[pair]
-        if not (rows.setting == setting).any():
-            return Finding(None, "not run")
-        own = rows[rows.setting.isin([setting, whose_epsilon(setting)])]
+    def check(own, level, other):
         ratios = paired_ratios(own.assign(paid=0.0), DIRECT, other, ["epsilon", "down_to"])
         words = "no more than 1.25×"
         return check_between(ratios, level, high=ALIKE, share=OFTEN, words=words)
 
-    name = f"histogram (improved, basic), {CODES}"
-    return claims.over(name, list(pairs), at, level)
+    return check_against_both(check, _distances(rows), level)
 
 
 def check_improves(rows, level, ours: str) -> Finding:
@@ -205,9 +196,13 @@ def check_large_scale(rows, level) -> Finding:
 
 def check_unbiased(rows, level) -> Finding:
     """Whether the mean error at the largest node of each is within R."""
-    nodes = _nodes(rows, "largest")
-    nodes = nodes[_upper_levels(rows, "node_level").reindex(nodes.index)]
-    return check_between(means(nodes, DIRECT, POINT), level, -1, 1, words="within R", unit=" R")
+    rows = decisive(rows)
+    first = rows[_upper_levels(rows, "node_level")]
+    numbers = means(_nodes(first, "largest"), DIRECT, POINT)
+    found = check_between(numbers, level, -1, 1, words="within R", unit=" R")
+    other = first[(first.at_least == "largest") & (first.series == IMPROVED)]
+    beside = other.groupby(POINT).value.mean().map(format_number)
+    return replace(found, measured=f"{found.measured}; {IMPROVED} {', '.join(beside)} of its R")
 
 
 CHECKS = {

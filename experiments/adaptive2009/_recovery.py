@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.adaptive2009._strings import NEAR
-from workbench.claims import Finding, confidence_intervals, format_number
+from workbench.claims import format_number
 from workbench.metrics import RecoveredFraction, match_strings, recovered_by_frequency
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.value import value
 
 RECOVERED = "Recovered"
-FREQUENTLY = "RecoveredFrequent"
+SHARE = "RecoveredShare"
 PRINTED = "as printed"
 ENDED = "ended"
-RARE = "from the rarest"
-OFTEN = "from the most frequent"
-EACH = "of each frequency"
+FROM_RAREST = "from the rarest"
+FROM_MOST_FREQUENT = "from the most frequent"
+OF_EACH = "of each frequency"
+FREQUENT = "of frequent strings"
+OTHERS = "of the others"
 
 
 @value
@@ -34,7 +33,8 @@ class RecoveredStrings:
     times, of the whole corpus; "from the most frequent", of those that occur at least so often; "of each
     frequency", which part of the records is recovered that occur `frequency` times up to twice that.
     `part` says of which strings: all, or those of more than `depth` symbols, or the others. Of the latter
-    a row each has what is recovered of those that occur as often as `frequent` says.
+    two rows each have which part is recovered of those that occur as often as `frequent` says, and of those
+    that do not.
     """
 
     depth: int
@@ -48,10 +48,17 @@ class RecoveredStrings:
             real = _real(truth, estimate, prefixes=reading == PRINTED)
             frames.append(_curves(parts, real).assign(reading=reading))
             for least in self.frequent:
-                row = dict(metric=FREQUENTLY, adding="frequent", reading=reading, part="short")
-                share = RecoveredFraction(least)(parts["short"], real)
-                frames.append(pd.DataFrame([row | dict(frequent=least, value=share)]))
+                frames.append(self._shares(parts["short"], real, least).assign(reading=reading))
         return pd.concat(frames, ignore_index=True)
+
+    def _shares(self, corpus: Records, real: Records, least: int) -> pd.DataFrame:
+        """What is recovered of strings that occur `least` times or more, and of the others."""
+        parts = {FREQUENT: RecoveredFraction(least)}
+        if least > 1:
+            parts[OTHERS] = RecoveredFraction(1, least - 1)
+        shares = [share(corpus, real) for share in parts.values()]
+        frame = pd.DataFrame({"adding": [*parts], "value": shares})
+        return frame.assign(metric=SHARE, part="short", frequent=least)
 
 
 @lru_cache(maxsize=1)  # of the corpus itself: all trials ask for the same
@@ -89,80 +96,56 @@ def _curves(parts: dict[str, Records], synthetic: Records) -> pd.DataFrame:
         below = share * np.append(0, curve["recovered"])[at]
         columns = dict(metric=RECOVERED, part=part)
         rare = pd.DataFrame({"frequency": powers, "log": logs, "value": below, "data": data})
-        frames.append(rare.assign(adding=RARE, **columns))
+        frames.append(rare.assign(adding=FROM_RAREST, **columns))
         above = dict(frequency=powers, rest=20 - logs, value=below[-1] - below)
         above = pd.DataFrame(above | dict(data=data[-1] - data))
-        frames.append(above.iloc[:-1].assign(adding=OFTEN, **columns))
+        frames.append(above.iloc[:-1].assign(adding=FROM_MOST_FREQUENT, **columns))
         held = np.diff(data) > 0
         each = np.diff(below) / np.where(held, np.diff(data), 1)
         each = pd.DataFrame({"frequency": powers[:-1], "value": each})
-        frames.append(each[held].assign(adding=EACH, **columns))
+        frames.append(each[held].assign(adding=OF_EACH, **columns))
     return pd.concat(frames, ignore_index=True)
 
 
-def select(rows, corpus: str, epsilon: float, way: str, reading: str, **where) -> pd.DataFrame:
-    """The rows of one curve."""
-    where |= dict(corpus=corpus, epsilon=epsilon, name=way, reading=reading)
-    return rows[np.logical_and.reduce([rows[column] == v for column, v in where.items()])]
+def break_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """The frequency below which less than half of the records of each class are recovered, for good."""
+    return _crossed(rows[(rows.adding == OF_EACH) & (rows.part == "short")], 0.5, shift=0.5)
 
 
-def frequent(rows, *place) -> pd.Series:
-    """Which part of the records of frequent strings is recovered: mean, low, high."""
-    return confidence_intervals(select(rows, *place, metric=FREQUENTLY), "metric").iloc[0]
+def departures(rows: pd.DataFrame, tight: float, part: str = "all") -> pd.DataFrame:
+    """The frequency below which less than a part of the truth is recovered from above, for good."""
+    own = rows[(rows.adding == FROM_MOST_FREQUENT) & (rows.part == part) & (rows.data > 0)]
+    return _crossed(own.assign(value=own.value / own.data), tight, shift=0)
 
 
-def break_point(
-    rows: pd.DataFrame, corpus: str, epsilon: float, way: str, reading: str = PRINTED
-) -> float:
-    """The frequency from which half of the records of each class are recovered, for good.
+def _crossed(rows: pd.DataFrame, height: float, shift: float) -> pd.DataFrame:
+    """A row a technique, ε and seed: the `value` is where its curve crosses."""
+    curves = rows.sort_values("frequency").set_index("frequency")
+    by_curve = curves.groupby(["series", "epsilon", "seed"]).value
+    return by_curve.agg(lambda curve: crossed(curve, height, shift)).reset_index()
 
-    0 where it is below the rarest, infinity where it is above the most frequent.
+
+def crossed(curve: pd.Series, height: float, shift: float) -> float:
+    """Below which power of two a curve is lower than a height for good.
+
+    0 where it never is, infinity where it always is. Between two powers along the logarithm; `shift` is how
+    far above it a power's value belongs.
     """
-    each = select(rows, corpus, epsilon, way, reading, adding=EACH, part="short")
-    return crossed(each.groupby("frequency").value.mean(), 0.5, 0.5)
-
-
-def lowest_true_frequency(
-    rows: pd.DataFrame, corpus: str, epsilon: float, way: str, reading: str = PRINTED
-) -> float:
-    """Down to which frequency at least 95 % are recovered, from the most frequent; 0 or infinity."""
-    curve = select(rows, corpus, epsilon, way, reading, adding=OFTEN, part="all")
-    means = curve.groupby("frequency")[["value", "data"]].mean()
-    return crossed(means.value / means.data, NEAR, 0)
-
-
-def crossed(curve: pd.Series, level: float, shift: float) -> float:
-    """Where a curve over powers of two, read from its upper end, first falls below a level.
-
-    Between two powers along the logarithm; `shift` is how far above it a power's value belongs.
-    """
-    low = np.flatnonzero(curve.to_numpy() < level)
-    if not len(low):
-        return 0.0
-    if low[-1] == len(curve) - 1:
+    there = np.flatnonzero(curve.to_numpy() >= height)
+    if not len(there):
         return np.inf
-    pair = curve.iloc[low[-1] : low[-1] + 2]
+    if there[0] == 0:
+        return 0.0
+    pair = curve.iloc[there[0] - 1 : there[0] + 1]
     logs = np.log2(pair.index.to_numpy(float))
-    return float(2 ** (shift + np.interp(level, pair, logs)))
+    return float(2 ** (shift + np.interp(height, pair, logs)))
 
 
 def frequency_text(frequency: float) -> str:
-    ends = {0.0: "below the rarest", np.inf: "above the most frequent", np.nan: "–"}
+    """A frequency in words.
+
+    >>> [frequency_text(x) for x in (0.0, float("inf"), 30.4)]
+    ['below the rarest', 'above the most frequent', '30.4']
+    """
+    ends = {0.0: "below the rarest", np.inf: "above the most frequent"}
     return ends.get(frequency) or format_number(frequency)
-
-
-def percent(share: pd.Series) -> str:
-    return "none so frequent" if np.isnan(share["mean"]) else f"{100 * share['mean']:.1f} %"
-
-
-def with_ended(check: Callable) -> Callable:
-    """The check, with what the other reading would make of it."""
-
-    def both(rows) -> Finding:
-        finding = check(rows)
-        other = check(rows, ENDED)
-        marks = {True: "yes", False: "no", None: "not settled"}
-        measured = f"{finding.measured}. Only what is known to end: {marks[other.holds]}"
-        return replace(finding, measured=f"{measured} ({other.measured})")
-
-    return both

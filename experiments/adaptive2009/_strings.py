@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
-from workbench import DP
+import pandas as pd
+
+from experiments.adaptive2009._unprinted import drawn_of, settings_field, unpacked
+from workbench.claims import MissingPoints
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.experiment import first_available
-from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures import EFFORT
 from workbench.figures.parameters import number, selection, whole
-from workbench.mechanisms import (
-    BasicAdaptiveHistogram,
-    DirectSynthesis,
-    ImprovedAdaptiveHistogram,
-)
 from workbench.records import Records
 from workbench.value import value
 
 NAMES = "surnames"
 LOG = "query log twin"
-NEAR = 0.95
 LONGEST = 20  # symbols, of the tree of surnames, none of which is left out
+SYMBOLS = 38  # of the paper: children of a node that can be split further
 
 
 @value
@@ -59,17 +56,7 @@ class Strings:
         1.0, "share of the people of the list of surnames", 0, 1, kind=EFFORT, strict=True
     )
     depth: int = whole(20, "longest string of basic and direct", 1, 24, unit="symbols")
-    split: float = number(
-        36.0, "threshold b of improved, times 1/ε", 0, 10**6, kind=UNPRINTED, strict=True
-    )
-    scales: float = number(
-        9.0,
-        "threshold of basic, in scales of a decision's noise",
-        0,
-        1000,
-        kind=UNPRINTED,
-        strict=True,
-    )
+    settings: tuple[str, ...] = settings_field()
 
     def corpora(self) -> dict[str, Any]:
         """Those of `data` that are at hand, by name: people by their surname, and the twin."""
@@ -82,20 +69,22 @@ class Strings:
             there[LOG] = QueryLogTwin(self.searches)
         return there
 
-    def improved(self, epsilon: float) -> ImprovedAdaptiveHistogram:
-        """b = 36/ε, which is 9 scales of the noise on a decision.
+    def settings_of(self, name: str) -> tuple[str, ...]:
+        """All for the twin, which decides; beside it what is drawn."""
+        return self.settings if name == LOG else (self.drawn(),)
 
-        >>> [Strings().improved(epsilon).threshold for epsilon in (10.0, 1.0, 0.1)]
-        [4, 36, 360]
-        """
-        return ImprovedAdaptiveHistogram(DP(epsilon), threshold=ceil(self.split / epsilon))
+    def drawn(self) -> str:
+        """The setting of the histograms that are drawn."""
+        return drawn_of(self.settings)
 
-    def basic(self, epsilon: float) -> BasicAdaptiveHistogram:
-        """At 20 symbols a decision has the 40th part of ε."""
-        threshold = ceil(self.scales * 2 * self.depth / epsilon)
-        return BasicAdaptiveHistogram(DP(epsilon), threshold=threshold, depth=self.depth)
+    def rows(self, store) -> pd.DataFrame:
+        """Of all sweeps, under the names of their corpora."""
+        return unpacked(super().rows(store))
 
-    def direct(self, epsilon: float, name: str, corpus: Any) -> DirectSynthesis:
-        """Direct synthesis of as many records as there are, which is public here."""
-        records = self.searches if name == LOG else corpus.load().total
-        return DirectSynthesis(DP(epsilon), depth=self.depth, records=records)
+
+def of_log(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the log's twin, which decides what counts against noise do."""
+    own = rows[rows.panel == LOG]
+    if own.empty:
+        raise MissingPoints(f"the {LOG} decides, which was not run")
+    return own

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from math import ceil, log
 from typing import Any
 
 import pandas as pd
 
+from experiments.adaptive2009._techniques import BASIC, IMPROVED
 from workbench import DP, claims
 from workbench.claims import Finding
 from workbench.figures import EFFORT
@@ -25,6 +28,7 @@ RULES = {"ln k": log, "3 ln k": lambda k: 3 * log(k), "k": float}  # b times ε 
 SHORT = {"ln k": "1", "3 ln k": "3", "k": "k"}
 CODES = "ε (total, each), b (1 or 3 ln k, k)"
 SETTINGS = tuple(f"{whose} {rule}" for whose in (TOTAL, EACH) for rule in RULES)
+DRAWN = "total k"
 ROUNDING = 1e-9
 
 
@@ -32,6 +36,11 @@ def settings_field() -> Any:
     """The field of a figure that says which of them are run."""
     doc = "whose ε, and b in units of 1/ε of a decision, k children a node"
     return selection(SETTINGS, SETTINGS, doc, kind=EFFORT)
+
+
+def drawn_of(settings: tuple[str, ...]) -> str:
+    """The setting of the histograms that are drawn."""
+    return DRAWN if DRAWN in settings else settings[-1]
 
 
 def whose_epsilon(setting: str) -> str:
@@ -84,15 +93,69 @@ def _threshold(setting: str, k: int, decision_epsilon: float) -> int:
     return ceil(rule(k) / decision_epsilon - ROUNDING)
 
 
+def unpacked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of sweeps named dataset|setting|ε|way: `epsilon` is the printed one, `paid` the whole."""
+    named = rows.panel.str.split("|", expand=True)
+    epsilon = named[2].where(named[2] != "").astype(float)
+    return rows.assign(
+        panel=named[0],
+        setting=named[1].where(named[1] != ""),
+        way=named[3] if 3 in named else "",
+        paid=rows.epsilon,
+        epsilon=epsilon.fillna(rows.epsilon),
+        series=rows.mechanism_name,
+    )
+
+
+def at_setting(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """The rows of a setting; none where it was not run.
+
+    What does not depend on b stands at its ε, the source at all.
+    """
+    own = rows.setting.isin([setting, whose_epsilon(setting)]) | rows.setting.isna()
+    return rows[own & (rows.setting == setting).any()]
+
+
 def check_over(
     check: Callable[[pd.DataFrame, float], Finding], rows: pd.DataFrame, level: float
 ) -> Finding:
-    """A check at every setting; what does not depend on b stands at its ε, the source at all."""
+    """A check at every setting."""
+    settings = {setting: (setting, check) for setting in SETTINGS}
+    return _checked_over("ε, b", settings, rows, level)
 
-    def at(setting: str, level: float) -> Finding:
-        if not (rows.setting == setting).any():
-            return Finding(None, "not run")
-        own = rows.setting.isin([setting, whose_epsilon(setting)]) | rows.setting.isna()
-        return check(rows[own], level)
 
-    return claims.over("ε, b", SETTINGS, at, level)
+def check_over_both(
+    check: Callable[..., Finding],
+    rows: pd.DataFrame,
+    level: float,
+    name: str,
+    values: Mapping[str, Any],
+) -> Finding:
+    """A check at every setting and at every value of something else, which it takes as `value`."""
+    both = {
+        f"{code(setting)} {text}": (setting, partial(check, value=values[text]))
+        for setting, text in product(SETTINGS, values)
+    }
+    return _checked_over(f"{CODES}, {name}", both, rows, level)
+
+
+def check_against_both(
+    check: Callable[..., Finding], rows: pd.DataFrame, level: float
+) -> Finding:
+    """A check against either histogram, which it takes as `other`, at every setting."""
+    both = {
+        f"{other[0]} {code(setting)}": (setting, partial(check, other=other))
+        for other, setting in product((IMPROVED, BASIC), SETTINGS)
+    }
+    return _checked_over(f"histogram (improved, basic), {CODES}", both, rows, level)
+
+
+def _checked_over(
+    name: str, checks: Mapping[str, tuple[str, Callable]], rows: pd.DataFrame, level: float
+) -> Finding:
+    def at(text: str, level: float) -> Finding:
+        setting, check = checks[text]
+        own = at_setting(rows, setting)
+        return Finding(None, "no rows") if own.empty else check(own, level)
+
+    return claims.over(name, list(checks), at, level)

@@ -25,7 +25,7 @@ import pandas as pd
 
 from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT, Shape
-from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, Thinned
+from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, SYMBOLS, Thinned
 from experiments.adaptive2009._unprinted import SETTINGS, improved
 from workbench import Sweep, claims
 from workbench.claims import (
@@ -42,7 +42,6 @@ from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilons, seeds, whole
-from workbench.hierarchy import Prefixes
 from workbench.plots import Panel
 from workbench.value import value
 
@@ -163,8 +162,7 @@ class AppA(Figure):
         if names is not None:
             strings = {NAMES: Thinned(names, self.every) if self.every > 1 else names}
         made = {name: (dataset, CHILDREN) for name, dataset in commutes.items()}
-        symbols = Prefixes(depth=LONGEST).branching
-        return made | {name: (dataset, symbols) for name, dataset in strings.items()}
+        return made | {name: (dataset, SYMBOLS) for name, dataset in strings.items()}
 
     def sweeps(self) -> dict[str, Sweep]:
         """Every way at every ε."""

@@ -74,18 +74,19 @@ class Fig5(Commutes, Figure):
     seeds: int = seeds(10)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Direct synthesis, of which nodes are measured too; histograms; and redraws of the source."""
+        """Direct synthesis and histograms, whose nodes are measured too; and redraws of the source."""
         sweeps = {}
         for name, dataset in self.datasets().items():
             depth = self.depth_of(name)
             distance = DistanceByLevel(depth)
             for key, mechanisms in self.techniques(name, (DIRECT, IMPROVED, BASIC)).items():
                 metrics = [distance]
+                budgets = mechanisms[0].budgets()
                 if mechanisms[0].series == DIRECT:
-                    scale = sqrt(variance(1, mechanisms[0].budgets().counts[0], "geometric"))
-                    metrics.append(NodeError(depth, scale))
+                    metrics.append(NodeError(depth, _deviation(budgets.counts[0])))
                 elif f"|{self.drawn()}|" in key:
                     metrics.append(DistanceByLevel(depth, balanced=True))
+                    metrics.append(NodeError(depth, _deviation(budgets.leaves)))
                 sweeps[key] = Sweep([dataset], mechanisms, metrics, self.seeds)
             metrics = [distance, ExpectedResampling(depth)]
             redraws = [Resample(), SecondRelease()]
@@ -134,9 +135,7 @@ class Fig5(Commutes, Figure):
         frames = [
             direct.assign(series=with_epsilon, shown="overlaid"),
             own[redrawn].assign(shown="overlaid"),
-            own[(own.metric == NODE) & (own.at_least == "R")].assign(
-                series=with_epsilon, shown="nodes"
-            ),
+            self._at_nodes(own).assign(series=with_epsilon, shown="nodes"),
         ]
         for epsilon in self.epsilons:
             at = (own.epsilon == epsilon) | redrawn
@@ -166,12 +165,22 @@ class Fig5(Commutes, Figure):
                 lines.append(line)
         return pd.DataFrame(lines).set_index(["dataset", "ε"])
 
+    def _at_nodes(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The errors of direct synthesis at nodes that hold the scale of its noise."""
+        own = (rows.metric == NODE) & (rows.at_least == "R") & (rows.series == DIRECT)
+        return rows[own]
+
     def node_errors(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The mean error of direct synthesis at a node of each level, in scales of its noise."""
-        errors = rows[rows.drawn & (rows.metric == NODE) & (rows.at_least == "R")]
+        errors = self._at_nodes(rows[rows.drawn])
         table = errors.pivot_table("value", ["panel", "epsilon"], "node_level")
         table.columns = [int(level) for level in table.columns]
         return table.rename_axis(columns="level").map(lambda x: "" if x != x else f"{x:.2g}")
+
+
+def _deviation(epsilon: float) -> float:
+    """R, the standard deviation of one noisy count."""
+    return sqrt(variance(1, epsilon, "geometric"))
 
 
 def _between(law: pd.Series, x):

@@ -17,7 +17,6 @@ Open    Data, ε, threshold and discount as in Figure 5, with what they leave op
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from experiments.adaptive2009._commutes import (
     origins,
 )
 from experiments.adaptive2009._techniques import IMPROVED, Source
-from experiments.adaptive2009._unprinted import CODES, SETTINGS, check_over, code
+from experiments.adaptive2009._unprinted import check_over, check_over_both
 from workbench import Sweep, claims
 from workbench.claims import (
     Finding,
@@ -54,7 +53,7 @@ from workbench.value import value
 EPSILONS = Commutes.epsilons
 PEOPLE = 10**8  # of the paper's release
 POINTS = 161  # of a curve
-WIDTHS = (0.01, 0.02, 0.05)  # of a drawn line, as a part of the axis
+WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
 CDF = "CommuteCDF"
 GAP = "CommuteDistances"
 MATCHED = "matched"
@@ -89,28 +88,15 @@ def _gaps(rows) -> pd.DataFrame:
     return rows[(rows.metric == GAP) & (rows.series == IMPROVED) & (rows["product"] == MATCHED)]
 
 
-def _over_widths(rows, level, check) -> Finding:
-    """A check at every setting and width of a line."""
-    both = product(SETTINGS, WIDTHS)
-    values = {f"{code(setting)} {width:.0%}": (setting, width) for setting, width in both}
-
-    def at(value, level):
-        setting, width = values[value]
-        own = rows[rows.setting == setting]
-        return Finding(None, "not run") if own.empty else check(own, width, level)
-
-    return claims.over(f"{CODES}, line", list(values), at, level)
-
-
 def check_occluded(rows, level) -> Finding:
     """Whether from both populous origins all gaps are within a line."""
     rows = _gaps(rows)
 
-    def check(own, width, level):
+    def check(own, level, value):
         gaps = means(own, IMPROVED, ["origin", "epsilon"])
-        return check_between(gaps, level, high=width, words="within the line")
+        return check_between(gaps, level, high=value, words="within the line")
 
-    return _over_widths(rows[rows.kind == POPULOUS], level, check)
+    return check_over_both(check, rows[rows.kind == POPULOUS], level, "line", WIDTHS)
 
 
 def check_off(rows, level) -> Finding:
@@ -122,12 +108,12 @@ def check_off(rows, level) -> Finding:
         beyond = float(np.nextafter(width, 1))
         return check_between(gaps, level, low=beyond, words="beyond the line")
 
-    def check(own, width, level):
+    def check(own, level, value):
         places = own.groupby("origin", sort=False)
-        parts = {name: partial(from_origin, place, width) for name, place in places}
+        parts = {name: partial(from_origin, place, value) for name, place in places}
         return any_of(parts, level)
 
-    return _over_widths(rows[rows.kind == SPARSE], level, check)
+    return check_over_both(check, rows[rows.kind == SPARSE], level, "line", WIDTHS)
 
 
 def check_worse(rows, level) -> Finding:

@@ -2,173 +2,57 @@
 
 Paper   "Synthetic Data via Differential Privacy" (adaptive2009): section 5.2, Figures 8 and 9.
 Read    from the text; the plots are not in our copy, and the text prints no number.
-Open    The 90 million searches are not public. Real first: the surnames of 266 million people, whose
-        letters are the symbols. Then a made-up log of searches, a tenth as many as the paper's, so that
-        noise is ten times as large beside the counts.
-        ε is the whole budget, where the paper's may be that of one noisy count (methods.md 7.1). Basic
-        and direct stop at 20 symbols, as printed; improved at the hierarchy's 24. Direct synthesis is
-        given the number of records, which is public here. No name has more than 15 letters. Three seeds
-        are enough: sums over thousands of strings hardly differ from one to the next.
-        Thresholds and discounts are not printed, nor what the counts of the leaves cost: half of ε, and
-        b = 36/ε for improved. Figure 10 has a beginning, "abc good morning ameri", 832 times at ε = 1:
-        a node is left unsplit with so many records only if b + 22t comes to as much; 36 is the least
-        that does with t = ⌈b + ln 2⌉, of Theorem 3. It is 9 scales of the noise on a decision here;
-        basic has 9 scales of its own noise too, 360/ε. An empty node then spawns 0.002 others.
+Open    The 90 million searches are not public. A made-up log stands for them, of 2 million: at a printed
+        ε it is a string's own count that noise is against, frequency by frequency, however many searches
+        there are. Of more, a threshold of one record, which is swept too, would make a tree larger than
+        memory. Beside it the surnames of 266 million people, whose letters are the symbols.
+        Whose ε it is, and the thresholds, are swept: `_unprinted`; drawn, and run on surnames, is ε of a
+        whole release and b = k scales of a decision's noise. The discount is Theorem 3's. Basic and
+        direct stop at 20 symbols, as printed; improved at the hierarchy's 24. Direct synthesis is given
+        the number of records, which is public here.
         PrivTree, of later years, has its authors' threshold; it is not in the paper, and not judged.
         The paper has no end-of-string symbol and prints beginnings among its strings: what a leaf
         stands for is found if the corpus has such a string, whether it is known to end there or not.
         That is judged ("as printed"). Where only strings known to end count ("ended") is told beside
         it: there a string of 20 symbols is out of reach for basic and direct.
-Words   recovered = Σ min(true, synthetic) over strings, each copy once. Frequent = at least 500/ε
-        times: Figure 10 takes 500 at ε = 1, and what can be seen goes with 1/ε. Near perfect = at least
-        95 % of the records of frequent strings, for each of the three techniques, at each ε where there
-        are frequent strings; of those of at most 20 symbols, since longer ones are a-8-2's matter.
-        Break point = the frequency at which half of the records are recovered, for good, of strings of
-        at most 20 symbols; frequencies in powers of two. Set by ε more than by technique = at no ε are
-        the techniques' break points as far apart, as a ratio, as those of any one technique at
-        neighbouring ε's; those that lie beyond the frequencies there are, are left out.
-        On the truth = cumulated from the most frequent string down, at least 95 % of the data; longest
-        = at every ε improved stays down to a frequency more than 1.25× lower than each other's.
-        Because = of what improved has recovered more than the next best where it leaves the truth, at
-        the power of two below, at least half is of strings longer than 20 symbols. Judged on the twin,
-        which alone has such strings.
 """
 
 from __future__ import annotations
 
-from math import ceil, floor
+from math import ceil
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from experiments.adaptive2009._fig8_9_claims import CHECKS, EPSILONS, TECHNIQUES, TIMES
 from experiments.adaptive2009._recovery import (
-    EACH,
     ENDED,
-    OFTEN,
+    FREQUENT,
+    FROM_MOST_FREQUENT,
+    FROM_RAREST,
+    OF_EACH,
     PRINTED,
-    RARE,
+    SHARE,
     RecoveredStrings,
-    break_point,
+    break_points,
+    departures,
     frequency_text,
-    frequent,
-    lowest_true_frequency,
-    percent,
-    select,
-    with_ended,
 )
-from experiments.adaptive2009._strings import LOG, NEAR, Strings
-from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, TREE, Source
-from workbench import DP, Sweep
-from workbench.claims import ALIKE, Finding, decide, format_number
-from workbench.claims.old import Claim, all_of
+from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings
+from experiments.adaptive2009._techniques import TREE, Source
+from experiments.adaptive2009._unprinted import basic, direct, improved, whose_epsilon
+from workbench import DP, Sweep, claims
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilons, seeds, whole
+from workbench.figures.parameters import epsilons, seeds, whole, wholes
+from workbench.mechanism import Mechanism
 from workbench.mechanisms import PrivTree
 from workbench.plots import Panel
 from workbench.value import value
 
-EPSILONS = (10.0, 1.0, 0.1)
-JUDGED = (IMPROVED, DIRECT, BASIC)
-
-
-def _near_perfect(rows, corpus: str, epsilon: float, reading: str) -> Finding | None:
-    shares = {way: frequent(rows, corpus, epsilon, way, reading) for way in JUDGED}
-    table = pd.DataFrame(shares).T
-    if table["mean"].isna().any():
-        return None
-    measured = ", ".join(f"{way} {percent(share)}" for way, share in shares.items())
-    holds = decide((table.low >= NEAR).all(), (table.high < NEAR).any())
-    return Finding(holds, measured, if_unsettled=bool((table["mean"] >= NEAR).all()))
-
-
-def _set_by_epsilon(rows, corpus: str, reading: str) -> Finding | None:
-    """Whether techniques differ less at one ε than one technique at neighbouring ε's."""
-    points = pd.DataFrame(index=JUDGED, columns=EPSILONS, dtype=float)
-    for epsilon in EPSILONS:
-        for way in JUDGED:
-            points.loc[way, epsilon] = break_point(rows, corpus, epsilon, way, reading)
-    inside = points[(points > 0) & np.isfinite(points)]
-    apart = inside.max() / inside.min()
-    steps = (inside.shift(-1, axis=1) / inside).stack()
-    if inside.notna().sum().max() < 2 or steps.empty:
-        return None
-    texts = []
-    for epsilon in EPSILONS:
-        ways = ", ".join(f"{way} {frequency_text(points.loc[way, epsilon])}" for way in JUDGED)
-        texts.append(f"ε = {epsilon:g}: {ways}")
-    measured = "; ".join(texts) + f"; techniques up to {format_number(apart.max())}× apart"
-    measured += f", ε's {format_number(steps.min())}× or more"
-    return Finding(bool(apart.max() < steps.min()), measured)
-
-
-def _recovered(rows, reading: str = PRINTED) -> Finding:
-    parts = {}
-    for name in rows.corpus.unique():
-        for epsilon in EPSILONS:
-            parts[f"{name}, ε = {epsilon:g}"] = _near_perfect(rows, name, epsilon, reading)
-        parts[f"{name}, break point set by ε"] = _set_by_epsilon(rows, name, reading)
-    parts = {label: finding for label, finding in parts.items() if finding}
-    if not parts:
-        return Finding(None, "", "no string is so frequent", testable=False)
-    return all_of(parts)
-
-
-def _longest(rows, reading: str = PRINTED) -> Finding:
-    if LOG not in set(rows.corpus):
-        return Finding(None, "", "the twin alone has strings so long", testable=False)
-    parts = {}
-    for epsilon in EPSILONS:
-        lowest = {
-            way: lowest_true_frequency(rows, LOG, epsilon, way, reading) for way in JUDGED
-        }
-        if not np.isfinite([*lowest.values()]).any() or not any(lowest.values()):
-            continue
-        ours = lowest[IMPROVED]
-        longest = np.isfinite(ours) and all(lowest[way] > ALIKE * ours for way in JUDGED[1:])
-        texts = (f"{way} {frequency_text(x)}" for way, x in lowest.items())
-        measured = "down to " + ", ".join(texts)
-        parts[f"ε = {epsilon:g}: longest"] = Finding(bool(longest), measured)
-        parts[f"ε = {epsilon:g}: because of long strings"] = _because(rows, epsilon, reading)
-    if not parts:
-        return Finding(None, "", "no technique is on the truth, or all are", testable=False)
-    return all_of(parts)
-
-
-def _because(rows, epsilon: float, reading: str) -> Finding:
-    """Where improved leaves the truth: how much more it has than the next best, and of what."""
-    lowest = lowest_true_frequency(rows, LOG, epsilon, IMPROVED, reading)
-    if not np.isfinite(lowest):
-        return Finding(False, "improved is never on the truth")
-    frequency = 2 ** floor(np.log2(max(lowest, 1)))
-
-    def recovered(way, part):
-        curve = select(rows, LOG, epsilon, way, reading, adding=OFTEN, part=part)
-        return curve[curve.frequency == frequency].value.mean()
-
-    best = max(JUDGED[1:], key=lambda way: recovered(way, "all"))
-    more = recovered(IMPROVED, "all") - recovered(best, "all")
-    long = recovered(IMPROVED, "long") - recovered(best, "long")
-    measured = f"from {frequency:,} on {100 * more:.2g} % of the searches more than {best}"
-    measured += f", of long strings {100 * long:.2g} %"
-    return Finding(bool(more > 0 and long >= more / 2), measured.replace("-", "−"))
-
-
-CLAIMS = (
-    Claim(
-        "a-8-1",
-        "Recovery is near perfect for frequent strings; the break point is set by ε more than by "
-        "technique.",
-        with_ended(_recovered),
-    ),
-    Claim(
-        "a-8-2",
-        "Improved histograms stay on the truth longest, because their depth is not capped.",
-        with_ended(_longest),
-        "They stay longest, at every ε. But of what they recover more than the next best 29 % or less "
-        "is of strings longer than 20 symbols: above all, a decision has a quarter of their ε, and a "
-        "40th of basic's. The twin has 6 % of its searches in such strings, and few frequent ones.",
-    ),
-)
+NEAR = 0.95  # of the truth, in the table
+USUAL = 500  # times 1/ε, in the table: figure 10 takes 500 at ε = 1
 
 
 @value
@@ -177,72 +61,101 @@ class Fig8_9(Strings, Figure):  # noqa: N801
 
     title = "Recovered strings by frequency"
     page = "adaptive2009, section 5.2, Figures 8 and 9"
-    quick = {"people": 1 / 2560, "searches": 100_000, "seeds": 5}
-    claims = CLAIMS
+    quick = {
+        "people": 1 / 2560,
+        "searches": 100_000,
+        "settings": ("total 3 ln k", "total k"),
+        "seeds": 5,
+    }
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "adaptive2009_fig8_9", CHECKS
+    )
+    sized_by = ("searches",)
     columns = 3
 
-    epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε of a whole release")
-    frequent: int = whole(500, "frequent strings, times ε", unit="times", kind=UNPRINTED)
-    searches: int = whole(9_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
-    seeds: int = seeds(3)
+    epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
+    frequent: tuple[int, ...] = wholes(
+        TIMES, "frequent strings, times ε", unit="times", kind=UNPRINTED
+    )
+    searches: int = whole(2_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
+    seeds: int = seeds(20)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The techniques at each ε, and the source."""
+        """The techniques at each setting and ε; PrivTree with what is drawn; and the source."""
         sweeps = {}
-        often = tuple(dict.fromkeys(ceil(self.frequent / epsilon) for epsilon in self.epsilons))
         for name, corpus in self.corpora().items():
-            mechanisms = []
             for epsilon in self.epsilons:
-                mechanisms += [self.improved(epsilon), self.direct(epsilon, name, corpus)]
-                mechanisms += [self.basic(epsilon), PrivTree(DP(epsilon))]
-            mechanisms.append(Source())
-            metrics = [RecoveredStrings(self.depth, often)]
-            sweeps[name] = Sweep([corpus], mechanisms, metrics, self.seeds)
+                often = tuple(ceil(times / epsilon) for times in self.frequent)
+                metrics = [RecoveredStrings(self.depth, often)]
+                for setting, made in self._techniques(name, corpus, epsilon).items():
+                    sweep = Sweep([corpus], made, metrics, self.seeds)
+                    sweeps[f"{name}|{setting}|{epsilon}"] = sweep
+            metrics = [RecoveredStrings(self.depth, ())]
+            sweeps[f"{name}||"] = Sweep([corpus], [Source()], metrics, seeds=1)
         return sweeps
 
-    def rows(self, store) -> pd.DataFrame:
-        """A panel a corpus and way of adding up; frequent strings are those of a release's own ε."""
-        rows = super().rows(store)
-        source = np.isinf(rows.epsilon)
-        rows = rows[~source | ((rows.seed == 0) & rows.frequent.isna())]
-        own = np.ceil(self.frequent / rows.epsilon)
-        rows = rows[rows.frequent.isna() | (rows.frequent == own)]
-        name = rows.mechanism_name
-        series = name.mask(
-            np.isfinite(rows.epsilon), name + rows.epsilon.map(", ε = {:g}".format)
-        )
-        panel = rows.panel + ", " + rows.adding
-        return rows.assign(corpus=rows.panel, panel=panel, name=name, series=series)
+    def _techniques(self, name: str, corpus: Any, epsilon: float) -> dict[str, list[Mechanism]]:
+        """By setting; direct synthesis, which has no threshold, by whose ε it is."""
+        records = self.searches if name == LOG else corpus.load().total
+        settings = self.settings_of(name)
+        made: dict[str, list[Mechanism]] = {}
+        for whose in dict.fromkeys(map(whose_epsilon, settings)):
+            made[whose] = [direct(epsilon, whose, self.depth, records)]
+        for setting in settings:
+            made[setting] = [
+                improved(epsilon, setting, SYMBOLS),
+                basic(epsilon, setting, SYMBOLS, self.depth),
+            ]
+        made[self.drawn()].append(PrivTree(DP(epsilon)))
+        return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Beginnings count, as printed."""
         grid = []
-        for name in rows.corpus.unique():
-            for adding, x in ((RARE, "log"), (OFTEN, "rest"), (EACH, "frequency")):
-                part = "short" if adding == EACH else "all"
-                where = dict(corpus=name, adding=adding, reading=PRINTED, part=part)
-                log = "x" if adding == EACH else ""
+        axes = {FROM_RAREST: "log", FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency"}
+        for name in rows.panel.unique():
+            for adding, x in axes.items():
+                part = "short" if adding == OF_EACH else "all"
+                where = dict(panel=name, adding=adding, reading=PRINTED, part=part)
+                log = "x" if adding == OF_EACH else ""
                 grid.append(Panel(f"{name},\n{adding}", where, x, log=log, mark_every=3))
         return grid
 
     def plot(self, rows: pd.DataFrame):
-        """Panels whose titles have two lines."""
+        """What is drawn, its ε in the names of series; panels whose titles have two lines."""
         from workbench import plots
 
-        return plots.grid(rows, self.panels(rows), self.columns, height=2.4)
+        own = self._drawn(rows)
+        named = own.series + own.epsilon.map(", ε = {:g}".format)
+        own = own.assign(series=named.where(np.isfinite(own.epsilon), own.series))
+        return plots.grid(own, self.panels(own), self.columns, height=2.4)
+
+    def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
+        drawn = [self.drawn(), whose_epsilon(self.drawn())]
+        return rows[rows.setting.isin(drawn) | rows.setting.isna()]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """What is read off the curves, beginnings counted as printed; the paper prints no number."""
-        lines = []
-        for name in rows.corpus.unique():
-            for epsilon in EPSILONS:
-                for way in (*JUDGED, TREE):
-                    place = (name, epsilon, way)
-                    line = {"corpus": name, "ε": epsilon, "technique": way}
-                    for reading in (PRINTED, ENDED):
-                        line[f"frequent, {reading}"] = percent(frequent(rows, *place, reading))
-                    line["half is recovered from"] = frequency_text(break_point(rows, *place))
-                    lowest = lowest_true_frequency(rows, *place)
-                    line["on the truth down to"] = frequency_text(lowest)
-                    lines.append(line)
-        return pd.DataFrame(lines).set_index(["corpus", "ε", "technique"])
+        """What is read off what is drawn, beginnings counted as printed; the paper prints no number."""
+        own = self._drawn(rows)
+        own = own[own.series.isin([*TECHNIQUES, TREE])]
+        usual = own[(own.adding == FREQUENT) & np.isclose(own.frequent * own.epsilon, USUAL)]
+        place = ["panel", "epsilon", "series"]
+        shares = usual.groupby([*place, "reading"], sort=False).value.mean().unstack("reading")
+        table = shares[[PRINTED, ENDED]].map(_percent).add_prefix(f"{FREQUENT}, ")
+        printed = own[(own.reading == PRINTED) & (own.metric != SHARE)]
+        corpora = {name: some for name, some in printed.groupby("panel", sort=False)}
+        points = {
+            "half is recovered from": break_points,
+            "on the truth down to": lambda some: departures(some, NEAR),
+        }
+        for title, read in points.items():
+            parts = {
+                name: read(some).groupby(place[1:]).value.mean()
+                for name, some in corpora.items()
+            }
+            table[title] = pd.concat(parts, names=["panel"]).map(frequency_text)
+        return table.rename_axis(["corpus", "ε", "technique"])
+
+
+def _percent(share: float) -> str:
+    return "none so frequent" if np.isnan(share) else f"{share:.1%}"

@@ -1,0 +1,86 @@
+"""What figure 10 asks of synthetic strings: whether the corpus has them, and which they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.hierarchy import search_unsorted
+from workbench.metrics import match_strings
+from workbench.records import Records
+from workbench.value import value
+
+REAL = "RealFraction"
+BY_SYMBOL = "RealFractionBySymbol"
+LIST = "Count"
+
+
+@value
+class RealStrings:
+    """Which part of the strings that appear at least `frequencies` times the corpus has as a whole."""
+
+    frequencies: tuple[int, ...]
+    prefixes: bool
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a frequency, `least`: how many `strings` they are, and which part `begins` the corpus's."""
+        keys, counts, true_counts = match_strings(truth, estimate, self.prefixes)
+        begins = _begins(truth, keys)
+        rows = []
+        for least in self.frequencies:
+            own = counts >= least
+            row = dict(least=least, value=_share(true_counts[own] > 0), strings=own.sum())
+            rows.append(row | {"begins": _share(begins[own])})
+        return pd.DataFrame(rows).assign(metric=REAL, prefixes=self.prefixes)
+
+
+@value
+class RealBySymbol:
+    """The same of the strings that appear at least `least` times, for each first symbol."""
+
+    least: int
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a `symbol` that such strings begin with."""
+        keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
+        often = counts >= self.least
+        symbols = truth.hierarchy.digits.digit(0, keys[:, often]).astype(int)
+        real = pd.Series(true_counts[often] > 0).groupby(symbols)
+        rows = pd.DataFrame({"value": real.mean().astype(float), "strings": real.size()})
+        return rows.rename_axis("symbol").reset_index().assign(metric=BY_SYMBOL)
+
+
+@value
+class FrequentStrings:
+    """The first `listed` strings that appear at least `least` times, in the order of the symbols."""
+
+    least: int
+    listed: int
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a `string`: its appearances, those in `true`, and whether it is known to end."""
+        texts = truth.hierarchy.texts
+        keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
+        first = np.flatnonzero(counts >= self.least)[: self.listed]  # keys are in order
+        ended_keys, ended_counts, _ = match_strings(truth, estimate)
+        ended = set(texts(ended_keys[:, ended_counts >= self.least]))
+        strings = texts(keys[:, first])
+        columns = dict(string=strings, true=true_counts[first], value=counts[first])
+        ends = [string in ended for string in strings]
+        return pd.DataFrame(columns).assign(ended=ends, metric=LIST)
+
+
+def _share(some: np.ndarray) -> float:
+    return float(some.mean()) if len(some) else np.nan
+
+
+def _begins(truth: Records, keys) -> np.ndarray:
+    """Which strings a string of the corpus begins with."""
+    digits = truth.hierarchy.digits
+    lengths = np.zeros(keys.shape[1], int)
+    for level in range(digits.depth):
+        lengths += digits.digit(level, keys) > 0
+    before = search_unsorted(truth.keys, keys)
+    return search_unsorted(truth.keys, digits.highest_keys(lengths, keys), after=True) > before
