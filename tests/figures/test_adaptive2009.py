@@ -60,6 +60,8 @@ def fig5():
             about | {"at_least": name, "value": x, "nodes": 20, "resampled": 1.0}
             for name, x in known.items()
         ]
+        beside = {"series": spec.IMPROVED, "setting": "total k", "at_least": "largest"}
+        made.append(about | beside | {"value": -2.0})
     made += [
         {"panel": commutes.REAL, "epsilon": np.inf, "series": spec.RESAMPLE, "down_to": level}
         | {"metric": spec.THEORY, "value": 20.0 * level}
@@ -119,6 +121,15 @@ def test_what_is_not_printed_can_decide():
     assert "i e1 ✗" in str(found["a-4-2.1"].strip)
     quick = world[~(world.setting.isin(SETTINGS) & (world.setting != "total k"))]
     assert outcomes_of(FIG5, quick)["a-13-2.1"] == UNDECIDED, "other settings were not run"
+
+
+def test_other_data_stands_beside_what_decides():
+    world = completed(fig5())
+    both = pd.concat([world, world.assign(panel=commutes.TWIN)], ignore_index=True)
+    found = {verdict.id: verdict for verdict in FIG5().judge(both)}
+    assert found["a-4.2"].outcome == HOLDS
+    assert f"{commutes.TWIN}: holds" in found["a-4.2"].measured
+    assert f"{techniques.IMPROVED} " in found["a-13-3.2"].measured
 
 
 def test_without_rhode_island_nothing_is_decided():
