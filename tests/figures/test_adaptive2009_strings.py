@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.adaptive2009 import _fig8_9_claims as checks
+from experiments.adaptive2009 import _fig10_claims as list_checks
 from experiments.adaptive2009 import _real_strings as real
 from experiments.adaptive2009 import _recovery as recovery
 from experiments.adaptive2009 import _strings as strings
@@ -158,7 +159,7 @@ def test_fewer_searches_decide_nothing():
 
 def test_where_no_string_is_frequent_there_is_nothing_to_judge():
     world = often()
-    found = fig10.check_real(world.assign(value=np.nan), 0.99)
+    found = list_checks.check_real(world.assign(value=np.nan), 0.99)
     assert found.holds is None and "no string" in found.measured
 
 
