@@ -30,9 +30,9 @@ def check_real(rows, level) -> Finding:
         own = own[own.value.notna()]
         if own.empty:
             return Finding(None, f"no string appears {FREQUENT} times")
-        found = _check_trend(own, "least", level)
+        finding = _check_trend(own, "least", level)
         begins = f"beginnings of queries {own.begins.mean():.2%}"
-        return replace(found, measured=f"{found.measured}; {begins}")
+        return replace(finding, measured=f"{finding.measured}; {begins}")
 
     own = _printed(rows, REAL)
     return check_over(check, own[own["least"] == FREQUENT], level)

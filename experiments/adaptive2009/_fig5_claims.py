@@ -134,11 +134,11 @@ def check_order_of_scale(rows, level) -> Finding:
         return check_between(numbers, level, 0, ORDERS, OFTEN, "below 10 R", " R")
 
     decided = _at_each_epsilon(_enough(decisive(rows)), level, check)
-    found = {REAL: decided}
+    findings = {REAL: decided}
     for name, nodes in _enough(rows[rows.panel != REAL]).groupby("panel", sort=False):
-        found[name] = _at_each_epsilon(nodes, level, check)
-    told = [f"{name}: {each.outcome} ({each.measured})" for name, each in found.items()]
-    return replace(decided, measured="; ".join(told))
+        findings[name] = _at_each_epsilon(nodes, level, check)
+    texts = [f"{name}: {each.outcome} ({each.measured})" for name, each in findings.items()]
+    return replace(decided, measured="; ".join(texts))
 
 
 def check_independent_of_depth(rows, level) -> Finding:
@@ -199,10 +199,12 @@ def check_unbiased(rows, level) -> Finding:
     rows = decisive(rows)
     first = rows[_upper_levels(rows, "node_level")]
     numbers = means(_nodes(first, "largest"), DIRECT, POINT)
-    found = check_between(numbers, level, -1, 1, words="within R", unit=" R")
+    finding = check_between(numbers, level, -1, 1, words="within R", unit=" R")
     other = first[(first.at_least == "largest") & (first.series == IMPROVED)]
     beside = other.groupby(POINT).value.mean().map(format_number)
-    return replace(found, measured=f"{found.measured}; {IMPROVED} {', '.join(beside)} of its R")
+    return replace(
+        finding, measured=f"{finding.measured}; {IMPROVED} {', '.join(beside)} of its R"
+    )
 
 
 CHECKS = {

@@ -105,10 +105,10 @@ def check_fidelity(rows, level) -> Finding:
         more = (wide[FREQUENT] - wide[OTHERS]).rename("value").reset_index()
         more = more.rename(columns={"series": "technique"}).assign(series="more")
         numbers = means(more, "more", ["technique", "epsilon"])
-        found = check_between(numbers, level, low=ABOVE_ZERO, words="more")
+        finding = check_between(numbers, level, low=ABOVE_ZERO, words="more")
         mean = wide.groupby(["series", "epsilon"]).mean()
         ends = [f"{kind} {mean[kind].min():.1%}–{mean[kind].max():.1%}" for kind in mean]
-        return replace(found, measured=f"{', '.join(ends)}; {found.measured}")
+        return replace(finding, measured=f"{', '.join(ends)}; {finding.measured}")
 
     return check_over_both(check, shares, level, "F × ε", {str(x): x for x in TIMES})
 
@@ -127,11 +127,11 @@ def check_breaks(rows, level) -> Finding:
         steps = (table.shift(-1, axis=1) / table).groupby("seed").min().min(axis=1)
         if not (apart.notna() & steps.notna()).any():
             return Finding(None, "too few break points are among the frequencies there are")
-        found = _check_lower_by_seed(apart, steps, level)
-        told = np.exp(np.log(table).groupby("series").mean())
-        texts = [f"ε = {e:g}: {', '.join(map(_point_text, told[e].items()))}" for e in EPSILONS]
+        finding = _check_lower_by_seed(apart, steps, level)
+        mean = np.exp(np.log(table).groupby("series").mean())
+        texts = [f"ε = {e:g}: {', '.join(map(_point_text, mean[e].items()))}" for e in EPSILONS]
         both = f"techniques {apart.mean():.3g}× apart, ε's {steps.mean():.3g}× or more"
-        return replace(found, measured=f"{'; '.join(texts)}; {both}")
+        return replace(finding, measured=f"{'; '.join(texts)}; {both}")
 
     return check_over(check, _judged(rows), level)
 
@@ -193,9 +193,9 @@ def _mostly_long(rows, best: str, level) -> Finding:
     more = (wide[IMPROVED] - wide[best]).unstack("part")
     beyond = (more["long"] - more["all"].abs() / 2).rename("value").reset_index()
     numbers = means(beyond.assign(series="beyond half", at=0), "beyond half", "at")
-    found = check_between(numbers, level, low=ABOVE_ZERO)
-    told = f"{more['all'].mean():.2%} of the searches more than {best}"
-    return replace(found, measured=f"{told}, {more['long'].mean():.2%} of long strings")
+    finding = check_between(numbers, level, low=ABOVE_ZERO)
+    surplus = f"{more['all'].mean():.2%} of the searches more than {best}"
+    return replace(finding, measured=f"{surplus}, {more['long'].mean():.2%} of long strings")
 
 
 def check_disparity(rows, level) -> Finding:
@@ -209,9 +209,9 @@ def check_disparity(rows, level) -> Finding:
         logs = np.log2(spread.index.get_level_values("frequency").to_numpy(float))
         low = logs < logs.max() / 2
         lower, upper = (spread[half].groupby("seed").max() for half in (low, ~low))
-        found = _check_lower_by_seed(upper, lower, level)
+        finding = _check_lower_by_seed(upper, lower, level)
         ends = f"{lower.mean():.2%} in the lower half, {upper.mean():.2%} in the upper"
-        return replace(found, measured=f"up to {ends}")
+        return replace(finding, measured=f"up to {ends}")
 
     return check_over(check, _from_most_frequent(rows), level)
 
