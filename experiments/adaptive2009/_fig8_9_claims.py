@@ -118,10 +118,8 @@ def check_breaks(rows, level) -> Finding:
 
     def check(own, level):
         points = break_points(own).set_index(["seed", "series", "epsilon"]).value
-        points = points.where(
-            (points > 0) & np.isfinite(points)
-        )  # of the frequencies there are
-        table = points.unstack("epsilon").reindex(columns=EPSILONS)
+        inside = (points > 0) & np.isfinite(points)  # of the frequencies there are
+        table = points.where(inside).unstack("epsilon").reindex(columns=EPSILONS)
         releases = table.groupby("seed")
         apart = (releases.max() / releases.min())[releases.count() > 1].max(axis=1)
         steps = (table.shift(-1, axis=1) / table).groupby("seed").min().min(axis=1)
