@@ -1,5 +1,6 @@
 """Specs of recovered and of frequent strings: each check tells true worlds from false ones."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -41,6 +42,7 @@ def from_above(classes):
     return classes[::-1].cumsum()[::-1] / len(POWERS)
 
 
+@cache
 def recovered(apart=1.0):
     """A world in which all is so that figures 8 and 9 are said to show."""
     made = []
@@ -147,6 +149,7 @@ def test_what_is_not_printed_can_decide():
     assert "tk 50 ✓" in str(found.strip) and "ek 50 ✗" in str(found.strip)
 
 
+@pytest.mark.slow
 def test_without_the_twin_nothing_is_decided():
     for figure, world in ((FIG8_9, recovered()), (FIG10, often())):
         assert set(outcomes(figure, world.assign(panel=strings.NAMES)).values()) == {UNTESTABLE}
