@@ -23,7 +23,7 @@ from workbench.metrics import RecoveredFraction
 from workbench.plots import Panel
 from workbench.records import Records
 
-BREAKS = {IMPROVED: 40, DIRECT: 44, BASIC: 60}  # over ε
+BREAKS = {IMPROVED: 60, DIRECT: 66, BASIC: 90}  # over ε
 LONG = 13  # the power of two below which strings may be long
 POWERS = 2.0 ** np.arange(18)
 FIG8_9, FIG10 = figure_of(fig8_9), figure_of(fig10)
@@ -68,7 +68,7 @@ def recovered(apart=1.0):
             own = about | dict(metric=recovery.SHARE, part="short", frequent=times / epsilon)
             made.append(own | dict(adding=recovery.FREQUENT, value=0.9))
             made.append(own | dict(adding=recovery.OTHERS, value=0.3))
-    return noisy(made, seeds=20, spread=0.002)
+    return noisy(made, seeds=20, spread=0.0005)
 
 
 def often():
