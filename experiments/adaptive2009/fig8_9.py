@@ -141,7 +141,12 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         usual = own[(own.adding == FREQUENT) & np.isclose(own.frequent * own.epsilon, USUAL)]
         place = ["panel", "epsilon", "series"]
         shares = usual.groupby([*place, "reading"], sort=False).value.mean().unstack("reading")
-        table = shares[[PRINTED, ENDED]].map(_percent).add_prefix(f"{FREQUENT}, ")
+        table = (
+            shares[[PRINTED, ENDED]]
+            .map(_percent)
+            .add_prefix("frequent, ")
+            .rename_axis(columns=None)
+        )
         printed = own[(own.reading == PRINTED) & (own.metric != SHARE)]
         corpora = {name: some for name, some in printed.groupby("panel", sort=False)}
         points = {
