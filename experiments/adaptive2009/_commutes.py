@@ -38,7 +38,7 @@ SPARSE = "sparse"
 class Commutes:
     """The parameters of all figures of commutes."""
 
-    quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 5}
+    quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 3}
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
     settings: tuple[str, ...] = settings_field()

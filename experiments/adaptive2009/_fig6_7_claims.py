@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from experiments.adaptive2009._commute_curve import GAP
 from experiments.adaptive2009._commutes import POPULOUS, SPARSE, decisive
 from experiments.adaptive2009._techniques import IMPROVED
 from experiments.adaptive2009._unprinted import check_over, check_over_both
@@ -21,7 +22,6 @@ from workbench.claims import (
 )
 
 WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
-GAP = "CommuteDistances"
 MATCHED = "matched"
 
 

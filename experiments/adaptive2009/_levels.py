@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from workbench.estimates import Leaves
 from workbench.inference import project_to_simplex
 from workbench.metrics import EarthMover
 from workbench.records import Records
 from workbench.value import value
 
 DISTANCE = "EarthMover"
+LARGEST = "largest"
 
 
 @value
@@ -64,32 +67,56 @@ class NodeError:
         """Rows of the levels that have such `nodes`."""
         synthetic = _synthetic(estimate)
         rows = []
-        for level in range(1, self.depth + 1):
-            nodes, counts = truth.level(level)
-            for at_least, least in (("R", self.scale), ("R²", self.scale**2)):
-                large = counts >= least
-                if large.any():
-                    error = np.abs(_errors(synthetic, level, nodes, counts, large)).mean()
-                    expected = _deviation(counts[large], truth.total).mean()
-                    row = dict(node_level=level, at_least=at_least, nodes=int(large.sum()))
-                    row |= dict(value=error / self.scale, resampled=expected / self.scale)
-                    rows.append(row)
-            most = counts == counts.max()
-            error = _errors(synthetic, level, nodes, counts, most)[0]
-            rows.append(dict(node_level=level, at_least="largest", value=error / self.scale))
+        for some in large_nodes(truth, self.depth, self.scale):
+            levels = np.full(len(some.counts), some.level)
+            errors = synthetic.node_counts(levels, some.nodes) - some.counts
+            row = dict(node_level=some.level, at_least=some.at_least)
+            if some.at_least == LARGEST:
+                row["value"] = errors[0] / self.scale
+            else:
+                row |= dict(nodes=len(errors), value=np.abs(errors).mean() / self.scale)
+                row["resampled"] = some.expected / self.scale
+            rows.append(row)
         return pd.DataFrame(rows).assign(scale=self.scale)
 
 
-def _errors(synthetic: Records, level: int, nodes, counts, some) -> np.ndarray:
-    """Of some nodes of a level, how many records there are too many."""
-    levels = np.full(int(some.sum()), level)
-    return synthetic.node_counts(levels, nodes[:, some]) - counts[some]
+class LargeNodes(NamedTuple):
+    """The nodes of a level that hold so many records, and what a resample's error is there on average."""
+
+    level: int
+    at_least: str
+    nodes: np.ndarray
+    counts: np.ndarray
+    expected: float
+
+
+@lru_cache(maxsize=1)  # of the truth: all releases are asked at the same nodes
+def large_nodes(truth: Records, depth: int, scale: float) -> list[LargeNodes]:
+    """Level by level those that hold a scale, its square, and the largest."""
+    large = []
+    for level in range(1, depth + 1):
+        nodes, counts = truth.level(level)
+        least = {"R": scale, "R²": scale**2, LARGEST: counts.max()}
+        for at_least, records in least.items():
+            some = counts >= records
+            if some.any():
+                expected = _deviation(counts[some], truth.total).mean()
+                large.append(
+                    LargeNodes(level, at_least, nodes[:, some], counts[some], expected)
+                )
+    return large
 
 
 def _synthetic(estimate: Any) -> Records:
-    return estimate if isinstance(estimate, Records) else estimate.synthetic()
+    return estimate if isinstance(estimate, Records) else _drawn(estimate)
 
 
+@lru_cache(maxsize=1)  # both metrics ask one release
+def _drawn(estimate: Leaves) -> Records:
+    return estimate.synthetic()
+
+
+@lru_cache(maxsize=1)  # of the truth
 def expected_resampling(truth: Records, depth: int) -> np.ndarray:
     """What resampling costs at each level on average: Σ over its cells of diameter × E|X − c|.
 

@@ -64,8 +64,7 @@ class DestinationStatistics:
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
         """Two rows, with how many `commuters` there are in truth."""
-        true = self.destinations(truth)
-        true_shares = self.shares(true)
+        true_shares, commuters = true_shares_of(self, truth)
         shares = self.shares(self.destinations(estimate))
         positive = shares[shares > 0]
         values = {
@@ -73,7 +72,7 @@ class DestinationStatistics:
             SQUARES: np.exp(-(positive * np.log(positive)).sum()),
         }
         rows = pd.DataFrame({"metric": [*values], "value": [*values.values()]})
-        return rows.assign(commuters=int(true.value.sum()))
+        return rows.assign(commuters=commuters)
 
     def destinations(self, commutes: Any) -> pd.DataFrame:
         """Where those work who live near the origin: places, moved to centroids, and people."""
@@ -90,6 +89,13 @@ class DestinationStatistics:
         squares = [np.floor(x / self.side).astype(int) for x in kilometres]
         people = destinations.value.groupby(squares).sum()
         return people / people.sum()
+
+
+@lru_cache(maxsize=1)  # of the truth: all trials ask for the same
+def true_shares_of(asked: DestinationStatistics, truth: Any) -> tuple[pd.Series, int]:
+    """The shares of squares, and how many commuters there are."""
+    true = asked.destinations(truth)
+    return asked.shares(true), int(true.value.sum())
 
 
 @value

@@ -47,7 +47,7 @@ class Fig10(Strings, Figure):
         "people": 0.05,
         "searches": 1_000_000,
         "settings": ("total 3 ln k", "total k"),
-        "seeds": 5,
+        "seeds": 3,
     }
     claims = claims.read(
         Path(__file__).with_name("statements.toml"), "adaptive2009_fig10", CHECKS
@@ -64,7 +64,7 @@ class Fig10(Strings, Figure):
         kind=UNPRINTED,
     )
     searches: int = whole(90_000_000, "searches of the twin", 1000, 10**8, kind=EFFORT)
-    seeds: int = seeds(20)
+    seeds: int = seeds(12)
 
     def sweeps(self) -> dict[str, Sweep]:
         """The improved histogram at each setting; what stands beside it, and the list, of what is drawn."""

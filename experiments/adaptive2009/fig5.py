@@ -53,7 +53,6 @@ from workbench.noise import variance
 from workbench.plots import Panel
 from workbench.value import value
 
-EPSILONS = Commutes.epsilons
 NODE = NodeError.__name__
 THEORY = ExpectedResampling.__name__
 BALANCED = ", adding up"

@@ -17,18 +17,12 @@ Open    Data, ε, threshold and discount as in Figure 5, with what they leave op
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from experiments.adaptive2009._commutes import (
-    MILE,
-    REAL,
-    Commutes,
-    origins,
-)
-from experiments.adaptive2009._fig6_7_claims import CHECKS, GAP, MATCHED
+from experiments.adaptive2009._commute_curve import CDF, GAP, CommuteCurve
+from experiments.adaptive2009._commutes import MILE, REAL, Commutes, origins
+from experiments.adaptive2009._fig6_7_claims import CHECKS, MATCHED
 from experiments.adaptive2009._techniques import IMPROVED, Source
 from workbench import Sweep, claims
 from workbench.figures import UNPRINTED, Figure
@@ -37,33 +31,8 @@ from workbench.metrics import CommuteDistances
 from workbench.plots import Panel
 from workbench.value import value
 
-EPSILONS = Commutes.epsilons
 PEOPLE = 10**8  # of the paper's release
-POINTS = 161  # of a curve
-CDF = "CommuteCDF"
 AS_PRINTED = "printed"
-
-
-@value
-class CommuteCurve:
-    """How far people commute from one origin: the gap from the truth, and the curve itself."""
-
-    origin: str
-    kind: str
-    population: int
-    distances: CommuteDistances
-    farthest: float
-
-    def __call__(self, truth, estimate: Any) -> pd.DataFrame:
-        """A row of the gap, and one for each point of the curve, at `km`."""
-        km = np.linspace(0, self.farthest, POINTS)
-        curve = pd.DataFrame(
-            {"km": km, "value": self.distances.cdf(estimate, km), "metric": CDF}
-        )
-        gap = pd.DataFrame({"value": [self.distances(truth, estimate)], "metric": GAP})
-        about = dict(origin=self.origin, kind=self.kind, population=self.population)
-        about["commuters"] = int(self.distances.commutes(truth)[1].sum())
-        return pd.concat([gap, curve], ignore_index=True).assign(**about)
 
 
 @value

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.adaptive2009 import _commute_curve as commute_curve
 from experiments.adaptive2009 import _commutes as commutes
 from experiments.adaptive2009 import _levels as levels
 from experiments.adaptive2009 import _maps as maps
@@ -35,6 +36,7 @@ matplotlib.use("Agg")
 FIG5, FIG6_7, TABLE1 = map(
     figure_of, (adaptive2009_fig5, adaptive2009_fig6_7, adaptive2009_table1)
 )
+EPSILONS = commutes.Commutes.epsilons
 THM3 = figure_of(adaptive2009_thm3)
 
 
@@ -42,7 +44,7 @@ def fig5():
     """Rows of figure 5 in which all that the paper says is so; `completed` derives what follows."""
     spec = adaptive2009_fig5
     made = []
-    for epsilon, level in product(spec.EPSILONS, range(1, 11)):
+    for epsilon, level in product(EPSILONS, range(1, 11)):
         about = {"panel": commutes.REAL, "epsilon": epsilon, "down_to": level}
         about |= {"metric": spec.DISTANCE}
         for setting in ("total", "each", *SETTINGS):
@@ -142,9 +144,9 @@ def fig6_7(setting=None):
     origins = {"City": ("populous", 0.005), "Town": ("populous", 0.006)}
     origins |= {"Island": ("sparse", 0.2), "Village": ("sparse", 0.008)}
     for name, (kind, gap) in origins.items():
-        for epsilon, own in product(adaptive2009_fig6_7.EPSILONS, SETTINGS):
+        for epsilon, own in product(EPSILONS, SETTINGS):
             about = {"panel": commutes.REAL, "origin": name, "kind": kind, "population": 9}
-            about |= {"commuters": 5, "metric": adaptive2009_fig6_7.GAP, "product": "matched"}
+            about |= {"commuters": 5, "metric": commute_curve.GAP, "product": "matched"}
             about |= {"series": techniques.IMPROVED, "setting": own, "epsilon": epsilon}
             made.append(about | {"value": gap})
     return noisy(made, seeds=20)
@@ -153,7 +155,7 @@ def fig6_7(setting=None):
 def table1():
     spec = adaptive2009_table1
     made = [dict(series=spec.SOURCE, epsilon=np.inf, metric=spec.SQUARES, value=100.0)]
-    for epsilon in spec.EPSILONS:
+    for epsilon in EPSILONS:
         away = 0.2 / (1 + math.log10(epsilon) / 2)
         for metric, x in ((spec.AWAY, away), (spec.SQUARES, 140.0)):
             made.append(dict(series=spec.DIRECT, epsilon=epsilon, metric=metric, value=x))

@@ -54,3 +54,17 @@ def test_no_colour_has_to_be_told_from_another(figure):
     assert len({round(x, 2) for x in grey}) == 3 and all(x > 0.7 for x in grey), (
         "black on it is read"
     )
+
+
+def test_values_too_long_for_their_cells_stand_in_two_lines(figure):
+    many = Strip("ε and line", tuple((f"total {n} %", None) for n in range(18)))
+    plots.strips(figure, {"a-6.1": many, "c-3c-1.2": SWEPT})
+    figure.draw_without_rendering()
+    two, one = figure.axes[-2:]
+    assert two.texts[0].get_text() == "total\n0 % ?"
+    for ax in (two, one):
+        cells = zip(ax.texts, ax.patches, strict=True)
+        for text, cell in cells:
+            inside, around = text.get_window_extent(), cell.get_window_extent()
+            assert around.x0 <= inside.x0 and inside.x1 <= around.x1
+            assert around.y0 <= inside.y0 and inside.y1 <= around.y1

@@ -106,6 +106,10 @@ class CommutePoints(OverHierarchy):
 
     def load(self) -> Records:
         """The points, equal ones counted; a bad row is a ValueError."""
+        return self._records
+
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
         table = self.dataset.load()
         tree = self.hierarchy
         centroids = self._geography.select("latitude", "longitude").to_numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import ClassVar
 
@@ -118,6 +118,10 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     def load(self) -> Records:
         """The records, the same for the same parameters."""
+        return self._records
+
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
         n = self.distinct or max(1, round(self.queries**HEAPS))
         rng = np.random.default_rng(self.seed)
         return Records.from_values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
@@ -125,7 +126,10 @@ class SurnameStrings(OverHierarchy):
 
     def load(self) -> Records:
         """The records; a bad count, or no name, is a ValueError."""
+        return self._records
 
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
         names = [pl.Series(dtype=pl.String)]
         counts = [np.empty(0, np.int64)]
         for block in _names(FILE.find()):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from workbench import claims, option_grammar
 from workbench.claims import Claim, Verdict, old
 from workbench.datasets._kinds import unwrapped
+from workbench.figures.data import remarks_on
 from workbench.figures.project import did_you_mean
 
 if TYPE_CHECKING:
@@ -35,14 +36,6 @@ KINDS = {
 FIRST_LOOK = 5  # seeds; each next look takes twice as many
 MAY_FAIL = 0.05  # how often a figure may decide any of its statements wrongly
 _LONGEST = 120  # characters of a folder's name
-_REMARKED = (
-    "NetTrace",
-    "SearchLogs",
-    "SocialNetwork",
-    "KeywordFrequencies",
-    "MovieLens",
-    "Gowalla",
-)
 
 
 class Figure:
@@ -357,17 +350,14 @@ class Figure:
 
     def _with_remarks(self, verdicts: list[Verdict], rows: pd.DataFrame) -> list[Verdict]:
         """Verdicts on files that differ from what is published of them say so."""
-        files = [name for name in _REMARKED if self.has_file(name, rows)]
-        if not files:
-            return verdicts
         try:
             used = self.datasets_used()
         except (FileNotFoundError, ValueError):  # rows of a machine that has the files
             return verdicts
         remarks = []
         for dataset in used:
-            if type(dataset).__name__ in files:
-                about = ", ".join(dataset.remarks())
+            if self.has_file(type(dataset).__name__, rows):
+                about = ", ".join(remarks_on(dataset))
                 remarks += [f"{dataset!r} has {about}"] if about else []
         return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 

@@ -143,6 +143,12 @@ class CommuteDistances:
         return Commutes(points[inside], counts[inside])
 
     def _distances(self, data: Any) -> _Distances:
+        known = _DISTANCES.setdefault(data, {})
+        if self not in known:
+            known[self] = self._sorted_distances(data)
+        return known[self]
+
+    def _sorted_distances(self, data: Any) -> _Distances:
         points, counts = self.commutes(data)
         kilometres = great_circle(*points.T)
         ascending = np.argsort(kilometres, kind="stable")
@@ -151,6 +157,10 @@ class CommuteDistances:
 
 # of data, by seed: the same data is asked about many places
 _COMMUTES: weakref.WeakKeyDictionary[Any, tuple[int, Commutes]] = weakref.WeakKeyDictionary()
+# of data, by place: a gap and a curve are of the same distances, and so is the truth of all releases
+_DISTANCES: weakref.WeakKeyDictionary[Any, dict[CommuteDistances, _Distances]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def _all_commutes(data: Any, seed: int) -> Commutes:

@@ -22,7 +22,9 @@ TINTS = {
 }  # of Okabe and Ito's blue and orange
 HATCHES = {True: "", False: "", None: "////"}
 LABEL = 0.17  # inches of the words over a strip
-CELLS = 0.2  # and of the strip
+CELLS = 0.2  # and of the strip, of one line
+LINE = 0.12  # of a second line
+CHARACTER = 0.06
 MARGIN = 0.1
 
 
@@ -42,7 +44,9 @@ def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
     fig.draw_without_rendering()  # lays it out
     fig.set_layout_engine("none")
     width, height = fig.get_size_inches()
-    below = len(by_statement) * (LABEL + CELLS) + 2 * MARGIN
+    texts = {id: _texts(strip, width - 2 * MARGIN) for id, strip in by_statement.items()}
+    heights = {id: _cells(lines) for id, lines in texts.items()}
+    below = len(by_statement) * LABEL + sum(heights.values()) + 2 * MARGIN
     inches = height + below
     share = below / inches
     fig.set_size_inches(width, inches)
@@ -55,23 +59,35 @@ def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
         legend.set_bbox_to_anchor((0, share, 1, 1 - share), fig.transFigure)
     top = below - MARGIN
     for id, strip in by_statement.items():
-        top -= LABEL + CELLS
+        top -= LABEL + heights[id]
         side = MARGIN / width
-        ax = fig.add_axes((side, top / inches, 1 - 2 * side, CELLS / inches), label=id)
-        _draw(ax, strip)
+        ax = fig.add_axes((side, top / inches, 1 - 2 * side, heights[id] / inches), label=id)
+        _draw(ax, strip, texts[id])
         ax.set_title(f"{id}, by {strip.name}", loc="left", size=7, pad=2)
     return fig
 
 
-def _draw(ax: Axes, strip: Strip) -> None:
+def _texts(strip: Strip, inches: float) -> list[str]:
+    """What stands in the cells; in two lines where one is too long for them."""
+    texts = [f"{value} {MARKS[holds]}" for value, holds in strip.holds]
+    if max(map(len, texts)) * CHARACTER <= inches / len(texts):
+        return texts
+    return [text.replace(" ", "\n", 1) for text in texts]
+
+
+def _cells(texts: list[str]) -> float:
+    return CELLS + LINE * any("\n" in text for text in texts)
+
+
+def _draw(ax: Axes, strip: Strip, texts: list[str]) -> None:
     count = len(strip.holds)
     ax.set(xlim=(0, count), ylim=(0, 1))
     ax.axis("off")
-    for place, (value, holds) in enumerate(strip.holds):
+    for place, (_, holds) in enumerate(strip.holds):
         box = Rectangle((place, 0), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds])
         box.set(edgecolor="0.55", linewidth=0.5)
         ax.add_patch(box)
-        text = ax.text(place + 0.5, 0.45, f"{value} {MARKS[holds]}", size=7)
+        text = ax.text(place + 0.5, 0.45, texts[place], size=7)
         text.set(ha="center", va="center")
         if holds is None:
             text.set_bbox(dict(facecolor="white", edgecolor="none", pad=1))
