@@ -186,7 +186,7 @@ def test_how_wide_a_line_is_can_decide():
     world = multiplied(fig6_7(), {"origin": "Town"}, 5)
     (verdict, *_) = FIG6_7().judge(world)
     assert verdict.outcome == DEPENDS and "tk 5% ✓" in str(verdict.strip)
-    assert "tk 2% ✗" in str(verdict.strip)
+    assert "tk 1% ✗" in str(verdict.strip)
 
 
 def thm3():
