@@ -25,6 +25,7 @@ html_css_files = ["style.css"]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
+html_show_search_summary = False  # a page that is opened from disk may not fetch others
 html_math_renderer = "mathml"
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import MISSING, Field, fields
-from inspect import getdoc, isfunction, signature
+from inspect import getdoc, getmembers, isfunction, signature
 from pathlib import Path
 from sys import modules
 
@@ -141,15 +141,10 @@ def example(cls: type) -> str:
 def methods(cls: type) -> str:
     """The directives that document its class and its public methods."""
     arguments = ", ".join(map(str, signature(cls).parameters))
-    lines = [f".. py:class:: workbench.mechanisms.{cls.__name__}({arguments})", ""]
+    name = f"workbench.mechanisms.{cls.__name__}"
+    lines = [f".. py:class:: {name}({arguments})"]
     skipped = {"example", "release_rule", *vars(Mechanism)}
-    for base in cls.__mro__:
-        for name, member in vars(base).items():
-            if (
-                isfunction(member)
-                and not name.startswith(("_", "refuse_"))
-                and name not in skipped
-            ):
-                skipped.add(name)
-                lines += [f"   .. automethod:: {base.__module__}.{base.__name__}.{name}", ""]
-    return "```{eval-rst}\n" + "\n".join(lines) + "\n```"
+    for method, _ in getmembers(cls, isfunction):
+        if method not in skipped and not method.startswith("_"):
+            lines.append(f".. automethod:: {name}.{method}")
+    return "```{eval-rst}\n" + "\n\n".join(lines) + "\n```"

@@ -34,6 +34,7 @@ def write(folder: Path, results: Path, site: Path) -> None:
         if not path.exists():
             raise FileNotFoundError(f"{path} does not exist; run: workbench reproduce {id}")
         notebook = nbformat.read(path, as_version=4)
+        notebook.cells = [cell for cell in notebook.cells if not is_injected(cell)]
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs = [output for output in cell.outputs if stays(output)]
@@ -41,6 +42,11 @@ def write(folder: Path, results: Path, site: Path) -> None:
             copyfile(run / "explorer.html", site / "explorer.html")
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(NOTE + EXPLORER))
         nbformat.write(notebook, folder / f"{id}.ipynb")
+
+
+def is_injected(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell is that in which a run says its profile and its folder of results."""
+    return "injected-parameters" in cell.metadata.get("tags", ())
 
 
 def stays(output: nbformat.NotebookNode) -> bool:
