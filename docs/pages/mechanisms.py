@@ -145,6 +145,6 @@ def methods(cls: type) -> str:
     lines = [f".. py:class:: {name}({arguments})"]
     skipped = {"example", "release_rule", *vars(Mechanism)}
     for method, _ in getmembers(cls, isfunction):
-        if method not in skipped and not method.startswith("_"):
+        if method not in skipped and not method.startswith(("_", "refuse_")):
             lines.append(f".. automethod:: {name}.{method}")
     return "```{eval-rst}\n" + "\n\n".join(lines) + "\n```"
