@@ -50,3 +50,16 @@ def test_data_is_described_by_what_its_class_says_and_nothing_else_is_called():
     assert unknown.kind == "" and unknown.configurations == ("__import__('os').getcwd()",)
     (sorted_twin,) = sources.data_used(None, ["Ranked(dataset=NetTraceTwin())"])
     assert sorted_twin.name == "NetTraceTwin" and "NetTrace" in sorted_twin.original
+
+
+def test_what_is_half_written_is_shown_as_failed_and_the_pages_are_written(tmp_path):
+    folder = figure(tmp_path, "cormode2012_fig2", cells=["# Figure 2: a"])
+    (folder / "status.json").write_text('{"state": "failed"')
+    (folder / "cormode2012_fig2.ipynb").write_text('{"cells": [')
+    (figure(tmp_path, "cormode2012_fig3") / "verdicts.csv").unlink()
+    first, second = report.collect(tmp_path / "quick")
+    assert not first.failed and first.title == "A title"
+    assert "verdicts.csv" in second.failed
+    report.write(tmp_path, "quick")
+    page = tmp_path / "quick" / "report" / "cormode2012_fig2.notebook.html"
+    assert "cormode2012_fig2.ipynb cannot be read" in page.read_text()

@@ -1,9 +1,13 @@
 """Which notebook starts when: the longest first, timings alone, within the memory."""
 
 from math import inf
+from threading import Event
+
+import pytest
 
 from workbench.reproduction.schedule import Job, in_order, next_job
 from workbench.reproduction.settings import Task
+from workbench.reproduction.status import locked
 
 
 def job(name, **more):
@@ -33,3 +37,9 @@ def test_what_does_not_fit_lets_others_go_first_and_one_always_runs():
     assert next_job([timing, small], [running], 3, ceiling=inf) is small
     assert next_job([small], [timing], 3, ceiling=inf) is None
     assert next_job([], [], 3, ceiling=inf) is None
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(OSError, match="cannot be written"), locked(tmp_path, Event()):
+        pass

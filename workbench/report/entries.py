@@ -15,6 +15,7 @@ from workbench import claims, figures, reproduction
 from workbench.report import sources
 from workbench.report.passages import read_passages
 from workbench.report.thumbnails import Thumbnail
+from workbench.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,7 +257,7 @@ def _entry(folder: Path) -> Entry:
     entry.seconds = status.get("seconds")
     entry.memory = status.get("memory")
     if status.get("state") == "failed":
-        entry.failed = " — ".join(filter(None, (status["cell"], status["error"])))
+        entry.failed = " — ".join(filter(None, (status.get("cell"), status.get("error"))))
     try:
         entry.figure = _load(folder)
     except (ValueError, OSError) as e:
@@ -266,7 +267,8 @@ def _entry(folder: Path) -> Entry:
         if (folder / name).exists():
             entry.notebook_file = folder / name
             break
-    title, entry.words = read_passages(entry.notebook_file or _committed_notebook(entry.id))
+    notebook = entry.notebook_file or _committed_notebook(entry.id)
+    title, entry.words = read_passages(notebook) if notebook else ("", {})
     short, colon, rest = title.partition(": ")
     if colon and len(short) <= _SHORT:
         entry.short = short
@@ -298,10 +300,9 @@ def _load(folder: Path) -> figures.SavedFigure | None:
     return figure
 
 
-def _committed_notebook(id: str) -> Path:
+def _committed_notebook(id: str) -> Path | None:
     """The notebook of a figure as the project has it."""
-    notebooks = figures.project_folder() / "notebooks"
-    return figures.find_notebooks(notebooks).get(id, notebooks / f"{id}.ipynb")
+    return figures.find_notebooks(figures.project_folder() / "notebooks").get(id)
 
 
 def natural_order(name: str) -> list:
@@ -313,15 +314,6 @@ def natural_order(name: str) -> list:
 def _size(file: Path) -> str:
     size = file.stat().st_size
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{max(size // 1000, 1)} kB"
-
-
-def counted(n: int, noun: str) -> str:
-    """How many there are of what, in words.
-
-    >>> counted(1, "figure"), counted(1200, "figure")
-    ('1 figure', '1,200 figures')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def duration(seconds: float | None) -> str:

@@ -14,10 +14,11 @@ from markupsafe import Markup, escape
 
 from workbench import claims, figures
 from workbench.report import sources
-from workbench.report.entries import Entry, collect, count, counted, duration
+from workbench.report.entries import Entry, collect, count, duration
 from workbench.report.markup import markdown
 from workbench.report.notebook import notebook_body
 from workbench.report.thumbnails import write_thumbnail
+from workbench.wording import cell, counted
 
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
@@ -219,9 +220,14 @@ def _notebook_pages(site: Site, folder: Path) -> dict[str, str]:
 
 def _notebook_body(notebook: Path, file: Path) -> str:
     """A notebook's cells as HTML, which `file` holds while they are the same."""
-    if not file.exists() or file.stat().st_mtime < notebook.stat().st_mtime:
-        _write(file, notebook_body(notebook))
-    return file.read_text(encoding="utf-8")
+    if file.exists() and file.stat().st_mtime >= notebook.stat().st_mtime:
+        return file.read_text(encoding="utf-8")
+    try:
+        body = notebook_body(notebook)
+    except (ValueError, AttributeError, KeyError) as e:
+        return f"<p>{escape(notebook.name)} cannot be read: {escape(e)}</p>"
+    _write(file, body)
+    return body
 
 
 def _render(template: str, site: Site, **given: Any) -> str:
@@ -253,7 +259,7 @@ def _environment() -> Environment:
         "kind": _kind,
         "long": _shortened,
         "markdown": _markdown,
-        "number": _number,
+        "number": cell,
         "of_several": _of_several,
     }
     return environment
@@ -323,7 +329,3 @@ def _shortened(text: str, length: int = _LONG) -> Markup:
     return Markup("<details><summary>{} …</summary>… {}</details>").format(
         start, text[len(start) :]
     )
-
-
-def _number(x: Any) -> str:
-    return f"{x:.4g}" if isinstance(x, float) else str(x)

@@ -14,6 +14,7 @@ from workbench import claims, datasets, option_grammar
 from workbench.datasets._kinds import kind_of, unwrapped
 from workbench.figures import Figure, find_figure, project_folder
 from workbench.report.passages import read_passages
+from workbench.wording import cell
 
 _PAPER = re.compile(r"[a-z]+\d{4}")
 _OTHERS = "Other notebooks"
@@ -173,4 +174,4 @@ def _text(x: Any) -> str:
         return ", ".join(map(_text, x))
     if isinstance(x, bool):
         return "yes" if x else "no"
-    return f"{x:,}" if isinstance(x, int) else str(x)
+    return cell(x)

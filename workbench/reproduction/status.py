@@ -89,7 +89,11 @@ def locked(folder: Path, stopped: threading.Event, patient: bool = True) -> Iter
     SQLite's own lock, of an empty database: it works on every system, and ends with its process.
     Who is not patient gets a `Busy` instead of waiting.
     """
-    with closing(sqlite3.connect(folder / ".lock", timeout=0.2, isolation_level=None)) as lock:
+    try:
+        lock = sqlite3.connect(folder / ".lock", timeout=0.2, isolation_level=None)
+    except sqlite3.OperationalError as e:
+        raise OSError(f"{folder} cannot be written: {e}") from None
+    with closing(lock):
         while True:
             if stopped.is_set():
                 raise Stopped
@@ -98,7 +102,7 @@ def locked(folder: Path, stopped: threading.Event, patient: bool = True) -> Iter
                 break
             except sqlite3.OperationalError as e:
                 if e.sqlite_errorname != "SQLITE_BUSY":
-                    raise
+                    raise OSError(f"{folder} cannot be written: {e}") from None
                 if not patient:
                     raise Busy from None
         yield
