@@ -173,7 +173,7 @@ def test_an_installed_package_is_known_by_its_entry_points(table, tmp_path):
     run = ("reproduce", "outsiders2026_fig1", "-p", "epsilon=0.5,1", "--results", str(results))
     done = workbench(*run, cwd=table, path=site)
     assert done.returncode == 0, done.stdout + done.stderr
-    folders = {path.name for path in (results / "quick").iterdir() if path.is_dir()}
+    folders = {path.parent.name for path in results.glob("quick/*/manifest.json")}
     assert folders == {"outsiders2026_fig1", "outsiders2026_fig1,epsilon=0.5"}
     assert "holds" in (results / "quick" / "outsiders2026_fig1" / "verdicts.csv").read_text()
     assert len(list((results / "store").iterdir())) == 6  # kept by its sources
