@@ -18,14 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.c6_claims import (
-    CHECKS,
-    ESTIMATES,
-    HELD,
-    WIDTHS,
-    comparison,
-    held,
-)
+from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, WIDTHS, comparison, held
 from experiments.cormode2012.c6_panels import panels
 from experiments.cormode2012.c6_theory import parts, variance
 from experiments.cormode2012.shared import Counts, format_size

@@ -19,7 +19,7 @@ import pandas as pd
 
 from experiments.cormode2012.fig2_claims import CHECKS, comparison
 from experiments.cormode2012.fig2_panels import panels
-from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, name_rows
+from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, SMALL, name_rows
 from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
 from experiments.cormode2012.measures import OverEstimates, RoundedUp
 from experiments.cormode2012.shared import Counts
@@ -71,12 +71,7 @@ class Fig2(Counts, Figure):
     )
     wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
     low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
-    small: tuple[int, ...] = wholes(
-        (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
-        "ranges of 2.1",
-        unit="cells",
-        kind=UNPRINTED,
-    )
+    small: tuple[int, ...] = wholes(SMALL, "ranges of 2.1", unit="cells", kind=UNPRINTED)
     queries: int = queries(1000)
     seeds: int = seeds(40)
 
