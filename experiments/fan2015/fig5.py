@@ -107,6 +107,9 @@ def check_share(rows, level, of: str, point: Printed) -> Finding:
     """The mean precision at one K of one dataset, against what is printed of it."""
     own = rows_of(rows, of)
     own = own[(own.metric == "TopPrecision") & (own.top == point.at)]
+    own = own.assign(
+        series="HPA"
+    )  # where l varies it is named with it, which this step has not
     return check_printed(means(own, "HPA", "top"), level, point)
 
 
