@@ -171,7 +171,7 @@ def write(results: str | Path, profile: str) -> Path:
         _write(folder / name, text)
     for page in folder.glob("*.html"):
         if page.name not in written:
-            page.unlink()
+            page.unlink(missing_ok=True)  # another run may write the pages too
     front = _render(
         "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
     )

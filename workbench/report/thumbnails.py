@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.figures import write_atomically
+
 WIDTH = 480  # pixels, at most
 _TALL = 0.66  # of the width; of what is taller the top is shown
 _COLOURS = 64
@@ -27,6 +29,7 @@ def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
             small = image.convert("RGB")
         small = small.crop((0, 0, small.width, min(small.height, round(_TALL * small.width))))
         small.thumbnail((WIDTH, WIDTH))
-        small.quantize(_COLOURS).save(file, "PNG", optimize=True)
+        few = small.quantize(_COLOURS)
+        write_atomically(file, lambda draft: few.save(draft, "PNG", optimize=True))
     with Image.open(file) as image:
         return Thumbnail(file.name, *image.size)

@@ -6,7 +6,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !event.target.closest("input")) {
     event.preventDefault();
     box.focus();
-  }
+  } else if (event.key === "Escape") document.activeElement.blur(); // closes a paper's sentence
 });
 // A disk has no queries: what is sought stands after the #.
 document.querySelector(".search").addEventListener("submit", (event) => {
