@@ -21,11 +21,12 @@ _kernels = ExitStack()
 
 
 @contextmanager
-def _shared_kernel(batch, threads):
+def _shared_kernel(batch, job, *more):
     """The kernel of this thread; another one after a notebook that failed."""
     kernel = vars(_of_thread).pop("kernel", None)
     if kernel is None:
-        kernel = _kernels.enter_context(_own_kernel(batch, threads))
+        kernel = _kernels.enter_context(_own_kernel(batch, job, *more))
+    batch.kernels[kernel] = job
     yield kernel
     for client in kernel.clients:
         client.stop_channels()

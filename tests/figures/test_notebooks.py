@@ -125,6 +125,7 @@ IN_FULL = {  # at every seed of the quick profile; the longest run does so with 
     "fan2015_table5",
     "hay2010_thm4",
 }
+BY_COMMAND = {"00_tour", "01_explore", "03_answer_bank", "fan2015_table5", "hay2010_thm4"}
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
     "cormode2012_fig5",
     "cormode2012_sec45",
@@ -149,11 +150,12 @@ def one_seed(figure):
 def reproduced(request, tmp_path_factory):
     """The quick profile of everything, and each figure's folder.
 
-    At every seed by the command that users type; at one seed in shared kernels, and of rows that are among
-    the recorded ones of all seeds, so that every figure's are compared.
+    Those of `BY_COMMAND`, and in the longest run all, by the command that users type, the others in shared
+    kernels. Rows of one seed are among the recorded ones of all, so that every figure's are compared.
     """
     thin = [figure for figure in NOTEBOOKS if request.param and one_seed(figure)]
     full = [figure for figure in NOTEBOOKS if figure not in thin]
+    typed = [figure for figure in full if not request.param or figure in BY_COMMAND]
     results = tmp_path_factory.mktemp("reproduced")
     command = [Path(sys.executable).with_name("workbench")]
     shared = [sys.executable, "-m", "tests.figures.shared_kernels"]
@@ -166,7 +168,8 @@ def reproduced(request, tmp_path_factory):
             timeout=1500,
         )
         for program, figures, setting in (
-            (command, full, []),
+            (command, typed, []),
+            (shared, [figure for figure in full if figure not in typed], []),
             (shared, thin, ["-p", "seeds=1"]),
         )
         if figures
