@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from math import fsum, inf
 
 from workbench.value import parameter, value
+from workbench.wording import stated
 
 ADD_REMOVE = "add-remove-one-unit"
 REPLACE = "replace-one-unit"
@@ -47,8 +48,8 @@ class DP:
     def __str__(self) -> str:
         if self.epsilon == inf:
             return "no privacy guarantee (ε = ∞)"
-        epsilon = repr(self.epsilon).removesuffix(".0")  # never rounded: it is a promise
-        return f"({epsilon}, {self.delta!r})-DP" if self.delta else f"{epsilon}-DP"
+        epsilon = stated(self.epsilon)  # never rounded: it is a promise
+        return f"({epsilon}, {stated(self.delta)})-DP" if self.delta else f"{epsilon}-DP"
 
     def covers(self, spent: DP) -> bool:
         """Whether a budget of this size pays for `spent`."""

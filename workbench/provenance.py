@@ -20,6 +20,9 @@ from workbench.libraries import pa, parquet
 
 FORMAT = 1
 _KEY = "workbench"
+_KINDS = dict.fromkeys(("files", "parameters", "setting", "versions", "release"), dict) | {
+    "datasets": list
+}
 _LARGEST = 500_000_000  # bytes of a file that is looked through
 _PDF = re.compile(rb"/Keywords \(((?:\\.|[^\\)])*)\)", re.DOTALL)
 _SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
@@ -104,9 +107,9 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         text = _text(path)
         record = json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
-    if not isinstance(record, dict) or not ({"command", "mechanism"} & {*record}):
+    if not _is_record(record):
         raise ValueError(
             f"{path} does not say where it comes from: this workbench did not write it, or another "
             "program has rewritten it since"
@@ -120,6 +123,13 @@ def read(path: str | Path) -> dict[str, Any]:
     if isinstance(named, dict) and path.name in named and file_sha256(path) != named[path.name]:
         raise ValueError(f"{path} is not as it was written: it has been changed since")
     return record
+
+
+def _is_record(x: Any) -> bool:
+    """Whether it has the shape of what we write."""
+    if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
+        return False
+    return all(isinstance(x[name], kind) for name, kind in _KINDS.items() if name in x)
 
 
 def _text(path: Path) -> str:
@@ -161,7 +171,7 @@ def _png_text(path: Path) -> str:
     try:
         with Image.open(path) as picture:
             return str(picture.info.get(_KEY, ""))
-    except (UnidentifiedImageError, OSError, SyntaxError):
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError):
         return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, ulp
 from typing import Any
 
 _MINUS = str.maketrans("-", "−")
@@ -27,6 +27,30 @@ def number(x: float, digits: int = 6) -> str:
     return power_of_ten(x, digits)
 
 
+def stated(x: float) -> str:
+    """A number of which no digit is dropped but binary dust: a promise is never rounded.
+
+    >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
+    ('1', '0.3', '0.123456789012', '2')
+    """
+    clean = float(f"{x:.14g}")
+    shown = clean if abs(clean - x) <= 4 * ulp(x) else float(x)
+    return repr(shown).removesuffix(".0")
+
+
+def format_number(x: float) -> str:
+    """Three digits, as sentences have them.
+
+    >>> format_number(0.01234), format_number(-20749.8)
+    ('0.0123', '−20,700')
+    """
+    if not isfinite(x):
+        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
+    if abs(x) >= 1000:
+        return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".replace("-", "−")
+    return f"{x:.3g}".replace("-", "−")
+
+
 def power_of_ten(x: float, digits: int = 3) -> str:
     """A number by its power of ten.
 
@@ -42,13 +66,14 @@ def power_of_ten(x: float, digits: int = 3) -> str:
     )
 
 
-def counted(n: int, one: str, several: str = "") -> str:
-    """How many of a thing, in words.
+def counted(n: float, one: str, several: str = "") -> str:
+    """How many of a thing, in words, with three digits where it is no whole number.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')
     """
-    return f"{number(n)} {one if n == 1 else several or f'{one}s'}"
+    text = number(n) if float(n).is_integer() else format_number(n)
+    return f"{text} {one if text == '1' else several or f'{one}s'}"
 
 
 def cell(x: Any) -> str:

@@ -18,7 +18,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
-from workbench import figures, reproduction
+from workbench import figures, provenance, reproduction
 from workbench.cli import app
 from workbench.mechanism import Release
 from workbench.mechanisms import HighPassFilter
@@ -553,6 +553,48 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
 def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
     assert why in complaint(run(f"export {words} --to {tmp_path / 'there'}", code=2))
     assert not (tmp_path / "there").exists()
+
+
+def recorded(path, **more):
+    """A file that says that of itself."""
+    record = {"command": "workbench export summaries", "noise": "simulated", "rows": "x"} | more
+    path.write_text(provenance.comment("md", record))
+    return path
+
+
+def test_whereis_prints_what_a_file_says_and_refuses_to_spend_again(run, tmp_path):
+    file = recorded(
+        tmp_path / "a.md", noise="system", figure="a_figure", commit="abc with changes"
+    )
+    told = run(f"whereis {file}").stdout
+    assert "a_figure" in told and "system" in told and "abc with changes" in told
+    assert told.endswith("\nworkbench export summaries\n")
+    assert "would spend its ε once more" in complaint(run(f"whereis --check {file}", code=2))
+
+
+@pytest.mark.parametrize(
+    "command, shown",
+    [
+        ("rm -rf .", ""),
+        ("workbench release private.csv", ""),
+        ("workbench export 'a", ""),
+        ("workbench export a;rm -rf", "workbench export 'a;rm' -rf\n"),
+    ],
+)
+def test_whereis_of_somebody_elses_file_prints_nothing_that_does_harm(
+    run, tmp_path, command, shown
+):
+    file = recorded(tmp_path / "a.md", command=command, title="\x1b[2J")
+    told = run(f"whereis {file}").stdout
+    assert told.endswith(f"\n\n{shown}") if shown else command not in told
+    assert "\x1b" not in told
+    assert complaint(run(f"whereis --check {file}", code=2))
+
+
+@pytest.mark.slow
+def test_whereis_says_that_rows_differ(run, tmp_path):
+    file = recorded(tmp_path / "a.md", profile="explorer")
+    assert "rows differ" in complaint(run(f"whereis --check {file}", code=1))
 
 
 @pytest.mark.slow

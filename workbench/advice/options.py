@@ -37,6 +37,7 @@ from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar, basis_of
+from workbench.wording import power_of_ten
 
 _SPARE = 2  # a summary does not fit if it releases more than so many times `size`
 
@@ -247,12 +248,14 @@ def three_digits(x: float) -> str:
     """Three digits at most, read at a glance.
 
     >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
-    ('0.12', '12', '123,000', '1.5e12')
+    ('0.12', '12', '123,000', '1.5·10¹²')
     """
     if x != x:
         return "?"
     if x == inf:
         return "∞"
-    if x < 10 or x >= 1e6:
-        return f"{x:.2g}".replace("e+", "e").replace("e0", "e")
+    if x >= 1e6 or 0 < x < 1e-4:
+        return power_of_ten(x, 2)
+    if x < 10:
+        return f"{x:.2g}"
     return f"{float(f'{x:.3g}'):,.0f}"

@@ -41,7 +41,6 @@ from workbench.claims.claim import to_frame as to_frame
 from workbench.claims.claim import verdict_table as verdict_table
 from workbench.claims.curves import confidence_intervals as confidence_intervals
 from workbench.claims.curves import crossing as crossing
-from workbench.claims.curves import format_number as format_number
 from workbench.claims.curves import interpolate_log_log as interpolate_log_log
 from workbench.claims.curves import mean_curve as mean_curve
 from workbench.claims.decisions import decide as decide
@@ -55,3 +54,4 @@ from workbench.claims.intervals import paired_ratios as paired_ratios
 from workbench.claims.intervals import steps as steps
 from workbench.claims.intervals import unpaired_ratios as unpaired_ratios
 from workbench.claims.statements import read as read
+from workbench.wording import format_number as format_number

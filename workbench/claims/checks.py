@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.claims.claim import ALIKE, Finding, Printed, Strip
-from workbench.claims.curves import format_number
 from workbench.claims.decisions import decide, decide_all
 from workbench.claims.intervals import Intervals, ends, steps
+from workbench.wording import format_number
 
 if TYPE_CHECKING:
     import pandas as pd

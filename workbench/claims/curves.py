@@ -118,20 +118,6 @@ def _interpolate(log_x, log_y, at):
         return np.exp(np.interp(np.log(at), log_x, log_y, np.nan, np.nan))
 
 
-def format_number(x: float) -> str:
-    """Three digits, as sentences have them.
-
-    >>> format_number(0.01234), format_number(-20749.8)
-    ('0.0123', '−20,700')
-    """
-    if not np.isfinite(x):
-        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
-    if abs(x) >= 1000:
-        x = round(x, 2 - int(np.floor(np.log10(abs(x)))))
-        return f"{x:,.0f}".replace("-", "−")
-    return f"{x:.3g}".replace("-", "−")
-
-
 def _paired(ours: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     points = ours.index.intersection(other.index)
     if points.empty:

@@ -23,8 +23,9 @@ from workbench.claims.claim import (
     Printed,
     Verdict,
 )
-from workbench.claims.curves import _paired, format_number
+from workbench.claims.curves import _paired
 from workbench.claims.decisions import decide, decide_all
+from workbench.wording import format_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli import screen
+from workbench.wording import number, stated
 
 if TYPE_CHECKING:
     from workbench.mechanism import Release
@@ -25,12 +26,12 @@ def guarantee(release: Release) -> str:
         privacy.REPLACE: "one unit's records are replaced by any others",
         privacy.LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
-    factor = f"e^{cost.epsilon:g}"
+    factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
         factor = f"{factor} = {exp(cost.epsilon):.3g}"
     promise = f"{cost}: if {moves}, no outcome becomes more than {factor} times as likely"
     if cost.delta:
-        return f"{promise}, but for a chance of {cost.delta:g}."
+        return f"{promise}, but for a chance of {number(cost.delta)}."
     return f"{promise}."
 
 
@@ -63,11 +64,11 @@ def sizes(release: Release, file: Path) -> str:
 def bound_in_words(bound: Bound) -> str:
     """What the guarantee rests on."""
     if bound.l0 == 1:
-        limit = f"{bound.linf:g} to one cell"
+        limit = f"{number(bound.linf)} to one cell"
     else:
-        limit = f"{bound.linf:g} to each of {bound.l0:g} cells"
+        limit = f"{number(bound.linf)} to each of {number(bound.l0)} cells"
     if bound.l1 != bound.l0 * bound.linf:
-        limit = f"{limit}, {bound.l1:g} in all"
+        limit = f"{limit}, {number(bound.l1)} in all"
     return f"As stated, one unit adds at most {limit}."
 
 

@@ -11,6 +11,7 @@ import typer
 
 from workbench.cli import release_text, screen
 from workbench.libraries import parquet
+from workbench.wording import number
 
 if TYPE_CHECKING:
     from workbench.mechanism import Release
@@ -57,8 +58,8 @@ def _ledger_row(receipt: Receipt) -> tuple[str, ...]:
         noise = "none"
     return (
         receipt.description,
-        f"{receipt.cost.epsilon:g}",
-        f"{receipt.cost.delta:g}",
+        number(receipt.cost.epsilon),
+        number(receipt.cost.delta),
         receipt.relation,
         " / ".join(receipt.part or ()),
         noise,
@@ -76,7 +77,7 @@ def _show_largest_cells(release: Release, top: int) -> None:
     weights = estimate.weights()
     largest = np.argsort(-weights, kind="stable")[:top]
     frame = estimate.where(largest).to_frame().drop(columns="noisy")
-    rows = [(*cell, f"{count:,.6g}") for *cell, count in frame.itertuples(index=False)]
+    rows = [(*cell, number(count)) for *cell, count in frame.itertuples(index=False)]
     title = f"The {len(rows)} largest {estimate.contents}"
     screen.table(title, list(frame.columns), rows, right=["count"])
 

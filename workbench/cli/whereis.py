@@ -52,7 +52,9 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
     changed = str(record.get("commit") or "").endswith(" with changes")
     commit = record.get("commit")
     return {
-        "Figure": ", ".join(filter(None, map(record.get, ("figure", "title")))),
+        "Figure": ", ".join(
+            str(record[name]) for name in ("figure", "title") if name in record
+        ),
         "Profile": str(record.get("profile", "")),
         "Parameters": ", ".join(f"{k} = {x}" for k, x in record.get("parameters", {}).items()),
         "Release": " · ".join(

@@ -264,5 +264,7 @@ def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
     profile = str(record.get("profile"))
     if profile not in PROFILES:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
-    figure = find_figure(str(record["id"])).at(profile, **record.get("setting", {}))
-    return figure.run(store)[0]
+    cls = find_figure(str(record.get("id")))
+    setting = record.get("setting", {})
+    cls.refuse_unknown(setting)
+    return cls.at(profile, **setting).run(store)[0]

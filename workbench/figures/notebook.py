@@ -16,6 +16,7 @@ from workbench.figures.project import find_figure, results_folder
 from workbench.figures.saved import save
 from workbench.option_grammar import parameter_help
 from workbench.project import project_folder
+from workbench.wording import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,24 @@ METADATA = {  # of every notebook, as it is committed
 _INJECTED = "# Parameters"  # how papermill begins the cell that it adds
 _FIRST = "profile ="  # how ours begins
 _WIDTH = 96  # as code is formatted
+
+
+@dataclass(frozen=True, repr=False)
+class SavedFolder:
+    """Where a notebook has saved its figure; shown as a sentence, and used as a folder."""
+
+    folder: Path
+    command: str
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.folder / name
+
+    def __repr__(self) -> str:
+        place = "/".join(self.folder.parts[-2:])
+        return f"Saved among the results, in {place}; again by: {self.command}"
 
 
 @dataclass(frozen=True)
@@ -60,9 +79,9 @@ class FigureRun:
 
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
-    ) -> Path:
+    ) -> SavedFolder:
         """Write pictures, rows, verdicts and manifest; off the usual values to a folder of their own."""
-        return save(
+        folder = save(
             fig,
             rows,
             spec=self.figure,
@@ -70,6 +89,7 @@ class FigureRun:
             results=self.results,
             verdicts=verdicts,
         )
+        return SavedFolder(folder, self.figure.command(self.profile))
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
@@ -105,12 +125,23 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
         named), or a value is out of its range.
     """
     cls = find_figure(id)
+    if "get_ipython" in namespace:
+        _show_whole_tables()
     known = ["profile", "results", *cls.parameters()]
     cls.refuse_unknown(_assigned(namespace.get("In", ())), known)
     given = {name: namespace[name] for name in cls.parameters() if name in namespace}
     profile = namespace.get("profile", "quick")
     results = namespace.get("results") or results_folder()
     return FigureRun(cls.at(profile, **given), profile, Path(results).resolve())
+
+
+def _show_whole_tables() -> None:
+    """Tables of this kernel are never cut, and have numbers as people write them."""
+    import pandas as pd
+
+    for what in ("max_rows", "max_columns", "max_colwidth"):
+        pd.set_option(f"display.{what}", None)
+    pd.set_option("display.float_format", number)
 
 
 def parameters_cell(cls: type[Figure]) -> str:
@@ -187,8 +218,8 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
         new_code_cell(parameters_cell(cls), metadata={"tags": ["parameters"]}),
         *map(new_code_cell, sources),
     ]
-    for number, cell in enumerate(cells):
+    for place, cell in enumerate(cells):
         cell.id = (
-            f"cell-{number}"  # the same in every run, by which it is known that nothing changed
+            f"cell-{place}"  # the same in every run, by which it is known that nothing changed
         )
     return new_notebook(cells=cells, metadata=METADATA)

@@ -25,6 +25,7 @@ from workbench.privacy import DP
 from workbench.session.file import SessionFile
 from workbench.shares import round_down
 from workbench.table import Bound, SparseTable
+from workbench.wording import stated
 from workbench.workload import (
     Products,
     Workload,
@@ -353,7 +354,9 @@ class Session:
 
     def __repr__(self) -> str:
         try:
-            return f"<Session {self.path.name}: {self.remaining!r} of {self.budget} remain>"
+            return (
+                f"<Session {self.path.name}: {stated(self.remaining)} of {self.budget} remain>"
+            )
         except (OSError, ValueError):
             return f"<Session {self.path.name}: cannot be read>"
 

@@ -351,4 +351,4 @@ def _save_figure(id: str, values: dict[str, Any], results: Path) -> str:
     figure = figures.find_figure(id)(**values)
     run = FigureRun(figure, "quick", results)
     rows, verdicts = figure.run(run.store)
-    return str(run.save(figure.draw(rows, verdicts), rows, verdicts))
+    return os.fspath(run.save(figure.draw(rows, verdicts), rows, verdicts))

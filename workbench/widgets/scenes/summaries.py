@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from workbench.advice import CountModel, Option, predict_errors
-from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanism import Release, series_name
 from workbench.mechanisms import (
@@ -27,6 +26,7 @@ from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Setup, Values
 from workbench.widgets.setting import Setting
+from workbench.wording import counted
 from workbench.workload import RandomRanges, Ranges
 
 FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
@@ -263,7 +263,7 @@ def _cut(release: Release, data: Any) -> tuple[str, str]:
     """The θ or τ that was given, or chosen for a size."""
     mechanism = release.mechanism
     if isinstance(mechanism, PrioritySampling):
-        return "τ_s of the release", f"{format_number(release.estimate.tau)} counts"
+        return "τ_s of the release", counted(release.estimate.tau, "count")
     name = "θ" if isinstance(mechanism, HighPassFilter) else "τ"
     cut = mechanism.threshold(data.domain, data.bound.l1)
-    return f"{name} of the release", f"{format_number(cut)} counts"
+    return f"{name} of the release", counted(cut, "count")

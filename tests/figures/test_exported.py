@@ -1,0 +1,183 @@
+"""Files for a paper: what they look like there, what they say of themselves, and the same bytes twice."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench import DP, Bound, Domain, SparseTable, provenance
+from workbench.figures import Description, Export
+from workbench.figures.exported import FORMATS, parse_formats, write
+from workbench.figures.latex import escape, markdown_table, parse_entries, table_float
+from workbench.figures.records import noise_of, row_digest
+from workbench.mechanisms import GeometricHistogram
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+ROWS = pd.DataFrame(
+    {
+        "dataset": "Twin(seed=0)",
+        "seed": [0, 1],
+        "seconds": [0.5, 0.7],
+        "metric": "MeanAbsoluteError",
+        "value": [0.1, 1 / 3],
+        "truth_public": True,
+    }
+)
+TABLE = pd.DataFrame(
+    {"what": ["S̃ at ε ≤ 1", "10⁻³ & 50 %"], "we measure": [0.30000000000000004, 1e6]}
+)
+SPEC = Description(
+    "demo2020_fig1,epsilon=0.5", "Error against ε", "workbench export cormode2012_fig5", id="demo2020_fig1"
+)  # fmt: skip
+
+
+def draw():
+    fig, ax = plt.subplots(figsize=(3.4, 2), layout="constrained")
+    ax.plot([1, 2], [3, 4], label="ε (a \\ b)")
+    ax.legend()
+    return fig
+
+
+EXPORT = Export(draw, ROWS, SPEC, "quick", {"Numbers": TABLE}, "page 1", ["cormode2012"])
+
+
+def written(folder, export=EXPORT, formats=FORMATS, **how):
+    return write(export, folder, **(dict(width="column", font="serif", formats=formats) | how))
+
+
+def test_every_file_says_where_it_comes_from_in_the_same_bytes(tmp_path):
+    one, two = written(tmp_path / "one"), written(tmp_path / "two")
+    names = {path.suffix for path in one}
+    assert names == {".pdf", ".svg", ".png", ".csv", ".tex", ".bib", ".md"}
+    for a, b in zip(one, two, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name
+        if a.suffix != ".bib":
+            record = provenance.read(a)
+            assert record["command"] == f"{SPEC.command} --width column --font serif"
+            assert record["rows"] == row_digest(ROWS) and record["noise"] == "simulated"
+            assert record["commit"] == provenance.commit() and record["versions"]
+    assert b"CreationDate" not in one[0].read_bytes()
+
+
+def test_fonts_are_in_the_pdf_and_text_is_text_in_the_svg(tmp_path):
+    pdf, svg, *_ = written(tmp_path)
+    assert b"/FontFile2" in pdf.read_bytes() and b"/Type3" not in pdf.read_bytes()
+    text = svg.read_text()
+    assert "ε (a \\ b)" in text and "serif" in text
+
+
+def test_a_table_has_no_picture_and_private_truth_no_file(tmp_path):
+    table = replace(EXPORT, draw=lambda: None)
+    assert {path.suffix for path in written(tmp_path, table)} == {".csv", ".tex", ".bib", ".md"}
+    private = replace(EXPORT, rows=ROWS.assign(truth_public=False))
+    with pytest.raises(ValueError, match="not public"):
+        written(tmp_path / "private", private)
+    assert not (tmp_path / "private").exists()
+
+
+def test_a_bibliography_grows_by_what_is_cited(tmp_path):
+    written(tmp_path, formats=["tex"])
+    written(tmp_path, replace(EXPORT, cite=["hay2010"]), formats=["tex"])
+    entries = parse_entries((tmp_path / "workbench.bib").read_text())
+    assert {"dpworkbench"} <= {*entries} <= {"dpworkbench", "cormode2012", "hay2010"}
+
+
+def test_rows_agree_to_nine_digits_and_whatever_time_they_took():
+    again = ROWS.assign(seconds=9.0, value=ROWS.value * (1 + 1e-14))
+    assert row_digest(again) == row_digest(ROWS)
+    assert row_digest(ROWS.assign(value=ROWS.value * 1.001)) != row_digest(ROWS)
+    timed = ROWS.assign(metric="throughput")
+    assert row_digest(timed.assign(value=7.0)) == row_digest(timed)
+
+
+def test_a_picture_of_a_release_carries_what_the_release_says(tmp_path):
+    keys = np.array([1, 3])
+    private = SparseTable(Domain(("x",), (8,)), keys, np.array([5, 2]), bound=Bound(1, 1))
+    file = GeometricHistogram(DP(1.0))(private).save(tmp_path / "r.parquet")
+    own = provenance.read(file)
+    assert own["commit"] == provenance.commit() and not own["simulated"]
+    (png,) = written(
+        tmp_path, replace(EXPORT, description=replace(SPEC, release=file)), ["png"]
+    )
+    record = provenance.read(png)
+    assert record["noise"] == "system" and record["release"]["guarantee"] == "1-DP"
+    assert record["release"]["sha256"] == provenance.file_sha256(file)
+    assert noise_of(ROWS.assign(simulated=False), False) == "system"
+
+
+@pytest.mark.parametrize(
+    "name, content, why",
+    [
+        ("x.png", b"\x89PNG\r\n\x1a\nnone", "does not say where it comes from"),
+        ("x.pdf", b"%PDF-1.4 /Keywords (not json)", "does not say where it comes from"),
+        ("x.pdf", b"%PDF-1.4 /Keywords (", "does not say where it comes from"),
+        ("x.svg", b"<svg><dc:description>[1]</dc:description></svg>", "does not say"),
+        ("x.parquet", b"PAR1", "does not say where it comes from"),
+        ("x.md", b'<!-- workbench: {"command": "", "files": []} -->', "does not say where"),
+        ("x.md", b"<!-- workbench: {" + b'"a":{' * 10**5 + b"} -->", "does not say where"),
+        ("x.csv", b"a,b\n1,2\n", "does not say where it comes from"),
+        (
+            "x.md",
+            b'<!-- workbench: {"command": "x", "format": 2} -->',
+            "another version.*format 2",
+        ),
+    ],
+)
+def test_a_file_from_elsewhere_is_said_to_be_one(name, content, why, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=why):
+        provenance.read(tmp_path / name)
+
+
+def test_a_table_that_was_changed_is_not_believed(tmp_path):
+    (rows,) = written(tmp_path, formats=["csv"])
+    rows.write_text("value\n1\n")
+    with pytest.raises(ValueError, match="changed since"):
+        provenance.read(rows)
+
+
+@pytest.mark.parametrize("text", ["", "gif", "pdf,gif", ","])
+def test_formats_that_there_are_not_are_named(text):
+    with pytest.raises(ValueError, match="--format.*pdf,svg,png,csv,tex,md"):
+        parse_formats(text)
+
+
+def test_tables_have_numbers_as_people_write_them():
+    assert markdown_table(TABLE.set_index("what")).splitlines() == [
+        "| what | we measure |",
+        "| --- | --- |",
+        "| S̃ at ε ≤ 1 | 0.3 |",
+        "| 10⁻³ & 50 % | 1,000,000 |",
+    ]
+    latex = table_float(TABLE, "c", "l", wide=False)
+    assert r"$\tilde{S}$ at $\varepsilon$ $\le$ 1 & 0.3 \\" in latex
+    assert r"10$^{-3}$ \& 50 \%" in latex
+    assert escape("日") == "[U+65E5]"
+
+
+PAGE = r"""\documentclass[twocolumn]{article}
+\usepackage{graphicx,booktabs}
+\begin{document}
+\title{A page}\author{Nobody}\maketitle
+INPUTS
+\bibliographystyle{plain}\bibliography{workbench}
+\end{document}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_a_page_of_two_columns_takes_what_is_exported(width, tmp_path):
+    files = written(tmp_path, width=width)
+    inputs = [rf"\input{{{path.stem}}}" for path in files if path.suffix == ".tex"]
+    (tmp_path / "page.tex").write_text(PAGE.replace("INPUTS", "\n".join(inputs)))
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    made = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made.stdout[-2000:]
+    assert "Overfull" not in made.stdout and "Missing character" not in made.stdout
