@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from workbench.libraries import plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
@@ -18,10 +18,12 @@ from workbench.wording import number, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 STRIP_LINES = 3  # of a legend below a figure
 _LETTER = 0.066  # inches that one takes
+_BESIDE = 0.45  # that an axis takes with its numbers and its name
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -67,9 +69,9 @@ def panels(
         ax.tick_params(which="both", width=0.6, labelsize=7)
         ax.grid(True, which="major", linewidth=0.4, alpha=0.35)
         ax.set_axisbelow(True)
-    letters = int(width / columns / _LETTER)
+    letters = int((width / columns - _BESIDE) / _LETTER)
     for ax, title in zip(axes.flat, titles, strict=False):
-        ax.set_title("\n".join(wrap(title, letters)) or title, loc="left")
+        ax.set_title(_in_lines(title, letters), loc="left")
     for ax in axes.flat[count:]:
         ax.remove()
     return fig, tuple(axes.flat[:count])
@@ -98,6 +100,10 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
             ax.set_xlabel("")
         if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
+    across = max((column for _, column in panels), default=0) + 1
+    letters = int((fig.get_figwidth() / across - _BESIDE / 2) / _LETTER)
+    for ax in panels.values():
+        ax.set_xlabel(_in_lines(ax.get_xlabel(), letters))
     handles = _handles(fig.axes)
     columns = columns or _legend_columns([*handles], fig.get_figwidth())
     looks = dict(frameon=False, handlelength=2.4)
@@ -112,6 +118,11 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
         looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
         beside[-1].legend(handles.values(), handles.keys(), **looks)
     return fig
+
+
+def _in_lines(text: str, letters: int) -> str:
+    """A title or a name in as many lines as it needs; lines that it has stay."""
+    return "\n".join("\n".join(wrap(line, letters)) for line in text.split("\n"))
 
 
 def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
@@ -153,6 +164,16 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
         axis.set_major_formatter(FuncFormatter(_percent))
     else:
         axis.set_major_formatter(FuncFormatter(_plain_tick))
+    if page().width and (not log or _within_a_decade(axis)):
+        width, height = ax.get_position().size * ax.get_figure().get_size_inches()
+        room = int(width / 0.6) if which == "x" else int(height / 0.25)
+        axis.set_major_locator(MaxNLocator(max(2, room), steps=[1, 2, 5, 10]))
+
+
+def _within_a_decade(axis: Axis) -> bool:
+    """Whether a logarithmic axis shows so little that its numbers are spaced as on any other."""
+    low, high = sorted(axis.get_data_interval())
+    return low > 0 and high < 10 * low
 
 
 def show_zero(ax: Axes, linear_below: float) -> None:
