@@ -52,7 +52,7 @@ def setup(app):
     app.add_config_value("results", "", "env")
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", api.plain_text, priority=400)
-    app.connect("source-read", name_anchors)
+    app.connect("source-read", link_pages)
     app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))
 
 
@@ -72,6 +72,8 @@ def write_pages(app):
         write(docs / name)
 
 
-def name_anchors(app, page: str, source: list[str]):
-    """Make targets of the anchors that stand in headings, so that links to them are checked."""
-    source[0] = re.sub(r'^(#+ )<a id="([\w-]+)"></a>', r"(\2)=\n\1", source[0], flags=re.M)
+def link_pages(app, page: str, source: list[str]):
+    """Make targets of anchors in headings, and links to notebooks links to the pages of their figures."""
+    text = re.sub(r'^(#+ )<a id="([\w-]+)"></a>', r"(\2)=\n\1", source[0], flags=re.M)
+    text = re.sub(r"\(\.\./notebooks/(\w+)/index\.ipynb\)", r"(/papers/\1.md)", text)
+    source[0] = re.sub(r"\(\.\./notebooks/(\w+)/(\w+)\.ipynb\)", r"(#\1_\2)", text)
