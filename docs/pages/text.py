@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 SPECIAL = re.compile(r"([\\*_<>\[\]|$#{}~])")
+COLUMNS = re.compile(r"\n +\S+(?:, \S+)* {2,}\S")
 TERM = re.compile(r"`\w+`  +\S")
 ERRATUM = re.compile(r"docs/errata\.md\\(#[\w-]+)")
 
 
 def markdown(text: str) -> str:
-    """Paragraphs of a docstring as Markdown; lines that each define a `term` become a list."""
+    """Paragraphs of a docstring as Markdown; terms become a list, and what is set in columns stays."""
     return "\n\n".join(map(_paragraph, re.split(r"\n\s*\n", text.strip())))
 
 
@@ -19,6 +20,8 @@ def _paragraph(text: str) -> str:
     if all(TERM.match(line) for line in lines):
         terms = [line.split("  ", 1) for line in lines]
         return "\n".join(f"- {term}: {escape(meaning.strip())}" for term, meaning in terms)
+    if COLUMNS.search(text):
+        return f"```text\n{text}\n```"
     return ERRATUM.sub(r"[erratum](\1)", escape(" ".join(lines)))
 
 

@@ -87,6 +87,7 @@ def test_python_of_a_page_runs(name, tmp_path, monkeypatch):
 def test_docstrings_become_markdown_in_which_only_code_is_markup():
     assert text.markdown("the |v| of `a_b`\nx_1*y <z>") == r"the \|v\| of `a_b` x\_1\*y \<z\>"
     assert text.markdown("`one`  first\n`two`  second") == "- `one`: first\n- `two`: second"
+    assert text.markdown("Two\n    `a`, `b`  x_y") == "```text\nTwo\n    `a`, `b`  x_y\n```"
 
 
 def test_every_paper_has_its_errata():
