@@ -178,6 +178,6 @@ def test_an_installed_package_is_known_by_its_entry_points(table, tmp_path):
     assert "holds" in (results / "quick" / "outsiders2026_fig1" / "verdicts.csv").read_text()
     assert len(list((results / "store").iterdir())) == 6  # kept by its sources
     drawn = workbench(
-        "export", "OutsiderHistogram", "--results", str(results), cwd=table, path=site
+        "export", "OutsiderHistogram", "--to", str(table / "exported"), cwd=table, path=site
     )
     assert drawn.returncode == 0, drawn.stderr
