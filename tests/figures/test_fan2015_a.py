@@ -176,18 +176,6 @@ def test_the_first_step_of_hpa(small_netflix, tmp_path):
     plt.close(figure.draw(rows))
 
 
-def test_the_first_step_is_judged_where_l_varies(small_netflix, monkeypatch, tmp_path):
-    monkeypatch.setitem(fan2015_data._TWINS, "MovieLens", SMALL)
-    figure = figure_of(fan2015_fig5).at(
-        "quick", data="Netflix,MovieLens", tops=(20, 100), seeds=2
-    )
-    rows = figure.rows(tmp_path)
-    assert set(rows.l) == {10, 30}
-    measured = {v.id: v.measured for v in figure.judge(rows)}
-    assert measured["f-5.2"] and measured["f-5.4"], "Netflix was run"
-    assert not measured["f-5.1"], "Foursquare was not"
-
-
 @pytest.fixture
 def small_foursquare(monkeypatch):
     """A small twin in the place of one."""

@@ -49,7 +49,7 @@ def fig10():
 def fig5():
     rows = []
     for name in ("Foursquare", "Netflix"):
-        one = {"panel": name, "series": "HPA", "dataset": name}
+        one = {"panel": name, "series": "HPA, l = 10", "dataset": name}  # MovieLens' has 30
         for k in fan2015_fig5.Fig5().tops:
             precision = {"metric": "TopPrecision", "value": 0.9 if k < 50 else 0.8}
             rows.append(one | {"top": k} | precision)
