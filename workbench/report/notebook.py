@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 # What a page without a kernel cannot show, or shows by running what came with the notebook.
+_NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$|FigurePanels\(")
 _DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
@@ -29,9 +31,10 @@ def notebook_body(path: Path) -> str:
 
 
 def _leave_out_what_moves(output: NotebookNode) -> None:
-    for kind in _DEAD:
-        if output.get("data", {}).pop(kind, None) is not None:
-            output["data"].setdefault("text/plain", "what moves is shown in Jupyter")
+    data = output.get("data", {})
+    moves = [kind for kind in _DEAD if data.pop(kind, None) is not None]
+    if moves or _NAMELESS.match(data.get("text/plain", "")):
+        data["text/plain"] = "What stands here moves in Jupyter."
 
 
 @cache

@@ -45,6 +45,7 @@ from workbench.reproduction.status import (
     read_status,
     write_status,
 )
+from workbench.wording import counted
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -262,7 +263,7 @@ class _Batch:
             check_parameters(notebook, parameters)
             self.on_change(NotebookRun(stem, "running"))
             (folder / "status.json").unlink(missing_ok=True)
-            log.begin(f"{task.id}, {self.profile} profile, {threads} threads")
+            log.begin(f"{task.id}, {self.profile} profile, {counted(threads, 'thread')}")
             self._execute(job, notebook, partial, parameters, threads, log)
             os.replace(partial, folder / f"{stem}.ipynb")
             run = NotebookRun(stem, "done")
