@@ -162,7 +162,7 @@ def test_tables_have_numbers_as_people_write_them():
 
 
 PAGE = r"""\documentclass[twocolumn]{article}
-\usepackage{graphicx,booktabs}
+\usepackage{graphicx,booktabs,array}
 \begin{document}
 \title{A page}\author{Nobody}\maketitle
 INPUTS
@@ -174,7 +174,12 @@ INPUTS
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 @pytest.mark.parametrize("width", ["column", "page"])
 def test_a_page_of_two_columns_takes_what_is_exported(width, tmp_path):
-    files = written(tmp_path, width=width)
+    says = (
+        "With t ≥ b + ln 2/ε the structure costs at most 2ε; the cost is independent of depth."
+    )
+    judged = pd.DataFrame({"the paper says": [says], "verdict": ["holds"], "measured": [says]})
+    tables = {"Numbers": TABLE, "Verdicts": judged}
+    files = written(tmp_path, replace(EXPORT, tables=tables), width=width)
     inputs = [rf"\input{{{path.stem}}}" for path in files if path.suffix == ".tex"]
     (tmp_path / "page.tex").write_text(PAGE.replace("INPUTS", "\n".join(inputs)))
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]

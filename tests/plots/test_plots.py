@@ -471,7 +471,7 @@ def test_a_figure_fits_the_page_that_it_is_drawn_for(width, inches, font, family
     with plots.on_page(width, font):
         fig = plots.grid(rows, panels, 3)
     assert fig.get_figwidth() == pytest.approx(inches)
-    assert fig.get_figheight() <= 9.3
+    assert fig.get_figheight() <= 8.5
     assert fig.axes[0].xaxis.label.get_fontfamily()[0] == family
     plt.close("all")
     assert plots.grid(rows, panels, 3).get_figwidth() == plots.PAGE_WIDTH, "elsewhere as ever"

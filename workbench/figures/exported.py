@@ -206,8 +206,8 @@ class _Writer:
 
     def _write_latex(self, picture: str) -> list[Path]:
         head = (
-            f"% Written by workbench export, which overwrites it. It needs graphicx and booktabs;\n"
-            f"% \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
+            f"% Written by workbench export, which overwrites it. It needs graphicx,\n"
+            f"% booktabs and array; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
         )
         files = []
         if picture:

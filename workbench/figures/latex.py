@@ -119,12 +119,19 @@ def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> st
 
 def _columns(names: list[str], rows: list[list[str]], letters: int) -> str:
     """How columns are set: as wide as they are, or broken into lines where all are too wide."""
-    widths = [min(max(map(len, column)), _WIDE) for column in zip(names, *rows, strict=True)]
+    columns = list(zip(names, *rows, strict=True))
+    widths = [min(max(map(len, column)), _WIDE) for column in columns]
     if sum(widths) + 2 * len(widths) <= letters:
         return "l" * len(widths)
-    room = 1 - 0.03 * len(widths)
-    shares = [room * width / sum(widths) for width in widths]
-    return "".join(rf"p{{{share:.3f}\linewidth}}" for share in shares)
+    words = [max(len(word) for word in " ".join(column).split() or [""]) for column in columns]
+    least = [min(word + 1, _WIDE / 3) / letters for word in words]
+    free = 1 - 2.6 * (len(columns) - 1) / letters - sum(least)  # between columns stands as much
+    shares = [
+        share + max(free, 0) * width / sum(widths)
+        for share, width in zip(least, widths, strict=True)
+    ]
+    broken = [rf">{{\raggedright\arraybackslash}}p{{{x:.3f}\linewidth}}" for x in shares]
+    return "".join(["@{}", *broken, "@{}"])
 
 
 def markdown_table(table: pd.DataFrame) -> str:

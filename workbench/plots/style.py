@@ -58,7 +58,7 @@ class Page:
     """What figures are drawn for: a width and a height in inches, None where figures have their own."""
 
     width: float | None = None
-    height: float = 9.0
+    height: float = 8.2
     font: str = "sans"
 
     @property
@@ -108,7 +108,7 @@ def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
     """
     if font not in FONTS:
         raise ValueError(f"font = {font!r} is not allowed: need one of {', '.join(FONTS)}")
-    height = 2.9 if width == "slide" else 9.0
+    height = 2.9 if width == "slide" else Page.height
     token = _page.set(Page(_inches(width), height, font))
     try:
         yield
