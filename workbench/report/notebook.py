@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 # What a page without a kernel cannot show, or shows by running what came with the notebook.
-_NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$|FigurePanels\(")
+_NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$")
 _DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
