@@ -7,12 +7,14 @@ import re
 SPECIAL = re.compile(r"([\\*_<>\[\]|$#{}~])")
 COLUMNS = re.compile(r"\n +\S+(?:, \S+)* {2,}\S")
 TERM = re.compile(r"`\w+`  +\S")
+SECTION = re.compile(r"\n(?=(?:Source|Differs|Cost)  )")
 ERRATUM = re.compile(r"docs/errata\.md\\(#[\w-]+)")
 
 
 def markdown(text: str) -> str:
     """Paragraphs of a docstring as Markdown; terms become a list, and what is set in columns stays."""
-    return "\n\n".join(map(_paragraph, re.split(r"\n\s*\n", text.strip())))
+    parted = SECTION.sub("\n\n", text.strip())
+    return "\n\n".join(map(_paragraph, re.split(r"\n\s*\n", parted)))
 
 
 def _paragraph(text: str) -> str:
