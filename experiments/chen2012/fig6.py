@@ -7,213 +7,227 @@ Open    All cells of all 36 bivariate marginals are bought, Lap(36) at ε = 1. M
         on another draw of the twin (seed 1; 199,523 and 500,000 people agree on it), settled before the
         first run. "SGD as printed" is the paper's own fit, γ = 10⁻⁴ and 10⁶ steps of one chain, at the
         same α.
-        γ = e is read as each attribute's, which costs a tuple ε = 9; the same methods at the database's
-        ε a tuple stand beside it, and are not judged. Flipping: a bit a code. Their joints are unbiased
-        ones with negative cells put to 0, scaled to the total; the paper says nothing of this, and it
-        helps them. So are the noisy marginals treated, which it does not show.
-        Nine triples of the 84 are drawn by lot. The responses at γ = e are cheap and vary most, and run
-        more often: added after a run of three, where every mean was settled but not every interval
-        apart.
-Words   error = Σ|p − p̃|, between 0 and 2; it is cut at 1 in the drawing, not before it is judged.
-        Lowest on every pair = below retention and below flipping at γ = e, on every pair, intervals
-        apart. Works = an error of 0.25 at most; only for small domains = both responses work on every
-        pair of at most 50 cells, neither on any of 500 and more. Meaningless = an error of at least 1
-        on three quarters of the triples; reasonable = 0.5 at most on three quarters of them.
+        Flipping: a bit a code. Joints of responses are unbiased ones with negative cells put to 0, scaled
+        to the total; the paper says nothing of this, and it helps them. So are the noisy marginals
+        treated, which it does not show. Errors, Σ|p − p̃|, are cut at 1 in the drawing, not before they
+        are judged. What sampling alone does is the expected error of as many people drawn anew.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
-from math import prod
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from experiments.chen2012.data import CENSUS, TWIN
+from experiments.chen2012.joints import JointErrors, couples
 from experiments.chen2012.published import (
     ENTROPY,
-    NOISY,
-    PRINTED,
-    RESPONSES,
+    GAMMAS,
     RIVALS,
-    SHORT,
-    joint_shares,
-    marginal_sweeps,
-    response_sweeps,
-    with_methods,
+    PublishedFigure,
+    check_below_rivals,
+    if_converged,
+    of_case,
+    over_gammas,
 )
-from experiments.chen2012.shared import convergence
-from workbench import DP, Domain, SparseTable, Sweep, plots
-from workbench.claims import Finding, decide, format_number, mean_curve
-from workbench.claims.old import Claim, all_of, check_lower
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, seeds, selection, whole
-from workbench.metrics.refusal import refuse_private
+from workbench import Sweep, claims
+from workbench.claims import (
+    OFTEN,
+    Finding,
+    all_of,
+    check_between,
+    check_lower,
+    decide,
+    exact,
+    format_number,
+    means,
+    paired_ratios,
+)
+from workbench.figures import EFFORT
+from workbench.figures.parameters import whole
 from workbench.plots import Panel
 from workbench.value import value
 
-REST = "other pairs"
 SMALL = 50  # cells
 LARGE = 500
-WORKS = 0.25  # errors
-MEANINGLESS = 1.0
-REASONABLE = 0.5
+POOR = 1.0  # where the paper cuts its errors
+WELL = (0.1, 0.25, 0.5)
+REASONABLE = (0.25, 0.5, 1.0)
 
 
-@value
-class JointErrors:
-    """Σ|p − p̃| of every pair of attributes, and of some triples."""
-
-    triples: int
-
-    def __call__(self, truth: SparseTable, estimate: Any) -> pd.DataFrame:
-        """A row a joint that the estimate has."""
-        refuse_private(truth)
-        domain = truth.domain
-        exact = joint_shares(truth)
-        ours = joint_shares(estimate)
-        rows = []
-        for axes in [*combinations(range(len(domain.shape)), 2), *self.drawn(domain)]:
-            shares = ours(axes)
-            if shares is not None:
-                names = [SHORT.get(domain.attributes[a], domain.attributes[a]) for a in axes]
-                row = {"k": len(axes), "first": names[0], "others": ", ".join(names[1:])}
-                row["joint"] = ", ".join(names)
-                row["cells"] = prod(domain.shape[a] for a in axes)
-                rows.append(row | {"value": float(np.abs(shares - exact(axes)).sum())})
-        return pd.DataFrame(rows).assign(**convergence(estimate))
-
-    def drawn(self, domain: Domain) -> list[tuple[int, ...]]:
-        """The triples, by lot."""
-        candidates = [*combinations(range(len(domain.shape)), 3)]
-        lots = np.random.default_rng(3).choice(len(candidates), self.triples, replace=False)
-        return [candidates[lot] for lot in sorted(lots)]
+def for_each(check: Callable, rows, rivals, level: float) -> Finding:
+    """Whether something is so of both responses."""
+    return all_of({rival: partial(check, rows, rival) for rival in rivals}, level)
 
 
-def _error(rows, case: str, series: str, k: int) -> pd.DataFrame:
-    error = mean_curve(rows, "joint", case=case, series=series, k=k)
-    return error.assign(cells=rows[rows.case == case].groupby("joint").cells.first())
+def check_best(rows, rivals, level: float) -> Finding:
+    """Whether maximum entropy is below both on every pair."""
+    return check_below_rivals("joint", rows[rows.k == 2], rivals, level)
 
 
-def _share_at(error: pd.DataFrame, bound: float, share: float, above: bool) -> Finding:
-    """Whether so many errors are at least (else: at most) so large."""
-    if above:
-        sure = error.low >= bound
-        against = error.high < bound
-        means = error["mean"] >= bound
-    else:
-        sure = error.high <= bound
-        against = error.low > bound
-        means = error["mean"] <= bound
-    measured = f"{format_number(error['mean'].min())} … {format_number(error['mean'].max())}"
-    holds = decide(sure.mean() >= share, against.mean() > 1 - share)
+def check_small_only(rows, rival: str, level: float, well: float) -> Finding:
+    """Whether errors are small up to some number of cells, and not beyond, at most pairs."""
+    pairs = rows[(rows.k == 2) & (rows.series == rival)]
+    cells = pairs.groupby("joint").cells.first()
+    errors = means(pairs, rival, "joint").at(1 - (1 - level) / len(cells))
+    cells = cells[errors.index]
+    good = errors.high <= well
+    bad = errors.low > well
+    upper = [cells <= cut for cut in cells.unique()]
+    surely = max((good & u).sum() + (bad & ~u).sum() for u in upper)
+    possibly = max((~bad & u).sum() + (~good & ~u).sum() for u in upper)
+    need = np.ceil(OFTEN * len(cells))
+    holds = decide(surely >= need and good.any(), possibly < need or bad.all())
+    there = errors.estimate <= well
+    most = f", up to {cells[there].max():,} cells" if there.any() else ""
     return Finding(
-        holds, f"{measured}, {means.mean():.0%} so", if_unsettled=bool(means.mean() >= share)
+        holds,
+        f"at {there.sum()} of {len(cells)} pairs{most}; order by size explains {surely} surely",
     )
 
 
-def _pairs(rows) -> Finding:
-    parts = {}
-    for case in rows.case.unique():
-        ours = _error(rows, case, ENTROPY, 2)
-        theirs = {rival: _error(rows, case, rival, 2) for rival in RIVALS}
-        for rival, error in theirs.items():
-            parts[f"{case}, below {rival}"] = check_lower(ours, error, 1)
-        for rival, error in theirs.items():
-            small = error[error.cells <= SMALL]
-            large = error[error.cells >= LARGE]
-            parts[f"{case}, {rival} works on small"] = _share_at(small, WORKS, 1, False)
-            parts[f"{case}, {rival} fails on large"] = _share_at(large, WORKS, 1, True)
-    return all_of(parts)
+def check_poor(rows, rival: str, level: float, k: int, wide: int = 0) -> Finding:
+    """Whether errors are 1 or more at most joints of k attributes, `wide` of which have many values."""
+    there = rows[(rows.k == k) & (rows.wide >= wide) & (rows.series == rival)]
+    if there.empty:
+        raise claims.MissingPoints(f"no joints of {rival}")
+    errors = means(there, rival, "joint")
+    found = check_between(errors, level, low=POOR, share=OFTEN, words="1 or more")
+    none = there.groupby("joint").no_data.first()
+    span = f"{format_number(none.min())}–{format_number(none.max())}"
+    return replace(found, measured=f"{found.measured}; no look at data has {span}")
 
 
-def _triples(rows) -> Finding:
-    parts = {}
-    for case in rows.case.unique():
-        for rival in RIVALS:
-            theirs = _error(rows, case, rival, 3)
-            parts[f"{case}, {rival} meaningless"] = _share_at(theirs, MEANINGLESS, 0.75, True)
-        ours = _error(rows, case, ENTROPY, 3)
-        reasonable = _share_at(ours, REASONABLE, 0.75, False)
-        parts[f"{case}, maximum entropy reasonable"] = reasonable
-    return all_of(parts)
+def over_small(rows, level: float) -> Finding:
+    """`check_small_only` for what is well, and both γ."""
+    own = of_case(rows, TWIN)
+
+    def at(setting, level: float) -> Finding:
+        of, well = setting
+        return for_each(partial(check_small_only, well=well), own, RIVALS[of], level)
+
+    return claims.over("γ, well", tuple(product(GAMMAS, WELL)), at, level)
 
 
-CLAIMS = (
-    Claim(
-        "n-6a",
-        "Maximum entropy has the lowest error on every pair of attributes; randomised response works "
-        "only for small domains.",
-        _pairs,
-        "It has the lower mean on all 36 pairs of both datasets. On one of four cells in Census "
-        "Income, sex and income, both are within 0.011 of the truth and the intervals touch.",
-    ),
-    Claim(
-        "n-6b",
-        "On triples randomised response is meaningless, maximum entropy still reasonable.",
-        _triples,
-    ),
-)
+def over_wide(rows, level: float) -> Finding:
+    """`check_poor` where one attribute or both have many values, and both γ."""
+    own = of_case(rows, TWIN)
+    counts = {"one": 1, "both": 2}
+
+    def at(setting, level: float) -> Finding:
+        of, which = setting
+        check = partial(check_poor, k=2, wide=counts[which])
+        return for_each(check, own, RIVALS[of], level)
+
+    return claims.over("γ, many values of", tuple(product(GAMMAS, counts)), at, level)
+
+
+def over_reasonable(rows, level: float) -> Finding:
+    """Whether maximum entropy has so little an error on most triples, and less than both responses."""
+    rivals = RIVALS["each attribute's"]
+
+    def at(setting, level: float) -> Finding:
+        case, bound = setting
+        own = of_case(rows, case)
+        own = own[own.k == 3]
+        small = partial(
+            check_between, means(own, ENTROPY, "joint"), high=bound, share=OFTEN, words="so"
+        )
+        below = partial(check_below_rivals, "joint", own, rivals, share=OFTEN)
+        parts = {f"up to {bound:g}": lambda at: small(level=at), "lower": below}
+        return if_converged(own, all_of(parts, level))
+
+    values = tuple(product((TWIN, CENSUS), REASONABLE))
+    return claims.over("data, reasonable", values, at, level)
+
+
+def over_data(check: Callable, rows, level: float) -> Finding:
+    """A statement on pairs of each dataset."""
+
+    def at(case: str, level: float) -> Finding:
+        own = of_case(rows, case)
+        return check(own[own.k == 2], level)
+
+    return claims.over("data", (TWIN, CENSUS), at, level)
+
+
+def check_growth(rows, level: float) -> Finding:
+    """Whether, for each method, of most couples the one of more cells has the greater error."""
+
+    def part(series: str, level: float) -> Finding:
+        own = rows[rows.series == series]
+        ratios = paired_ratios(couples(own), "fewer", "more", "couple")
+        found = check_lower(ratios, level, OFTEN)
+        return if_converged(rows, found) if series == ENTROPY else found
+
+    methods = (ENTROPY, *RIVALS["each attribute's"])
+    return all_of({name: partial(part, name) for name in methods}, level)
+
+
+def check_sampling(rows, level: float) -> Finding:
+    """Whether that is so of sampling alone; and what it makes up of each method's error."""
+    first = rows.drop_duplicates("joint").assign(value=rows.sampling, seed=0)
+    both = couples(first).pivot(index="couple", columns="series", values="value")
+    found = check_lower(exact(both.fewer / both.more), level, OFTEN)
+    shares = (rows.sampling / rows.value).groupby(rows.series).median()
+    methods = (ENTROPY, *RIVALS["each attribute's"])
+    told = [f"{format_number(shares[name])} of that of {name}" for name in methods]
+    return replace(found, measured=f"{found.measured}; at the median {', '.join(told)}")
+
+
+CHECKS = {
+    "n-6a.1": partial(over_gammas, check_best),
+    "n-6a.2": over_small,
+    "n-6a.3": over_wide,
+    "n-6b.1": partial(over_gammas, partial(for_each, partial(check_poor, k=3))),
+    "n-6b.2": over_reasonable,
+    "n-6c.1": partial(over_data, check_growth),
+    "n-6c.2": partial(over_data, check_sampling),
+}
 
 
 @value
-class Fig6(Figure):
+class Fig6(PublishedFigure):
     """What maximum entropy makes of noisy pair tables, and randomised responses."""
 
     title = "Errors of joint distributions of two and three attributes"
     page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
-    quick = {"data": (CENSUS,), "size": 60_000, "steps": 150, "seeds": 2, "reports": 4}
-    claims = CLAIMS
+    quick = {"data": (TWIN,), "size": 60_000, "steps": 150, "triples": 9, "seeds": 2}
+    sized_by = ("size", "triples")
+    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig6", CHECKS)
 
-    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
-    epsilon: float = epsilon(1.0)
-    log_gamma: float = number(1.0, "ln γ, the ε of a response for one attribute", 1e-3, 100)
-    alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
-    size: int | None = whole(None, "tuples of a database; None: as many as people", kind=EFFORT)
-    triples: int = whole(9, "triples of attributes", 1, 84, kind=EFFORT)
-    steps: int = whole(750, "steps of maximum entropy, at most", kind=EFFORT)
-    seeds: int = seeds(3)
-    reports: int = whole(8, "runs of the responses at γ", kind=EFFORT)
+    triples: int = whole(84, "triples of attributes", 1, 84, kind=EFFORT)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """Noisy pair tables; responses at γ, and at the same ε a tuple."""
-        errors = JointErrors(self.triples)
-        marginals = marginal_sweeps(self, errors)
-        equal = [response(DP(self.epsilon)) for response in RESPONSES.values()]
-        cheap = {
-            f"{name}, ε = {self.epsilon:g}": Sweep(sweep.datasets, equal, [errors], self.seeds)
-            for name, sweep in marginals.items()
-        }
-        return marginals | response_sweeps(self, errors, self.reports) | cheap
-
-    def rows(self, store) -> pd.DataFrame:
-        """Methods are the series."""
-        return with_methods(super().rows(store))
-
-    def drawn_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The methods of the figure, on the first dataset, cut at 1 as in the paper; by panels.
-
-        A panel has an attribute with those that follow it; attributes with few to follow share one.
-        """
-        shown = rows.series.isin((ENTROPY, PRINTED, NOISY)) | rows.series.str.contains("γ")
-        drawn = rows[shown & (rows.case == rows.case.iloc[0])]
-        pairs = drawn[drawn.k == 2].groupby("first").joint.nunique()
-        many = drawn["first"].map(pairs) > len(pairs) // 2
-        alone = (drawn.k == 2) & many
-        panel = drawn["first"].where(alone, REST).where(drawn.k == 2, "triples")
-        bar = drawn.others.where(alone, drawn.joint)
-        return drawn.assign(value=drawn.value.clip(upper=1.0), panel=panel, bar=bar)
+        """Noisy pair tables, and responses at γ."""
+        return self.sweeps_of(JointErrors(self.triples))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Pairs by their first attribute, the remaining pairs, triples."""
-        names = self.drawn_rows(rows).panel.unique()
-        titles = {name: f"{name} and …" for name in names} | {REST: REST, "triples": "triples"}
-        return [Panel(t, {"panel": p}, "bar", log="", bars=True) for p, t in titles.items()]
+        """Pairs and triples of each dataset, in the order of their cells."""
+        titles = {2: "(a) pairs", 3: "(b) triples"}
+        return [
+            Panel(f"{titles[k]}: {case}", {"case": case, "k": k}, "by_cells", log="")
+            for case in rows.case.unique()
+            for k in titles
+        ]
+
+    def rows(self, store) -> pd.DataFrame:
+        """With the place of each joint among those of its kind, by cells."""
+        rows = super().rows(store)
+        joints = rows.drop_duplicates(["case", "joint"]).sort_values(["cells", "joint"])
+        joints = joints.assign(by_cells=joints.groupby(["case", "k"]).cumcount() + 1)
+        places = joints[["case", "joint", "by_cells"]]
+        return rows.merge(places, on=["case", "joint"], how="left")
 
     def plot(self, rows: pd.DataFrame):
-        """Of what is drawn alone."""
-        return plots.grid(self.drawn_rows(rows), self.panels(rows), columns=2, height=1.6)
+        """Cut at 1, as in the paper."""
+        return super().plot(rows.assign(value=rows.value.clip(upper=POOR)))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Mean errors of joints by their size: a row a dataset and method."""

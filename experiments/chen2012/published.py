@@ -1,35 +1,51 @@
 """Chen et al. 2012: what Figures 6 and 7 publish, and how joints and answers are read off it.
 
 Maximum entropy makes a database of all cells of all bivariate marginals. Both randomised responses
-change each tuple by itself, at γ = e an attribute: with nine attributes a tuple's ε is 9, under local
-privacy. All methods know the number of people, which is printed.
+change each tuple by itself, under local privacy, at γ = e: of each attribute, so that a tuple's ε is 9
+with nine attributes, or of the whole tuple. All methods know the number of people, which is printed.
+A fit whose duality gap is above the tolerance decides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from experiments.chen2012.data import TOTALS, datasets
-from workbench import DP, Marginals, SparseTable, Sweep
+from experiments.chen2012.data import CENSUS, TOTALS, TWIN, datasets
+from workbench import DP, Marginals, SparseTable, Sweep, claims
+from workbench.claims import (
+    EVERYWHERE,
+    Finding,
+    MissingPoints,
+    all_of,
+    check_lower,
+    format_number,
+    paired_ratios,
+)
 from workbench.estimates import NoisyAnswers
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, seeds, selection, whole
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.value import value
-from workbench.workload import Margins, Workload
+from workbench.workload import Workload
 
 ENTROPY = "maximum entropy"
 PRINTED = "SGD as printed"
 NOISY = "noisy marginals"
 FLAT = "everyone alike"
 RESPONSES = {"retention": RetentionReplacement, "flipping": Flipping}
-RIVALS = tuple(f"{name}, γ = e" for name in RESPONSES)
+GAMMAS = {"each attribute's": ", γ = e", "the whole tuple's": ", γ = e a tuple"}
+RIVALS = {of: [name + gamma for name in RESPONSES] for of, gamma in GAMMAS.items()}
+TOLERANCE = 0.1  # nats
 SERIES = {
     "MaximumEntropy": ENTROPY,
     "MaximumEntropyAsPrinted": PRINTED,
@@ -83,30 +99,81 @@ class Synthetic:
         return Database(model.synthetic(self.size, self.fit.seed), model.gap, model.steps)
 
 
-def marginal_sweeps(figure, metric, *more: Any) -> dict[str, Sweep]:
-    """A dataset each: noisy marginals, databases made of them, and what `more` makes of them."""
-    bought = LaplaceQueries(DP(figure.epsilon), Marginals(2))
-    sweeps = {}
-    for name, data in datasets(figure.data).items():
-        total = TOTALS[name]
-        fits = (
-            MaximumEntropy(figure.alpha, total, steps=figure.steps),
-            MaximumEntropyAsPrinted(figure.alpha, total),
-        )
-        made = [Synthetic(fit, figure.size or total) for fit in fits]
-        sweeps[f"{name}: "] = Sweep([data], [bought], [metric], figure.seeds, [*made, *more])
-    return sweeps
+@value
+class PublishedFigure(Figure):
+    """What maximum entropy makes of noisy pair tables, and randomised responses."""
+
+    sized_by = ("size",)
+
+    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
+    epsilon: float = epsilon(1.0)
+    log_gamma: float = number(1.0, "ln γ, of an attribute or a tuple", 1e-3, 100)
+    alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
+    size: int | None = whole(None, "tuples of a database; None: as many as people", kind=EFFORT)
+    steps: int = whole(3150, "steps of maximum entropy, at most", kind=EFFORT)
+    seeds: int = seeds(10)
+
+    def sweeps_of(self, metric: Any, *more: Any) -> dict[str, Sweep]:
+        """A dataset each: noisy marginals, databases made of them, `more`; and both responses."""
+        bought = LaplaceQueries(DP(self.epsilon), Marginals(2))
+        power = f"^{self.log_gamma:g}" if self.log_gamma != 1 else ""
+        sweeps = {}
+        for name, data in datasets(self.data).items():
+            total = TOTALS[name]
+            fits = (
+                MaximumEntropy(self.alpha, total, steps=self.steps, tolerance=TOLERANCE),
+                MaximumEntropyAsPrinted(self.alpha, total),
+            )
+            made = [Synthetic(fit, self.size or total) for fit in fits]
+            used = sum(n > 1 for n in data.domain.shape)
+            sweeps[f"{name}: "] = Sweep([data], [bought], [metric], self.seeds, [*made, *more])
+            for gamma, times in zip(GAMMAS.values(), (used, 1), strict=True):
+                responses = [r(DP(times * self.log_gamma)) for r in RESPONSES.values()]
+                label = f"{name}: {gamma.replace('e', f'e{power}', 1)}"
+                sweeps[label] = Sweep([data], responses, [metric], self.seeds)
+        return sweeps
+
+    def rows(self, store) -> pd.DataFrame:
+        """Methods are the series."""
+        return with_methods(super().rows(store))
 
 
-def response_sweeps(figure, metric, runs: int) -> dict[str, Sweep]:
-    """A dataset each: both responses at γ for each of the attributes."""
-    power = f"^{figure.log_gamma:g}" if figure.log_gamma != 1 else ""
-    sweeps = {}
-    for name, data in datasets(figure.data).items():
-        used = sum(n > 1 for n in data.domain.shape)
-        responses = [response(DP(used * figure.log_gamma)) for response in RESPONSES.values()]
-        sweeps[f"{name}: , γ = e{power}"] = Sweep([data], responses, [metric], runs)
-    return sweeps
+def of_case(rows: pd.DataFrame, case: str) -> pd.DataFrame:
+    """The rows of one dataset."""
+    own = rows[rows.case == case]
+    if own.empty:
+        raise MissingPoints(f"no rows of {case}")
+    return own
+
+
+def if_converged(rows: pd.DataFrame, finding: Finding) -> Finding:
+    """What is found of maximum entropy, undecided if a fit did not converge."""
+    gap = rows[rows.series == ENTROPY].gap.max()
+    if gap <= TOLERANCE:
+        return finding
+    measured = f"{finding.measured}; the fits did not converge: their duality gap is up to "
+    measured += f"{format_number(gap)} nats, above the tolerance of {TOLERANCE:g}"
+    return replace(finding, holds=None, measured=measured, runs=inf)
+
+
+def over_gammas(check: Callable, rows: pd.DataFrame, level: float) -> Finding:
+    """A statement on the twin, for γ = e of each attribute and of the whole tuple."""
+    own = of_case(rows, TWIN)
+    return claims.over(
+        "γ", tuple(GAMMAS), lambda of, level: check(own, RIVALS[of], level), level
+    )
+
+
+def check_below_rivals(
+    by: str, rows: pd.DataFrame, rivals: list[str], level: float, share: float = EVERYWHERE
+) -> Finding:
+    """Whether maximum entropy, if it converged, is below each response."""
+
+    def below(rival: str, level: float) -> Finding:
+        return check_lower(paired_ratios(rows, ENTROPY, rival, by), level, share)
+
+    parts = {f"below {rival}": partial(below, rival) for rival in rivals}
+    return if_converged(rows, all_of(parts, level))
 
 
 def with_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -123,11 +190,19 @@ def joint_shares(estimate: Any) -> Joint:
         estimate = estimate.table
     if isinstance(estimate, SparseTable):
         domain = estimate.domain
-        return Margins(domain, estimate.keys, estimate.counts / estimate.total).dense
+        codes = domain.codes(estimate.keys)
+        return partial(_table_shares, domain.shape, codes, estimate.counts / estimate.total)
     if isinstance(estimate, NoisyAnswers):
         return _marginal_shares(estimate)
     names = estimate.domain.attributes
     return lambda axes: estimate.joint([names[k] for k in axes], clipped=True) / estimate.total
+
+
+def _table_shares(shape, codes, weights, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+    """Of a table's tuples."""
+    own = [shape[axis] for axis in axes]
+    cells = np.ravel_multi_index(codes[:, list(axes)].T, own)
+    return np.bincount(cells, weights, prod(own)).reshape(own)
 
 
 def _marginal_shares(answers: NoisyAnswers) -> Joint:

@@ -1,18 +1,28 @@
-"""Specs of Chen et al., Figures 4, 6 and 7: each check tells a world where its claim is true."""
+"""Specs of Chen et al., Figures 4, 6 and 7: each check tells a world where its words are true."""
 
 from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.chen2012 import fig4 as chen2012_fig4
 from experiments.chen2012 import fig6 as chen2012_fig6
 from experiments.chen2012 import fig7 as chen2012_fig7
-from experiments.chen2012 import published, shared
-from tests.figures.worlds import claims_of, differs, figure_of, holds, spread
+from experiments.chen2012 import joints, published, shared
+from experiments.chen2012.data import CENSUS, TWIN
+from tests.figures.worlds import (
+    claims_of,
+    differs,
+    figure_of,
+    holds,
+    multiplied,
+    noisy,
+    spread,
+)
 from workbench import DP, Bound, Domain, Marginals, SparseTable
-from workbench.claims import NOT_JUDGED
+from workbench.claims import DEPENDS, DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, MissingPoints
 from workbench.datasets import IPUMSTwin
 from workbench.mechanisms import LaplaceQueries, RetentionReplacement
 
@@ -39,50 +49,50 @@ def fig4():
     return spread(told, SEEDS).assign(metric="RMSE")
 
 
-def fig6():
-    told, sizes = [], {"A": 2, "B": 7, "C": 50, "D": 60}
+GAMMA, TUPLE = published.RIVALS.values()
+SIZES = {"A": 2, "B": 7, "C": 50, "D": 60}
+
+
+def error_of_a_joint(series, k, cells):
+    if series == published.ENTROPY:
+        return 0.001 * np.log(cells)
+    return (1.5 if cells >= 100 else 0.05) * (1 + 0.02 * np.log(cells))
+
+
+def fig6(case=TWIN):
+    told = []
     for k in (2, 3):
-        for names in combinations(sizes, k):
-            cells = int(np.prod([sizes[n] for n in names]))
-            for series, value in (
-                (chen2012_fig6.ENTROPY, 0.01 * k),
-                (chen2012_fig6.NOISY, 0.02),
-                *((r, (1.5 if cells >= 500 else 0.1) * (k - 1)) for r in chen2012_fig6.RIVALS),
-            ):
-                if series != chen2012_fig6.NOISY or k == 2:
-                    value = 1.5 if k == 3 and series in chen2012_fig6.RIVALS else value
-                    about = {"case": "some", "k": k, "joint": ", ".join(names), "cells": cells}
-                    about |= {"first": names[0], "others": ", ".join(names[1:])}
-                    told.append(about | {"series": series, "value": value})
-    return spread(told, SEEDS).assign(metric="JointError")
+        for names in combinations(SIZES, k):
+            cells = int(np.prod([SIZES[n] for n in names]))
+            about = {"k": k, "joint": ", ".join(names), "cells": cells, "no_data": 1.9}
+            about["wide"] = sum(SIZES[n] >= 50 for n in names)
+            about["sampling"] = 1e-4 * np.sqrt(cells)
+            for series in (published.ENTROPY, *GAMMA, *TUPLE):
+                value = 1.4 if k == 3 else error_of_a_joint(series, k, cells)
+                value = 0.1 if k == 3 and series == published.ENTROPY else value
+                told.append(about | {"series": series, "value": value})
+    world = noisy(told, 20, 0.002).assign(metric="JointError", case=case)
+    return world.assign(gap=0.05, steps=100)
+
+
+def both_datasets():
+    return pd.concat([fig6(), fig6(CENSUS)], ignore_index=True)
 
 
 def fig7():
-    return spread(
-        (
-            {"case": "some", "dims": k, "series": series, "value": value}
-            for k in chen2012_fig7.Fig7().dims
-            for series, value in (
-                (chen2012_fig6.ENTROPY, 900.0 / k),
-                (published.FLAT, 5000.0),
-                *((rival, 3000.0 * 10**k) for rival in chen2012_fig6.RIVALS),
-            )
-        ),
-        SEEDS,
-    ).assign(metric="RMSE")
+    told = []
+    for k in chen2012_fig7.Fig7().dims:
+        for series in (published.ENTROPY, *GAMMA, *TUPLE, published.FLAT):
+            value = 900.0 / k if series == published.ENTROPY else 3000.0 * 10**k
+            told.append({"case": TWIN, "dims": k, "series": series, "value": value})
+    return noisy(told, 20).assign(metric="RMSE", gap=0.05)
 
 
-WORLDS = {chen2012_fig4: fig4, chen2012_fig6: fig6, chen2012_fig7: fig7}
+WORLDS = {chen2012_fig4: fig4}
 BROKEN = [  # claim, which rows, by what factor
     ("n-4", {"series": "kernel PCA, no prior", "kind": "past"}, 0.1),
     ("n-4", {"series": "kernel PCA, with prior", "kind": "past"}, 3),
     ("n-4", {"series": "maximum entropy, with prior", "kind": "past"}, 3),
-    ("n-6a", {"series": chen2012_fig6.RIVALS[0], "joint": "A, B"}, 0.01),
-    ("n-6a", {"series": chen2012_fig6.RIVALS[1], "joint": "C, D"}, 0.1),
-    ("n-6a", {"series": chen2012_fig6.RIVALS[1], "joint": "A, B"}, 5),
-    ("n-6b", {"series": chen2012_fig6.RIVALS[0], "k": 3}, 0.3),
-    ("n-6b", {"series": chen2012_fig6.ENTROPY, "k": 3}, 30),
-    ("n-7", {"series": chen2012_fig6.ENTROPY, "dims": 1}, 100),
 ]
 CLAIMS = {claim.id: (spec, claim) for spec in WORLDS for claim in claims_of(spec)}
 
@@ -97,6 +107,95 @@ def test_a_claim_holds_in_a_world_where_it_is_true(name):
 def test_a_claim_differs_in_a_world_where_it_is_false(name, where, factor):
     spec, claim = CLAIMS[name]
     differs(claim, WORLDS[spec](), where, factor)
+
+
+ALL_TRUE = dict.fromkeys([*chen2012_fig6.CHECKS, *chen2012_fig7.CHECKS], HOLDS)
+
+
+def outcomes(of_joints, ranges):
+    both = [(chen2012_fig6.CHECKS, of_joints), (chen2012_fig7.CHECKS, ranges)]
+    return {
+        id: check(rows, 0.99).outcome for checks, rows in both for id, check in checks.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "where, factor, broken",
+    [
+        ({"case": CENSUS, "series": GAMMA[0], "joint": "A, B"}, 0.01, {}),
+        ({"case": TWIN, "series": GAMMA[0], "joint": "A, B"}, 0.01, {"n-6a.1": DEPENDS}),
+        (
+            {"case": TWIN, "series": published.ENTROPY, "joint": "A, B"},
+            100,
+            {"n-6a.1": DIFFERS},
+        ),
+        ({"case": TWIN, "series": TUPLE[1], "k": 2}, 0.02, {"n-6a.3": DEPENDS}),
+        ({"case": TWIN, "series": GAMMA[1], "k": 3}, 0.3, {"n-6b.1": DEPENDS}),
+        ({"case": CENSUS, "series": published.ENTROPY, "k": 3}, 4, {"n-6b.2": DEPENDS}),
+        ({"case": TWIN, "series": published.ENTROPY, "dims": 9}, 1e12, {"n-7.1": DIFFERS}),
+    ],
+)
+def test_statements_on_what_is_published_tell_worlds_apart(where, factor, broken):
+    of_joints = both_datasets()
+    ranges = fig7()
+    if "dims" in where:
+        ranges = multiplied(ranges, where, factor)
+    else:
+        of_joints = multiplied(of_joints, where, factor)
+    found = outcomes(of_joints, ranges)
+    assert {id: found[id] for id in broken} == broken
+    if not broken:
+        assert found == ALL_TRUE
+
+
+def test_responses_that_behave_well_anywhere_or_nowhere_do_not_do_so_by_size():
+    world = both_datasets()
+    pairs = (world.k == 2) & world.series.isin([*GAMMA, *TUPLE])
+    check = chen2012_fig6.CHECKS["n-6a.2"]
+    nowhere = world.assign(value=world.value.where(~pairs, world.value + 1))
+    assert check(nowhere, 0.99).outcome == DIFFERS
+    swapped = world.assign(
+        value=world.value.mask(pairs, np.where(world.cells > 120, 0.05, 1.5))
+    )
+    assert check(swapped, 0.99).outcome == DIFFERS
+
+
+def test_greater_tables_that_have_less_error_differ():
+    world = both_datasets()
+    falling = world.assign(value=1 / world.value, sampling=1 / world.sampling)
+    for id in ("n-6c.1", "n-6c.2"):
+        assert chen2012_fig6.CHECKS[id](falling, 0.99).outcome == DIFFERS
+
+
+def test_fits_that_did_not_converge_decide_nothing():
+    found = outcomes(both_datasets().assign(gap=0.3), fig7().assign(gap=0.3))
+    undecided = {id for id, outcome in found.items() if outcome == UNDECIDED}
+    assert undecided == {"n-6a.1", "n-6b.2", "n-6c.1", "n-7.1"}
+    told = chen2012_fig7.CHECKS["n-7.1"](fig7().assign(gap=0.3), 0.99).measured
+    assert "0.3 nats" in told and "did not converge" in told
+
+
+def test_statements_on_a_file_that_is_not_at_hand_have_no_points():
+    with pytest.raises(MissingPoints, match="Census Income"):
+        chen2012_fig6.CHECKS["n-6c.1"](fig6(), 0.99)
+
+
+def test_sampling_errs_as_much_as_it_does():
+    shares = np.random.default_rng(0).dirichlet(np.ones(20) / 3)
+    drawn = np.random.default_rng(1).multinomial(500, shares, 4000) / 500
+    seen = np.abs(drawn - shares).sum(axis=1).mean()
+    assert joints.sampling_error(shares, 500) == pytest.approx(seen, rel=0.01)
+    assert joints.sampling_error(np.array([1.0, 0.0]), 500) == 0
+
+
+@pytest.mark.parametrize(
+    "figure, world", [(chen2012_fig6.Fig6, fig6), (chen2012_fig7.Fig7, fig7)]
+)
+def test_what_is_published_is_told_and_drawn(figure, world):
+    rows = world().assign(by_cells=world().get("cells", 1))
+    assert len(figure().compare_with_paper(rows))
+    fig = figure().draw(rows)
+    assert all(ax.lines or ax.patches for ax in fig.axes)
 
 
 @pytest.mark.parametrize("spec", WORLDS)
@@ -143,15 +242,16 @@ def test_all_ways_to_a_joint_are_near_the_truth():
 
 def test_triples_are_different_and_always_the_same():
     domain = Domain(tuple("abcdefghi"), (2,) * 9)
-    errors = chen2012_fig6.JointErrors(9)
+    errors = joints.JointErrors(9)
     some = errors.drawn(domain)
     assert len(set(some)) == 9 and some == errors.drawn(domain)
+    assert len(set(joints.JointErrors(84).drawn(domain))) == 84
 
 
 def test_joints_and_ranges_of_the_truth_itself_have_no_error():
     table = small()
-    joints = chen2012_fig6.JointErrors(1)(table, table)
-    assert len(joints) == 3 + 1 and joints.value.abs().max() < 1e-12
+    errors = joints.JointErrors(84)(table, table)
+    assert len(errors) == 3 + 1 and errors.value.abs().max() < 1e-12
     ranges = chen2012_fig7.RangeErrors((1, 2, 3), 20)
     assert ranges(table, table).value.abs().max() < 1e-9
     noisy = LaplaceQueries(DP(1.0), Marginals(2))(table, np.random.default_rng(0)).estimate
@@ -172,11 +272,12 @@ def test_other_settings_of_what_is_published_run_and_are_not_judged(
     spec, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(published, "datasets", lambda names: {"IPUMS twin": IPUMSTwin(2000)})
-    more = {"triples": 1, "reports": 1} if spec is chen2012_fig6 else {"queries": 2, "dims": 2}
+    more = {"triples": 1} if spec is chen2012_fig6 else {"queries": 2, "dims": 2}
     figure = figure_of(spec).at("quick", seeds=1, steps=1, size=100, log_gamma=2.0, **more)
     rows = figure.rows(tmp_path)
     responses = rows[rows.mechanism == "Flipping"]
     assert responses[responses.series == "flipping, γ = e^2"].epsilon.eq(18.0).all()
+    assert responses[responses.series == "flipping, γ = e^2 a tuple"].epsilon.eq(2.0).all()
     assert {published.ENTROPY, published.PRINTED} < set(rows.series)
     assert "log_gamma = 2" in figure.draw(rows).get_suptitle()
     assert {v.outcome for v in figure.judge(rows)} == {NOT_JUDGED}
