@@ -3,23 +3,22 @@
 Data    Census Income, the real extract of the nine attributes with 199,523 people, where it is at hand;
         and the twin of the paper's extract, with its domains and its 500,000 people. How many people
         there are is printed, so every method knows it.
-m       5000 past queries in the paper; here 1500 and less, since every seed, prior, dataset and kind of
-        query is an eigendecomposition of m × m. Fewer queries are each answered with less noise, as ε
-        is the same, and say less together. Each release has queries of its own.
-Noise   Laplace's, one ε for all m together. The paper takes the sensitivity to be m; here it is
-        computed from the queries, which no tuple meets all: about a third of that for ranges, and
-        somewhat over a half for tables.
+m       5000 past queries, as in the paper. Each release has queries of its own. A new query is one that
+        was not bought.
+Noise   Laplace's, of the scale that the paper prints, where one is given: the ε that it takes is less
+        than theirs, who take the sensitivity to be m, where no tuple meets all queries; here it is
+        computed. Without a scale, one ε for all m together.
 Prior   all 1-D marginals, bought beside, noisy counts below the noise's deviation raised to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from workbench import DP
+from workbench import DP, Domain
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.experiment import first_available
@@ -55,11 +54,15 @@ def datasets(names: tuple[str, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bank:
-    """What was bought: answers to past queries, and a prior; `seed` is that of the queries."""
+    """What was bought: answers to past queries, a prior, perhaps answers to new queries.
+
+    `seed` is that of the queries.
+    """
 
     history: NoisyAnswers
     prior: tuple[tuple[float, ...], ...]
     seed: int
+    new: NoisyAnswers | None = None
 
     def __len__(self) -> int:
         return len(self.history)
@@ -75,9 +78,8 @@ class Bank:
         return float(self.history.variances[0] ** 0.5)
 
     def queries(self, count: int) -> dict[str, Workload]:
-        """The past ones, and new ranges that are independent of them."""
-        new = RandomMarginalRanges(count, seed=self.seed + 1).on(self.history.domain)
-        return {PAST: self.history.workload, NEW: new}
+        """The past ones, and new ranges."""
+        return {PAST: self.history.workload, NEW: self.unbought("ranges", count)}
 
     def unbought(self, kind: str, count: int) -> Workload:
         """Queries of a kind, independent of the past ones, but for those that were bought too."""
@@ -105,14 +107,40 @@ class QueryBank(Mechanism):
         """Of both purchases."""
         return DP(self.epsilon + self.prior_epsilon)
 
+    def price(self, queries: Any, domain: Domain) -> DP:
+        """Of answers to some queries, with noise of the least scale at least."""
+        if not self.scale:
+            return DP(self.epsilon)
+        return DP(min(self.epsilon, workload_sensitivity(queries, domain) / self.scale))
+
     def __call__(self, table, rng=None) -> Release:
         """Release a bank."""
         seed = 2 * int(np.random.default_rng(rng).integers(2**31))  # the queries are public
         queries = RECIPES[self.past](self.queries, seed=seed)
-        epsilon = self.epsilon
-        if self.scale:
-            epsilon = min(epsilon, workload_sensitivity(queries, table.domain) / self.scale)
-        answers = LaplaceQueries(DP(epsilon), queries)(table, rng)
+        answers = LaplaceQueries(self.price(queries, table.domain), queries)(table, rng)
         marginals = LaplaceQueries(DP(self.prior_epsilon), Marginals(1))(table, rng)
         bank = Bank(answers.estimate, product_prior(marginals.estimate), seed)
         return Release(bank, answers.ledger + marginals.ledger, self, table.bound)
+
+
+@value
+class UnionBank(QueryBank):
+    """Buy answers to new queries of the same kind too, with noise of the same scale."""
+
+    added: int = parameter(
+        1000, 1, integer=True, doc="new queries, but for those bought before"
+    )
+
+    @property
+    def budget(self) -> DP:
+        """Of all three purchases."""
+        return DP(2 * self.epsilon + self.prior_epsilon)
+
+    def __call__(self, table, rng=None) -> Release:
+        """Release a bank."""
+        rng = np.random.default_rng(rng)
+        release = QueryBank.__call__(self, table, rng)
+        queries = release.estimate.unbought(self.past, self.added)
+        bought = LaplaceQueries(self.price(queries, table.domain), queries)(table, rng)
+        bank = replace(release.estimate, new=bought.estimate)
+        return Release(bank, release.ledger + bought.ledger, self, table.bound)

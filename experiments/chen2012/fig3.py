@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.chen2012.data import TWIN, WITH, WITHOUT, QueryBank, datasets
-from experiments.chen2012.fig2 import Fig2
+from experiments.chen2012.over_alpha import OverAlpha
 from experiments.chen2012.shared import share_of_runs
 from experiments.chen2012.validated import (
     CHOSEN,
@@ -48,7 +48,7 @@ from workbench.claims import (
     mean_curve,
     paired_ratios,
 )
-from workbench.figures import EFFORT, Figure
+from workbench.figures import EFFORT
 from workbench.figures.parameters import queries, seeds, whole
 from workbench.plots import Panel
 from workbench.value import value
@@ -133,7 +133,7 @@ CHECKS = {
 
 
 @value
-class Fig3(Fig2):
+class Fig3(OverAlpha):
     """Histories of ranges; and of general queries, as the caption has it."""
 
     title = "Cross-validated and true errors over α"
@@ -168,7 +168,7 @@ class Fig3(Fig2):
 
     def rows(self, store) -> pd.DataFrame:
         """A panel a dataset and noise."""
-        rows = Figure.rows(self, store)
+        rows = super().rows(store)
         return rows.assign(series=rows.prior, panel=rows.panel.str.removesuffix(GENERAL))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:

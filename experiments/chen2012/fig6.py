@@ -33,9 +33,9 @@ from experiments.chen2012.published import (
     PublishedFigure,
     check_below_rivals,
     if_converged,
-    of_case,
     over_gammas,
 )
+from experiments.chen2012.shared import of_case
 from workbench import Sweep, claims
 from workbench.claims import (
     OFTEN,

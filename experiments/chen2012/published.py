@@ -9,10 +9,10 @@ A fit whose duality gap is above the tolerance decides nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from experiments.chen2012.data import CENSUS, TOTALS, TWIN, datasets
+from experiments.chen2012.shared import ENTROPY, TOLERANCE, of_case, unless_far
 from workbench import DP, Marginals, SparseTable, Sweep, claims
 from workbench.claims import (
     EVERYWHERE,
     Finding,
-    MissingPoints,
     all_of,
     check_lower,
-    format_number,
     paired_ratios,
 )
 from workbench.estimates import NoisyAnswers
@@ -38,14 +37,12 @@ from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.value import value
 from workbench.workload import Workload
 
-ENTROPY = "maximum entropy"
 PRINTED = "SGD as printed"
 NOISY = "noisy marginals"
 FLAT = "everyone alike"
 RESPONSES = {"retention": RetentionReplacement, "flipping": Flipping}
 GAMMAS = {"each attribute's": ", γ = e", "the whole tuple's": ", γ = e a tuple"}
 RIVALS = {of: [name + gamma for name in RESPONSES] for of, gamma in GAMMAS.items()}
-TOLERANCE = 0.1  # nats
 SERIES = {
     "MaximumEntropy": ENTROPY,
     "MaximumEntropyAsPrinted": PRINTED,
@@ -138,22 +135,9 @@ class PublishedFigure(Figure):
         return with_methods(super().rows(store))
 
 
-def of_case(rows: pd.DataFrame, case: str) -> pd.DataFrame:
-    """The rows of one dataset."""
-    own = rows[rows.case == case]
-    if own.empty:
-        raise MissingPoints(f"no rows of {case}")
-    return own
-
-
 def if_converged(rows: pd.DataFrame, finding: Finding) -> Finding:
     """What is found of maximum entropy, undecided if a fit did not converge."""
-    gap = rows[rows.series == ENTROPY].gap.max()
-    if gap <= TOLERANCE:
-        return finding
-    measured = f"{finding.measured}; the fits did not converge: their duality gap is up to "
-    measured += f"{format_number(gap)} nats, above the tolerance of {TOLERANCE:g}"
-    return replace(finding, holds=None, measured=measured, runs=inf)
+    return unless_far(rows[rows.series == ENTROPY].gap.max(), finding)
 
 
 def over_gammas(check: Callable, rows: pd.DataFrame, level: float) -> Finding:

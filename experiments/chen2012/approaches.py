@@ -1,0 +1,158 @@
+"""Chen et al. 2012: errors of both approaches over α, at a chosen α, and from new answers as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.chen2012.data import PAST, RECIPES, Bank
+from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, convergence
+from workbench import SparseTable
+from workbench.estimates import Model, NoisyAnswers
+from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors, select_alpha
+from workbench.metrics import rmse
+from workbench.metrics.refusal import refuse_private
+from workbench.value import value
+
+ALONE = "new answers alone"
+UNION = "past and new"
+LEAST = f"{KERNEL}, at the least true error"
+
+
+@value
+class Approaches:
+    """What both approaches try.
+
+    `alphas` are those of kernel PCA, in tuples. `weights` are the largest weights of maximum entropy, in
+    nats: αN/b, with b the noise of the answers. Without weights there is kernel PCA alone.
+    """
+
+    alphas: tuple[float, ...]
+    weights: tuple[float, ...]
+    chains: int
+    steps: int
+    folds: int
+
+    def entropy(self, history: NoisyAnswers, total: float, prior: Any) -> Iterator[Model]:
+        """A model at each weight."""
+        effort = dict(chains=self.chains, steps=self.steps, tolerance=TOLERANCE)
+        for weight in self.weights:
+            alpha = weight * float(history.scales[0]) / total
+            yield MaximumEntropy(alpha, total, prior, **effort)(history)
+
+    def chosen(self, history: NoisyAnswers, total: float, prior: Any) -> dict[str, Any]:
+        """Both approaches at the α of the least cross-validated error."""
+        grid = dict(low=self.alphas[0], high=self.alphas[-1], points=len(self.alphas), refine=0)
+        selected = select_alpha(history, self.folds, total=total, prior=prior, **grid)
+
+        def fits(rest: NoisyAnswers) -> list[Model]:
+            return list(self.entropy(rest, total, prior))
+
+        weight = choose(self.weights, history, fits, self.folds)
+        (model,) = replace(self, weights=(weight,)).entropy(history, total, prior)
+        return {KERNEL: selected.posterior, ENTROPY: model}
+
+
+def choose(
+    values: Sequence[float], history: NoisyAnswers, fits: Callable, folds: int = 5
+) -> float:
+    """The value of the least cross-validated error; `fits` makes an estimate at each from a history."""
+    if len(values) == 1:
+        return values[0]
+    return values[int(np.argmin(cross_validated_errors(history, fits, folds)))]
+
+
+@value
+class ErrorsOverAlpha:
+    """Errors on past queries and on new ones of both kinds, at every α of both approaches.
+
+    α of maximum entropy is told as a weight, αN/b; kernel PCA is unbiased at α = ∞.
+    """
+
+    tried: Approaches
+    queries: int
+
+    def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
+        """A row a prior, approach, α and kind of queries."""
+        refuse_private(truth)
+        total = float(truth.total)
+        asked = {PAST: bank.history.workload}
+        asked |= {kind: bank.unbought(kind, self.queries) for kind in RECIPES}
+        exact = {kind: truth.answer(workload) for kind, workload in asked.items()}
+        rows = []
+        for label, prior in bank.priors.items():
+            eigen = KernelPCA(1.0, total, prior)(bank.history).eigen
+            for kind, workload in asked.items():
+                answers = eigen.project(workload)
+                for alpha in (*self.tried.alphas, inf):
+                    row = {"approach": KERNEL, "prior": label, "asked": kind, "alpha": alpha}
+                    row["value"] = rmse(answers.values(alpha), exact[kind])
+                    rows.append(row | convergence(None))
+            models = self.tried.entropy(bank.history, total, prior)
+            for weight, model in zip(self.tried.weights, models, strict=True):
+                for kind, workload in asked.items():
+                    row = {"approach": ENTROPY, "prior": label, "asked": kind, "alpha": weight}
+                    row["value"] = rmse(model.answer(workload), exact[kind])
+                    rows.append(row | convergence(model))
+        return pd.DataFrame(rows).assign(metric="RMSE", deviation=bank.deviation)
+
+
+@value
+class ErrorsOfBoth:
+    """Errors of both approaches, at the α that held-out answers choose; kernel PCA's at its best α too."""
+
+    tried: Approaches
+    queries: int
+
+    def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
+        """A row an approach, prior and kind of queries; fits that take steps say how near they came."""
+        refuse_private(truth)
+        queries = bank.queries(self.queries)
+        exact = {kind: truth.answer(workload) for kind, workload in queries.items()}
+        rows = []
+        for label, prior in bank.priors.items():
+            estimates = self.tried.chosen(bank.history, float(truth.total), prior)
+            for kind, workload in queries.items():
+                where = {"prior": label, "kind": kind}
+                for name, estimate in estimates.items():
+                    error = rmse(estimate.answer(workload), exact[kind])
+                    rows.append(
+                        where | {"approach": name, "value": error} | convergence(estimate)
+                    )
+                answers = estimates[KERNEL].eigen.project(workload)
+                errors = [rmse(answers.values(a), exact[kind]) for a in self.tried.alphas]
+                rows.append(
+                    where | {"approach": LEAST, "value": min(errors)} | convergence(None)
+                )
+        sizes = {"attributes": len(truth.domain.shape), "tuples": int(truth.total)}
+        return pd.DataFrame(rows).assign(metric="RMSE", deviation=bank.deviation, **sizes)
+
+
+@value
+class ErrorsOfUnion:
+    """Errors on new queries that are bought too, from their own answers and from all, at a chosen α."""
+
+    tried: Approaches
+
+    def __call__(self, truth: SparseTable, bank: Bank) -> pd.DataFrame:
+        """A row a prior, approach and history."""
+        refuse_private(truth)
+        new = bank.new.workload
+        exact = truth.answer(new)
+        histories = {ALONE: bank.new, UNION: NoisyAnswers.history([bank.history, bank.new])}
+        rows = []
+        for label, prior in bank.priors.items():
+            for name, history in histories.items():
+                for approach, estimate in self.tried.chosen(
+                    history, float(truth.total), prior
+                ).items():
+                    row = {"approach": approach, "prior": label, "history": name}
+                    row["value"] = rmse(estimate.answer(new), exact)
+                    rows.append(row | convergence(estimate))
+        deviation = float(bank.new.variances[0] ** 0.5)
+        return pd.DataFrame(rows).assign(metric="RMSE", deviation=deviation)
