@@ -54,8 +54,8 @@ class Fig2(OverAlpha):
     title = "Error of both approaches over their trade-off α"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
     quick = {
-        "past": 400,
-        "queries": 200,
+        "past": 200,
+        "queries": 100,
         "weights": (0.03, 0.3),
         "chains": 256,
         "steps": 50,
