@@ -48,8 +48,8 @@ from workbench.claims import (
     mean_curve,
     paired_ratios,
 )
-from workbench.figures import EFFORT
-from workbench.figures.parameters import queries, seeds, whole
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.parameters import number, queries, seeds, whole
 from workbench.plots import Panel
 from workbench.value import value
 
@@ -142,6 +142,8 @@ class Fig3(OverAlpha):
     sized_by = ("past", "queries")
     claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig3", CHECKS)
 
+    high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)
     past: int = whole(5000, "m, the past queries", kind=EFFORT)
     queries: int = queries(1000, "new queries")
     seeds: int = seeds(10, "histories, each of queries and noise of its own")
