@@ -261,14 +261,6 @@ def test_figure_2_is_drawn_and_told_with_its_union():
     assert len(figure.compare_with_paper(world)) == 2 * 6 * 4
 
 
-def test_what_a_bank_is_worth_is_drawn_and_told():
-    figure = answer_bank.AnswerBank()
-    fig = figure.draw(bank())
-    assert len(fig.axes) == len(figure.panels(bank()))
-    plt.close(fig)
-    assert len(figure.compare_with_paper(bank()))
-
-
 # --- what the specs compute themselves
 
 
