@@ -33,7 +33,7 @@ def finite(curve) -> pd.DataFrame:
 def best_alpha(curve) -> float | None:
     """The α of least error; None where one that did not converge may be better."""
     grid = finite(curve)
-    known = grid[~(grid.groupby("alpha").gap.transform("max") > TOLERANCE)]
+    known = grid[~(grid.groupby("alpha").lacks.transform("max") > TOLERANCE)]
     if known.empty:
         return None
     best = np.log(known.value).groupby(known.alpha).mean().idxmin()
@@ -66,7 +66,7 @@ def against(ours: pd.Series, other: pd.Series | float) -> Intervals:
 
 def unknown(curves) -> Finding:
     """Of curves whose best α is not known."""
-    return unless_far(curves.gap.max(), Finding(None, "the best α is not known"))
+    return unless_far(curves.lacks.max(), Finding(None, "the best α is not known"))
 
 
 def check_boost(curves, level: float) -> Finding:
@@ -90,7 +90,7 @@ def check_vanishes(curves, level: float) -> Finding:
     errors = {prior: errors_at(own, largest) for prior, own in there.groupby("prior")}
     gain = errors[WITHOUT] / errors[WITH]
     best = gain_at_best(curves)
-    if best is None or there.gap.max() > TOLERANCE:
+    if best is None or there.lacks.max() > TOLERANCE:
         return unknown(curves)
     change = np.exp(np.abs(np.log(gain)))
     at_best = np.exp(np.abs(np.log(best)))
@@ -105,7 +105,7 @@ def cost(past, new) -> tuple[Intervals | None, float]:
     """What the best α of past queries costs new ones, or the other way round: the more of the two."""
     alphas = [best_alpha(past), best_alpha(new)]
     if None in alphas:
-        return None, max(past.gap.max(), new.gap.max())
+        return None, max(past.lacks.max(), new.lacks.max())
     costs = [
         against(errors_at(past, alphas[1]), errors_at(past, alphas[0])),
         against(errors_at(new, alphas[0]), errors_at(new, alphas[1])),
@@ -119,12 +119,12 @@ def check_same_alpha(rows, level: float) -> Finding:
     Where both best α are the same the cost is 1, whatever the runs.
     """
     found = {}
-    gap = np.nan
+    lacks = np.nan
     for name, own in rows.groupby(["approach", "prior", "bought"], sort=False):
         past = own[own.asked == PAST]
         for asked in RECIPES:
             found[(*name, asked)], far = cost(past, own[own.asked == asked])
-            gap = np.fmax(gap, far)
+            lacks = np.fmax(lacks, far)
 
     def at(level: float) -> pd.DataFrame:
         unknown = pd.DataFrame({"estimate": [1.0], "low": 0.0, "high": np.inf, "runs": 1})
@@ -135,7 +135,7 @@ def check_same_alpha(rows, level: float) -> Finding:
         return pd.concat(points, keys=found, names=["approach", "prior", "bought", "asked"])
 
     found_often = check_between(Intervals(at), level, high=ALIKE, share=OFTEN, words="the same")
-    return found_often if found_often.holds is not None else unless_far(gap, found_often)
+    return found_often if found_often.holds is not None else unless_far(lacks, found_often)
 
 
 def _exact_if_one(points: pd.DataFrame) -> pd.DataFrame:

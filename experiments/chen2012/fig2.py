@@ -132,7 +132,7 @@ class Fig2(OverAlpha):
         kinds = zip(rows.bought, rows.asked, strict=True)
         panels = np.where(union, UNION, [panel_of(bought, asked) for bought, asked in kinds])
         curves = rows.approach + ", " + rows.prior
-        series = curves.where(~union, curves + ", " + rows.history)
+        series = curves.where(~union, curves + ", " + rows.get("history", ""))
         noise = np.where(rows.approach == KERNEL, np.sqrt(2) * self.scale, 1.0)
         return rows.assign(panel=panels, series=series, relative=rows.alpha / noise)
 
@@ -166,7 +166,7 @@ class Fig2(OverAlpha):
             error = own.groupby("alpha").value.mean()
             numbers = {"best α": error.idxmin(), "RMSE there": error.min()}
             numbers |= {"at the least α": error.iloc[0], "at the largest": error.iloc[-1]}
-            numbers |= {"noise bought": own.deviation.mean(), "gap": own.gap.max()}
+            numbers |= {"noise bought": own.deviation.mean(), "lacks": own.lacks.max()}
             line = {"dataset": case, "panel": f"({panel}) {asked}, from {bought}", "": series}
             lines.append(line | {name: format_number(x) for name, x in numbers.items()})
         return pd.DataFrame(lines).set_index(["dataset", "panel", ""]).replace("unknown", "")

@@ -61,13 +61,13 @@ def ratios(rows, ours: str, other: str) -> Intervals:
     """One approach against another at every point; at what did not converge it may be anything."""
     own = rows.drop_duplicates([*POINT, "approach", "seed"])
     known = paired_ratios(own.assign(series=own.approach), ours, other, POINT)
-    return open_where_far(known, own.groupby(POINT).gap.max())
+    return open_where_far(known, own.groupby(POINT).lacks.max())
 
 
 def check_often_lower(rows, level: float) -> Finding:
     """Whether maximum entropy has less error than kernel PCA of the same version at most points."""
     found = check_lower(ratios(rows, ENTROPY, KERNEL), level, OFTEN)
-    return found if found.holds is not None else unless_far(rows.gap.max(), found)
+    return found if found.holds is not None else unless_far(rows.lacks.max(), found)
 
 
 def check_comparable(rows, level: float) -> Finding:
@@ -79,7 +79,7 @@ def check_comparable(rows, level: float) -> Finding:
     least = ratios(own, LEAST, ENTROPY).at(level).estimate
     span = f"{format_number(least.min())}–{format_number(least.max())}×"
     found = replace(found, measured=f"{found.measured}; {span} at the least true error")
-    return found if found.holds is not None else unless_far(own.gap.max(), found)
+    return found if found.holds is not None else unless_far(own.lacks.max(), found)
 
 
 def over_cases(check, rows, level: float) -> Finding:
@@ -193,7 +193,7 @@ class Fig4(OverAlpha):
             for x, errors in own.groupby(panel):
                 line = {"data": case, "varied": TITLES[panel], "value": f"{x:g}"}
                 line["noise bought"] = format_number(float(errors.deviation.mean()))
-                line["gap"] = format_number(errors.gap.max())
+                line["lacks"] = format_number(errors.lacks.max())
                 means = errors.groupby(["kind", "series"], sort=False).value.mean()
                 line |= {": ".join(name): format_number(mean) for name, mean in means.items()}
                 lines.append(line)

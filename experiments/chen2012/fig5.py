@@ -145,7 +145,7 @@ class Fig5(Figure):
         (seconds,) = seconds_in_turns(timed, repeat=1, cold=[timed])
         grown = times.iloc[-1] * growth(times, -2, self.many / times.index[-1])
         own = rows[rows.panel == "queries"].iloc[:2].assign(m=self.many, queries=self.many)
-        own = own.assign(gap=np.nan, steps=np.nan, repeated=1)
+        own = own.assign(**convergence(None), repeated=1)
         return own.assign(series=[CARRIED, ENTROPY], value=[grown, min(seconds)])
 
     def history(self, table: SparseTable, m: int):

@@ -35,7 +35,7 @@ from experiments.chen2012.published import (
     if_converged,
     over_gammas,
 )
-from experiments.chen2012.shared import of_case
+from experiments.chen2012.shared import of_case, of_neither
 from workbench import Sweep, claims
 from workbench.claims import (
     OFTEN,
@@ -144,7 +144,7 @@ def over_reasonable(rows, level: float) -> Finding:
         return if_converged(own, all_of(parts, level))
 
     values = tuple(product((TWIN, CENSUS), REASONABLE))
-    return claims.over("data, reasonable", values, at, level)
+    return of_neither(claims.over("data, reasonable", values, at, level))
 
 
 def over_data(check: Callable, rows, level: float) -> Finding:
@@ -154,7 +154,7 @@ def over_data(check: Callable, rows, level: float) -> Finding:
         own = of_case(rows, case)
         return check(own[own.k == 2], level)
 
-    return claims.over("data", (TWIN, CENSUS), at, level)
+    return of_neither(claims.over("data", (TWIN, CENSUS), at, level))
 
 
 def check_growth(rows, level: float) -> Finding:

@@ -3,7 +3,7 @@
 Maximum entropy makes a database of all cells of all bivariate marginals. Both randomised responses
 change each tuple by itself, under local privacy, at γ = e: of each attribute, so that a tuple's ε is 9
 with nine attributes, or of the whole tuple. All methods know the number of people, which is printed.
-A fit whose duality gap is above the tolerance decides nothing.
+A fit that did not converge decides nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from experiments.chen2012.data import CENSUS, TOTALS, TWIN, datasets
-from experiments.chen2012.shared import ENTROPY, TOLERANCE, of_case, unless_far
+from experiments.chen2012.shared import ENTROPY, TOLERANCE, convergence, of_case, unless_far
 from workbench import DP, Marginals, SparseTable, Sweep, claims
 from workbench.claims import (
     EVERYWHERE,
@@ -72,6 +72,8 @@ class Database:
     table: SparseTable
     gap: float
     steps: int
+    moved: float
+    lacks: float
 
     @property
     def total(self) -> int:
@@ -93,7 +95,7 @@ class Synthetic:
     def __call__(self, answers: NoisyAnswers) -> Database:
         """The database."""
         model = self.fit(answers)
-        return Database(model.synthetic(self.size, self.fit.seed), model.gap, model.steps)
+        return Database(model.synthetic(self.size, self.fit.seed), **convergence(model))
 
 
 @value
@@ -137,7 +139,7 @@ class PublishedFigure(Figure):
 
 def if_converged(rows: pd.DataFrame, finding: Finding) -> Finding:
     """What is found of maximum entropy, undecided if a fit did not converge."""
-    return unless_far(rows[rows.series == ENTROPY].gap.max(), finding)
+    return unless_far(rows[rows.series == ENTROPY].lacks.max(), finding)
 
 
 def over_gammas(check: Callable, rows: pd.DataFrame, level: float) -> Finding:

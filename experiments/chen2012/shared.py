@@ -1,4 +1,9 @@
-"""Chen et al. 2012: names, people by fewer attributes, and what checks share: data, and convergence."""
+"""Chen et al. 2012: names, people by fewer attributes, and what checks share: data, and convergence.
+
+A fit of maximum entropy decides nothing if it lacks more than the tolerance, by the estimate of
+`Model.lacks`. Its duality gap stands beside: an upper bound, which the noise of drawn tuples keeps far
+above what is lacked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,8 @@ from workbench.value import value
 
 KERNEL = "kernel PCA"
 ENTROPY = "maximum entropy"
-TOLERANCE = 0.1  # nats: a fit whose duality gap is above decides nothing
+CONVERGENCE = ("gap", "steps", "moved", "lacks")
+TOLERANCE = 0.1  # nats: a fit that lacks more decides nothing
 
 
 @value
@@ -57,8 +63,8 @@ def _recoded(table: SparseTable, domain: Domain, codes: np.ndarray) -> SparseTab
 
 
 def convergence(fitted) -> dict[str, float]:
-    """The duality gap in nats that a fit reached, and in how many steps; NaN where there is none."""
-    return {name: getattr(fitted, name, np.nan) for name in ("gap", "steps")}
+    """What says how near its optimum a fit is, and in how many steps; NaN where there is none."""
+    return {name: getattr(fitted, name, np.nan) for name in CONVERGENCE}
 
 
 def of_case(rows: pd.DataFrame, case: str) -> pd.DataFrame:
@@ -81,21 +87,21 @@ def of_neither(found: Finding) -> Finding:
     return replace(found, holds=None, why=why, testable=False)
 
 
-def unless_far(gap: float, found: Finding) -> Finding:
-    """What is found of maximum entropy, undecided if a fit stopped at a gap above the tolerance."""
-    if not gap > TOLERANCE:
+def unless_far(lacks: float, found: Finding) -> Finding:
+    """What is found of maximum entropy, undecided if a fit lacks more than the tolerance."""
+    if not lacks > TOLERANCE:
         return found
-    measured = f"{found.measured}; the fits did not converge: their duality gap is up to "
-    measured += f"{format_number(gap)} nats, above the tolerance of {TOLERANCE:g}"
+    measured = f"{found.measured}; the fits did not converge: by estimate they lack up to "
+    measured += f"{format_number(lacks)} nats, above the tolerance of {TOLERANCE:g}"
     return replace(found, holds=None, measured=measured, runs=inf)
 
 
-def open_where_far(numbers: Intervals, gaps: pd.Series) -> Intervals:
-    """Ratios by point, which may be anything where a fit's gap is above the tolerance."""
+def open_where_far(numbers: Intervals, lacks: pd.Series) -> Intervals:
+    """Ratios by point, which may be anything where a fit lacks more than the tolerance."""
 
     def at(level: float) -> pd.DataFrame:
         points = numbers.at(level)
-        far = gaps.reindex(points.index) > TOLERANCE
+        far = lacks.reindex(points.index) > TOLERANCE
         return points.assign(low=points.low.mask(far, 0.0), high=points.high.mask(far, inf))
 
     return Intervals(at)

@@ -87,13 +87,13 @@ def ratios(curve, other: pd.Series) -> Intervals:
     """A curve against another number of each of its rows, seed by seed, at every α."""
     both = [curve.assign(series="own"), curve.assign(series="other", value=other)]
     known = paired_ratios(pd.concat(both), "own", "other", "alpha")
-    return open_where_far(known, curve.groupby("alpha").gap.max())
+    return open_where_far(known, curve.groupby("alpha").lacks.max())
 
 
 def somewhere_lower(curve, other: pd.Series, level: float) -> Finding:
     """Whether a curve is lower than another number at some α."""
     found = check_lower(ratios(curve, other), level, SOMEWHERE)
-    return unless_far(curve.gap.max(), found) if found.holds is None else found
+    return unless_far(curve.lacks.max(), found) if found.holds is None else found
 
 
 def check_good(curve, level: float) -> Finding:
@@ -109,7 +109,7 @@ def check_beats(curve, level: float, end: int) -> Finding:
     there = grid[grid.alpha == alpha]
     rest = grid[grid.alpha != alpha]
     found = somewhere_lower(rest, rest.seed.map(there.set_index("seed").value), level)
-    return unless_far(there.gap.max(), found)
+    return unless_far(there.lacks.max(), found)
 
 
 def check_works(curve, level: float) -> Finding:
@@ -146,7 +146,7 @@ def check_improves(rows, level: float) -> Finding:
         "than alone": partial(check_lower, paired_ratios(both, UNION, ALONE, "added")),
         "than bought": partial(check_lower, paired_ratios(both, UNION, "bought", "added")),
     }
-    return unless_far(rows.gap.max(), all_of(parts, level))
+    return unless_far(rows.lacks.max(), all_of(parts, level))
 
 
 def over_added(rows, level: float) -> Finding:

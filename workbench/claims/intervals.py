@@ -169,7 +169,8 @@ def _table(points: pd.Index, numbers: Callable, logs: bool, level: float) -> pd.
     import pandas as pd
 
     *columns, runs = numbers(level=level)
-    estimate, low, high = np.exp(columns) if logs else columns
+    with np.errstate(over="ignore"):  # of two runs an interval may be without end
+        estimate, low, high = np.exp(columns) if logs else columns
     table = pd.DataFrame(dict(estimate=estimate, low=low, high=high, runs=runs), index=points)
     return table if (runs > 0).all() else table[runs > 0]
 

@@ -41,6 +41,8 @@ def ascend_dual(
     w = problem.with_fixed(np.zeros(len(problem.pi)))
     margins = problem.prior_margins()
     done = 0
+    moved = np.nan
+    before = None
     length = _FIRST_STAGE
     chains.set_potentials(problem.potentials(w))
     chains.set_proposal(margins)
@@ -72,10 +74,19 @@ def ascend_dual(
             settling = max(_LEAST_SETTLING, length // _STEPS_A_SETTLING)
             margins = settled_margins(chains, states, rng, settling)
             gap = problem.gap(w, margins)
+            if before is not None:
+                moved = divergence(*before, potentials, margins)
+            before = (potentials, margins)
             bar.set_postfix_str(f"gap {gap:.3g} nats")
             if gap <= tolerance or done >= steps:
                 break
-    return problem.model(potentials, margins, False, gap, done)
+    return problem.model(potentials, margins, False, gap, done, moved)
+
+
+def divergence(potentials, margins, other_potentials, other_margins) -> float:
+    """KL of two models both ways, which needs no normaliser; drawn margins add little, and on no side."""
+    tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
+    return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:

@@ -201,7 +201,13 @@ class DualProblem:
         return max(1.0, eigenvalue)
 
     def model(
-        self, potentials: Sequence, margins: Sequence, explicit: bool, gap: float, steps: int
+        self,
+        potentials: Sequence,
+        margins: Sequence,
+        explicit: bool,
+        gap: float,
+        steps: int,
+        moved: float = np.nan,
     ) -> Model:
         """The model of these potentials, which expects these tables."""
         return Model(
@@ -214,4 +220,5 @@ class DualProblem:
             explicit,
             gap,
             steps=steps,
+            moved=moved,
         )

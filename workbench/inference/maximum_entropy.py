@@ -7,7 +7,8 @@ Differs    Few cells: the dual exactly, by L-BFGS-B. Many: thousands of chains i
            noisy tables are first made to agree with the total and each other: otherwise weights drift
            to the box along directions in which p does not change. `MaximumEntropyAsPrinted` is theirs.
            A fit says how near the optimum it came: a duality gap, of which `dual_problem` says why it
-           bounds the answers, and a warning above `tolerance`.
+           bounds the answers, and a warning above `tolerance`; and an estimate of what is left, which
+           noise of drawn tuples makes less of, `Model.lacks`.
 Cost       a step is a sweep of all chains: some µs a chain, whatever the domain's size.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from math import prod
+from math import prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -112,7 +113,8 @@ class MaximumEntropy:
             warnings.warn(
                 f"maximum entropy stopped after {model.steps} steps at a duality gap of "
                 f"{model.gap:.2g} nats, above {self.tolerance:g}: it may be {model.distance:.2g} in L1 "
-                "from its optimum; more steps or chains bring it closer, and a smaller alpha",
+                f"from its optimum, where its last stages let expect {sqrt(2 * model.lacks):.2g}; "
+                "more steps or chains bring it closer, and a smaller alpha",
                 NotConverged,
                 stacklevel=2,
             )
