@@ -46,7 +46,7 @@ def format_number(x: float) -> str:
     """
     if not isfinite(x):
         return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
-    if abs(x) >= 1000:
+    if 1000 <= abs(x) < 1e15:
         return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".replace("-", "−")
     return f"{x:.3g}".replace("-", "−")
 

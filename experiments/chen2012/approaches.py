@@ -19,7 +19,7 @@ from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
 from workbench.value import value
 
-ALONE = "new answers alone"
+ALONE = "new"
 UNION = "past and new"
 LEAST = f"{KERNEL}, at the least true error"
 

@@ -10,9 +10,8 @@ Open    m, noise and prior are the paper's. α of kernel PCA is in tuples, that 
         alone and, for as many queries, almost the unbiased answer, which kernel PCA has at α = ∞ too.
         Inner products are averages over the prior, where the paper's may be sums: its α is then another
         by √N. Intervals are uniform among all that are not empty.
-        The twin at ε = 1 with the sensitivity computed stands beside, kernel PCA alone, in few runs. The
-        union of past and new queries, of which the text speaks and no panel, is run on the twin, from
-        ranges, with α by cross-validation.
+        The union of past and new queries, of which the text speaks and no panel, is run on the twin,
+        from ranges, with α by cross-validation. Noise of a computed sensitivity: Figure 3.
 """
 
 from __future__ import annotations
@@ -24,7 +23,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.chen2012.approaches import UNION, Approaches, ErrorsOfUnion, ErrorsOverAlpha
+from experiments.chen2012.approaches import (
+    ALONE,
+    UNION,
+    Approaches,
+    ErrorsOfUnion,
+    ErrorsOverAlpha,
+)
 from experiments.chen2012.data import PAST, RECIPES, TWIN, QueryBank, UnionBank, datasets
 from experiments.chen2012.over_alpha import OverAlpha
 from experiments.chen2012.shared import KERNEL
@@ -36,8 +41,9 @@ from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
 from workbench.plots import Panel
 from workbench.value import value
 
-BESIDE = 5  # seeds, at most, of what is not judged, and of the union
+UNION_SEEDS = 5  # at most
 PAST_PANELS = {"ranges": "a", "tables": "b"}
+COLUMNS = ["case", "panel", "asked", "bought"]
 
 
 def panel_of(bought: str, asked: str) -> str:
@@ -54,7 +60,7 @@ class Fig2(OverAlpha):
     title = "Error of both approaches over their trade-off α"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
     quick = {
-        "past": 200,
+        "past": 400,
         "queries": 100,
         "weights": (0.03, 0.3),
         "chains": 256,
@@ -101,24 +107,20 @@ class Fig2(OverAlpha):
         return ErrorsOverAlpha(self.tried, self.queries)
 
     def sweeps(self) -> dict[str, Sweep]:
-        """The paper's noise on every dataset; the twin without it beside; and the union."""
+        """The paper's noise on every dataset; and the union."""
         budgets = (self.epsilon, self.prior_epsilon)
-        computed = [QueryBank(*budgets, past=kind, queries=self.past) for kind in RECIPES]
-        printed = [replace(bank, scale=self.scale) for bank in computed]
+        sizes = dict(queries=self.past, scale=self.scale)
+        banks = [QueryBank(*budgets, past=kind, **sizes) for kind in RECIPES]
         all_data = datasets(self.data)
         runs = {
-            name: Sweep([data], printed, [self.metric], self.seeds)
+            name: Sweep([data], banks, [self.metric], self.seeds)
             for name, data in all_data.items()
         }
         if TWIN in all_data:
-            twin = [all_data[TWIN]]
-            few = min(self.seeds, BESIDE)
-            kernel_alone = replace(self.metric, tried=replace(self.tried, weights=()))
-            runs[f"{TWIN}, ε = {self.epsilon:g}"] = Sweep(twin, computed, [kernel_alone], few)
-            sizes = dict(queries=self.past, scale=self.scale)
-            banks = [UnionBank(*budgets, **sizes, added=count) for count in self.added]
-            union = ErrorsOfUnion(replace(self.tried, weights=self.union_weights))
-            runs[UNION] = Sweep(twin, banks, [union], few)
+            both = [UnionBank(*budgets, **sizes, added=count) for count in self.added]
+            errors = ErrorsOfUnion(replace(self.tried, weights=self.union_weights))
+            seeds = min(self.seeds, UNION_SEEDS)
+            runs[UNION] = Sweep([all_data[TWIN]], both, [errors], seeds)
         return runs
 
     def rows(self, store) -> pd.DataFrame:
@@ -131,37 +133,38 @@ class Fig2(OverAlpha):
         union = rows.case == UNION
         kinds = zip(rows.bought, rows.asked, strict=True)
         panels = np.where(union, UNION, [panel_of(bought, asked) for bought, asked in kinds])
-        curves = rows.approach + ", " + rows.prior
-        series = curves.where(~union, curves + ", " + rows.get("history", ""))
+        series = rows.approach + ", " + rows.prior
         noise = np.where(rows.approach == KERNEL, np.sqrt(2) * self.scale, 1.0)
-        return rows.assign(panel=panels, series=series, relative=rows.alpha / noise)
+        return rows.assign(panel=panels, series=series, relative_alpha=rows.alpha / noise)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Of each dataset and kinds; the noise of a bought answer is dashed."""
         grid = []
         curves = rows[rows.panel != UNION]
-        for (case, asked, bought), own in curves.groupby(
-            ["case", "asked", "bought"], sort=False
-        ):
+        for (case, panel, asked, bought), own in curves.groupby(COLUMNS):
             where = {"case": case, "asked": asked, "bought": bought}
             kind = f"past {bought}" if asked == PAST else f"new {asked}, from {bought}"
             dashes = partial(np.full_like, fill_value=float(own.deviation.mean()))
-            title = f"({panel_of(bought, asked)}) {kind}: {case}"
+            title = f"({panel}) {kind}: {case}"
             theory = ("noise of a bought answer", dashes)
-            grid.append(Panel(title, where, "relative", theory=theory))
+            grid.append(Panel(title, where, "relative_alpha", theory=theory))
         if len(curves) < len(rows):
-            grid.append(Panel(f"new ranges, bought too: {TWIN}", {"case": UNION}, "added"))
+            for history in (ALONE, UNION):
+                where = {"case": UNION, "history": history}
+                grid.append(
+                    Panel(f"new ranges, from {history} answers: {TWIN}", where, "added")
+                )
         return grid
 
     def plot(self, rows: pd.DataFrame):
         """Without α = ∞, which no axis has."""
-        return super().plot(rows[~np.isinf(rows.relative)])
+        return super().plot(rows[~np.isinf(rows.relative_alpha)])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best α, errors there, at both ends and bought: a row a curve."""
-        curves = rows[(rows.panel != UNION) & np.isfinite(rows.relative)]
+        curves = rows[(rows.panel != UNION) & np.isfinite(rows.relative_alpha)]
         lines = []
-        names = ["case", "panel", "asked", "bought", "series"]
+        names = [*COLUMNS, "series"]
         for (case, panel, asked, bought, series), own in curves.groupby(names, sort=False):
             error = own.groupby("alpha").value.mean()
             numbers = {"best α": error.idxmin(), "RMSE there": error.min()}

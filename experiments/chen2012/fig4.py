@@ -107,11 +107,11 @@ class Fig4(OverAlpha):
     title = "Kernel PCA and maximum entropy over four parameters"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 4"
     quick = {
-        "past": (100, 200),
+        "past": (300, 400),
         "scales": (2000.0, 5000.0),
         "attributes": (4, 9),
         "tuples": (50_000, 500_000),
-        "usual_past": 200,
+        "usual_past": 400,
         "weights": (0.3,),
         "chains": 256,
         "steps": 50,

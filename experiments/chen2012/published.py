@@ -72,7 +72,6 @@ class Database:
     table: SparseTable
     gap: float
     steps: int
-    moved: float
     lacks: float
 
     @property

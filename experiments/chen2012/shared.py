@@ -20,7 +20,7 @@ from workbench.value import value
 
 KERNEL = "kernel PCA"
 ENTROPY = "maximum entropy"
-CONVERGENCE = ("gap", "steps", "moved", "lacks")
+CONVERGENCE = ("gap", "steps", "lacks")
 TOLERANCE = 0.1  # nats: a fit that lacks more decides nothing
 
 

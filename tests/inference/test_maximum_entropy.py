@@ -19,6 +19,7 @@ from workbench.inference import (
     NotConverged,
     cross_validated_errors,
 )
+from workbench.inference.chain_ascent import divergence, estimate_left
 from workbench.inference.dual_problem import DualProblem
 from workbench.workload import TableQueries, Together, linear_queries
 
@@ -410,3 +411,35 @@ def test_contradictory_negative_and_repeated_answers_are_fine():
     assert 0 <= found[2] < 1 and found[3] > 999
     for t in cells(*map(range, SHAPE)):
         assert model.joint[t] >= 0
+
+
+def test_what_a_sampled_fit_lacks_is_estimated_from_the_moves_of_its_stages():
+    assert estimate_left([1.0]) == estimate_left([1.0, 1.0]) == inf, "nothing is known"
+    ratio = 0.8  # of distances to the end, whose squares are divergences
+    left = ratio ** np.arange(6)
+    moves = (left[:-1] - left[1:]) ** 2
+    assert estimate_left(moves.tolist()) == pytest.approx(left[-1] ** 2 / 2)
+    by_noise = estimate_left([1.0, 0.1])
+    assert by_noise == pytest.approx(0.1 / 2 * (1 / (np.sqrt(2) - 1)) ** 2)
+
+
+def test_a_divergence_is_kl_both_ways():
+    answers = history(Marginals(2))
+    models = [MaximumEntropy(alpha, N, PRIOR)(answers) for alpha in (0.01, 0.1)]
+    p, q = (model.joint for model in models)
+    both_ways = ((p - q) * np.log(p / q)).sum()
+    first, second = ((model.potentials, model.margins) for model in models)
+    assert divergence(*first, *second) == pytest.approx(both_ways)
+    assert all(model.lacks == model.gap for model in models), "exact fits have no stages"
+
+
+def test_a_sampled_fit_says_what_it_lacks_only_after_whole_stages():
+    answers = history(Marginals(2))
+    short, long = (
+        MaximumEntropy(0.05, N, PRIOR, limit=0, chains=512, steps=steps, tolerance=0.0)(answers)
+        for steps in (100, 750)
+    )
+    assert short.lacks == short.gap
+    best = MaximumEntropy(0.05, N, PRIOR)(answers)
+    apart = (best.joint * np.log(best.joint / long.joint)).sum()
+    assert apart < long.lacks <= long.gap

@@ -21,7 +21,6 @@ from workbench.workload import Margins, Workload, linear_queries
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
-_LEFT_OF_MOVED = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +31,9 @@ class Model(Estimate):
     (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
     is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
     `gap` is the duality gap that the fit reached in `steps` steps, in nats: 0 at the optimum, and an
-    estimate from above where tuples are drawn; `distance` is what follows from it. `moved` says how far
-    the last stage of steps took the model, KL(p‖q) + KL(q‖p) in nats, where q is that of the stage
-    before: no bound on what is left, see `lacks`. `sweeps` is how often
-    each attribute is drawn anew before a chain's tuple counts. Any linear queries are answered,
+    estimate from above where tuples are drawn; `distance` is what follows from it. `lacks` estimates
+    KL(p* ‖ p), p* the optimum, in nats, from the moves of the last stages: no bound. `sweeps` is how
+    often each attribute is drawn anew before a chain's tuple counts. Any linear queries are answered,
     consistently; standard errors are NaN: how far a model is from the truth it cannot know.
     """
 
@@ -49,7 +47,7 @@ class Model(Estimate):
     gap: float = float("nan")
     sweeps: int = 20
     steps: int = 0
-    moved: float = float("nan")
+    lacks: float = float("nan")
     kind: ClassVar[str] = "model"
     contents: ClassVar[str] = "potentials"
     stored: ClassVar = (
@@ -72,8 +70,8 @@ class Model(Estimate):
         Stored("sweeps"),
         Stored("steps", optional=True),
         Stored(
-            "moved", write=lambda moved: None if np.isnan(moved) else moved,
-            read=lambda moved: float("nan") if moved is None else moved, optional=True,
+            "lacks", write=lambda lacks: None if np.isnan(lacks) else lacks,
+            read=lambda lacks: float("nan") if lacks is None else lacks, optional=True,
         ),
     )  # fmt: skip
 
@@ -145,17 +143,6 @@ class Model(Estimate):
         the fit lacks, not what the tuples drawn for an answer add.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
-
-    @property
-    def lacks(self) -> float:
-        """An estimate, in nats, of how far the dual is below its optimum: 3 × `moved`, or `gap` if less.
-
-        That is KL(p* ‖ p) at least. The gap is of first order in the noise of the weights, as Σ β|r| is
-        at r near 0, and what the model lacks of second. Where each stage leaves 1/√2 of the
-        distance that the one before left, as noise that twice the steps average does, it is
-        ½ (√½ / (1 − √½))² = 2.9 times `moved` at most. Slower progress would be more: it is no bound.
-        """
-        return float(np.fmin(self.gap, _LEFT_OF_MOVED * self.moved))
 
     @cached_property
     def modelled_axes(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ start: were they the same draws' own, steps would not be 0 on average at the opt
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ _STEPS_A_PROPOSAL = 10
 _STEPS_A_SETTLING = 8
 _LEAST_SETTLING = 8  # sweeps
 _SECONDS_TO_BAR = 0.5
+_LEAST_MOVE = 1e-300
 
 
 def ascend_dual(
@@ -41,13 +42,14 @@ def ascend_dual(
     w = problem.with_fixed(np.zeros(len(problem.pi)))
     margins = problem.prior_margins()
     done = 0
-    moved = np.nan
+    moves: list[float] = []  # of whole stages
     before = None
     length = _FIRST_STAGE
     chains.set_potentials(problem.potentials(w))
     chains.set_proposal(margins)
     with _progress_bar(steps) as bar:
         while True:
+            whole = length <= steps - done
             length = min(length, steps - done)
             steepness = problem.steepness(states, rng)
             share = min(1.0, _STEP_OF_STAGE * sqrt(_FIRST_STAGE / length) / steepness)
@@ -75,18 +77,32 @@ def ascend_dual(
             margins = settled_margins(chains, states, rng, settling)
             gap = problem.gap(w, margins)
             if before is not None:
-                moved = divergence(*before, potentials, margins)
+                moves.append(divergence(*before, potentials, margins))
+            if not whole:
+                moves.clear()  # a shorter stage moves less, and says nothing
             before = (potentials, margins)
             bar.set_postfix_str(f"gap {gap:.3g} nats")
             if gap <= tolerance or done >= steps:
                 break
-    return problem.model(potentials, margins, False, gap, done, moved)
+    return problem.model(potentials, margins, False, gap, done, estimate_left(moves))
 
 
 def divergence(potentials, margins, other_potentials, other_margins) -> float:
     """KL of two models both ways, which needs no normaliser; drawn margins add little, and on no side."""
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
+
+
+def estimate_left(moves: list[float]) -> float:
+    """KL to where the model goes if its stages' moves go on shrinking as the last did, or by √½ if faster.
+
+    Noise that twice the steps average shrinks by √½, slow progress less. Moves are divergences, so squares
+    of distances, and add up at most along a line. Two say nothing where the last was the longer one.
+    """
+    if len(moves) < 2:
+        return inf
+    ratio = sqrt(max(0.5, moves[-1] / max(moves[-2], _LEAST_MOVE)))
+    return inf if ratio >= 1 else moves[-1] / 2 * (ratio / (1 - ratio)) ** 2
 
 
 def settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:

@@ -207,7 +207,7 @@ class DualProblem:
         explicit: bool,
         gap: float,
         steps: int,
-        moved: float = np.nan,
+        lacks: float = np.inf,
     ) -> Model:
         """The model of these potentials, which expects these tables."""
         return Model(
@@ -220,5 +220,5 @@ class DualProblem:
             explicit,
             gap,
             steps=steps,
-            moved=moved,
+            lacks=min(lacks, gap),
         )

@@ -12,6 +12,8 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ", "theta": "θ", "tau": "τ", "size": "
 AXIS_LABELS = {  # columns and metrics, as axes call them
     "epsilon": "ε",
     "theta": "θ (counts)",
+    "relative_alpha": "α (deviations of the noise; αN/b)",
+    "added": "new queries",
     "tau": "τ (counts)",
     "size": "summary size (cells)",
     "released": "summary size (cells)",
