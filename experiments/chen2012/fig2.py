@@ -41,7 +41,6 @@ from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
 from workbench.plots import Panel
 from workbench.value import value
 
-UNION_SEEDS = 5  # at most
 PAST_PANELS = {"ranges": "a", "tables": "b"}
 COLUMNS = ["case", "panel", "asked", "bought"]
 
@@ -60,6 +59,7 @@ class Fig2(OverAlpha):
     title = "Error of both approaches over their trade-off α"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
     quick = {
+        "data": (TWIN,),
         "past": 400,
         "queries": 100,
         "weights": (0.03, 0.3),
@@ -81,8 +81,8 @@ class Fig2(OverAlpha):
         unit="nats",
         kind=EFFORT,
     )
-    chains: int = whole(2048, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(3150, "steps of maximum entropy, at most", kind=EFFORT)
+    chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
+    steps: int = whole(1550, "steps of maximum entropy, at most", kind=EFFORT)
     added: tuple[int, ...] = wholes(
         (100, 1000, 5000), "new queries that are bought too", kind=EFFORT
     )
@@ -94,7 +94,7 @@ class Fig2(OverAlpha):
         kind=EFFORT,
     )
     folds: int = whole(5, "parts of cross-validation in the union", 2, kind=UNPRINTED)
-    seeds: int = seeds(10, "histories, each of queries and noise of its own")
+    seeds: int = seeds(5, "histories, each of queries and noise of its own")
 
     @property
     def tried(self) -> Approaches:
@@ -119,8 +119,7 @@ class Fig2(OverAlpha):
         if TWIN in all_data:
             both = [UnionBank(*budgets, **sizes, added=count) for count in self.added]
             errors = ErrorsOfUnion(replace(self.tried, weights=self.union_weights))
-            seeds = min(self.seeds, UNION_SEEDS)
-            runs[UNION] = Sweep([all_data[TWIN]], both, [errors], seeds)
+            runs[UNION] = Sweep([all_data[TWIN]], both, [errors], self.seeds)
         return runs
 
     def rows(self, store) -> pd.DataFrame:

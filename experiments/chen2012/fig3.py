@@ -54,7 +54,7 @@ from workbench.plots import Panel
 from workbench.value import value
 
 TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries are
-BESIDE = 5  # seeds, at most, of what is not judged
+BESIDE = 3  # seeds, at most, of what is not judged
 
 
 def _judged(rows) -> pd.DataFrame:

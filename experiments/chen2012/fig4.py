@@ -107,6 +107,7 @@ class Fig4(OverAlpha):
     title = "Kernel PCA and maximum entropy over four parameters"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 4"
     quick = {
+        "data": (TWIN,),
         "past": (300, 400),
         "scales": (2000.0, 5000.0),
         "attributes": (4, 9),
@@ -139,8 +140,8 @@ class Fig4(OverAlpha):
         unit="nats",
         kind=EFFORT,
     )
-    chains: int = whole(2048, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(3150, "steps of maximum entropy, at most", kind=EFFORT)
+    chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
+    steps: int = whole(1550, "steps of maximum entropy, at most", kind=EFFORT)
     folds: int = whole(5, "parts of the past answers, each held out once", 2)
     queries: int = queries(500, "new queries")
     seeds: int = seeds(5, "histories, each of queries and noise of its own")
