@@ -130,7 +130,7 @@ def over_wide(rows, level: float) -> Finding:
 
 def over_reasonable(rows, level: float) -> Finding:
     """Whether maximum entropy has so little an error on most triples, and less than both responses."""
-    rivals = RIVALS["each attribute's"]
+    rivals = RIVALS["an attribute's"]
 
     def at(setting, level: float) -> Finding:
         case, bound = setting
@@ -166,7 +166,7 @@ def check_growth(rows, level: float) -> Finding:
         found = check_lower(ratios, level, OFTEN)
         return if_converged(rows, found) if series == ENTROPY else found
 
-    methods = (ENTROPY, *RIVALS["each attribute's"])
+    methods = (ENTROPY, *RIVALS["an attribute's"])
     return all_of({name: partial(part, name) for name in methods}, level)
 
 
@@ -176,7 +176,7 @@ def check_sampling(rows, level: float) -> Finding:
     both = couples(first).pivot(index="couple", columns="series", values="value")
     found = check_lower(exact(both.fewer / both.more), level, OFTEN)
     shares = (rows.sampling / rows.value).groupby(rows.series).median()
-    methods = (ENTROPY, *RIVALS["each attribute's"])
+    methods = (ENTROPY, *RIVALS["an attribute's"])
     told = [f"{format_number(shares[name])} of that of {name}" for name in methods]
     return replace(found, measured=f"{found.measured}; at the median {', '.join(told)}")
 

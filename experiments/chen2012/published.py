@@ -41,7 +41,7 @@ PRINTED = "SGD as printed"
 NOISY = "noisy marginals"
 FLAT = "everyone alike"
 RESPONSES = {"retention": RetentionReplacement, "flipping": Flipping}
-GAMMAS = {"each attribute's": ", γ = e", "the whole tuple's": ", γ = e a tuple"}
+GAMMAS = {"an attribute's": ", γ = e", "a tuple's": ", γ = e a tuple"}
 RIVALS = {of: [name + gamma for name in RESPONSES] for of, gamma in GAMMAS.items()}
 SERIES = {
     "MaximumEntropy": ENTROPY,

@@ -14,6 +14,8 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "theta": "θ (counts)",
     "relative_alpha": "α (deviations of the noise; αN/b)",
     "added": "new queries",
+    "by_cells": "joints, the smallest first",
+    "JointErrors": "Σ|p − p̃|",
     "tau": "τ (counts)",
     "size": "summary size (cells)",
     "released": "summary size (cells)",
