@@ -213,6 +213,7 @@ def outcomes_of_2(world):
     return {id: check(world, 0.99).outcome for id, check in chen2012_tradeoff.CHECKS.items()}
 
 
+@pytest.mark.slow
 def test_all_statements_of_figure_2_hold_where_they_are_true():
     assert outcomes_of_2(fig2()) == TRUE_OF_2
 
