@@ -1,8 +1,8 @@
 """Chen et al. 2012: names, people by fewer attributes, and what checks share: data, and convergence.
 
 A fit of maximum entropy decides nothing if it lacks more than the tolerance, by the estimate of
-`Model.lacks`. Its duality gap stands beside: an upper bound, which the noise of drawn tuples keeps far
-above what is lacked.
+`Model.lacks`. Its duality gap stands beside: an upper bound, but of first order in residuals where what
+is lacked is of second.
 """
 
 from __future__ import annotations

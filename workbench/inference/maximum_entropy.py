@@ -7,8 +7,8 @@ Differs    Few cells: the dual exactly, by L-BFGS-B. Many: thousands of chains i
            noisy tables are first made to agree with the total and each other: otherwise weights drift
            to the box along directions in which p does not change. `MaximumEntropyAsPrinted` is theirs.
            A fit says how near the optimum it came: a duality gap, of which `dual_problem` says why it
-           bounds the answers, and a warning above `tolerance`; and an estimate of what is left, which
-           noise of drawn tuples makes less of, `Model.lacks`.
+           bounds the answers, and a warning above `tolerance`; and an estimate of what is left, from the
+           moves of its stages: `Model.lacks`.
 Cost       a step is a sweep of all chains: some µs a chain, whatever the domain's size.
 """
 
