@@ -26,7 +26,7 @@ from experiments.cormode2012 import sec45 as cormode2012_sec45
 from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
 from workbench import DP, Domain, Ranges, SparseTable, claims, figures, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES, UNDECIDED, UNTESTABLE, old
+from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES
 from workbench.datasets import GaussianSparse
 from workbench.table import Bound
 
@@ -51,7 +51,7 @@ OURS = (
 def test_a_figure_says_what_its_parameters_are(figure):
     assert figure.title and figure.page and figure.__doc__
     for claim in figure.claims:
-        assert all(each.says.endswith(".") for each in said_of(claim))
+        assert all(each.says.endswith(".") for each in claim.statements)
     fields = figure.parameters()
     assert all(
         f.metadata["doc"] and f.metadata["kind"] in figures.KINDS for f in fields.values()
@@ -59,11 +59,6 @@ def test_a_figure_says_what_its_parameters_are(figure):
     assert all(fields[name].metadata["kind"] == figures.EFFORT for name in figure.quick)
     assert figure.at("quick").name("quick") == figure.at("paper").name("paper") == figure.id
     assert not figure.at("quick").off_paper()
-
-
-def said_of(claim):
-    """What is judged of it."""
-    return [claim] if isinstance(claim, old.Claim) else claim.statements
 
 
 def test_every_claim_is_judged_once():
@@ -299,77 +294,13 @@ def line(values, spread=0.01, seeds=6):
     return claims.confidence_intervals(pd.DataFrame(made, columns=["x", "value"]), "x")
 
 
-POINTS = [(x, 100.0) for x in range(8)]
-TWICE = [(x, 200.0) for x in range(8)]
-
-
-def test_better_needs_intervals_apart_at_three_quarters():
-    low, high = line(POINTS), line(TWICE)
-    assert old.check_lower(low, high).holds and old.check_lower(high, low).holds is False
-    assert old.check_lower(low, high, times=3).holds is False
-    assert old.check_lower(line(POINTS, 0.4), line(TWICE, 0.4)).holds is None
-    some = line([(x, 100.0 if x < 6 else 300.0) for x in range(8)])
-    assert old.check_lower(some, high).holds, "at six of eight"
-    assert old.check_lower(some, high, share=1).holds is False
-    with pytest.raises(ValueError, match="no point in common"):
-        old.check_lower(low, line([(99, 1.0)]))
-
-
-def test_alike_is_within_a_quarter_or_too_noisy_to_tell():
-    assert old.check_similar(line(POINTS), line([(x, 120.0) for x in range(8)])).holds
-    assert old.check_similar(line(POINTS), line(TWICE)).holds is False
-    noisy = old.check_similar(line(POINTS, 0.5), line(TWICE, 0.5))
-    assert noisy.holds is None and noisy.if_unsettled
-
-
-def test_a_claim_about_points_that_are_not_drawn_is_not_testable():
+def test_numbers_at_points_that_are_not_drawn_are_refused():
     few = pd.DataFrame({"x": [1, 1], "seed": [0, 1], "value": [1.0, 1.1]})
     curve = claims.mean_curve(few, "x")
-    point = claims.Printed("1", 0, 2)
-    for check in (
-        lambda rows: old.check_lower(curve.loc[:0], curve),
-        lambda rows: old.check_printed(point, curve.loc[5:]),
-        lambda rows: old.check_decreasing(curve),
-        lambda rows: claims.Finding(None, str(claims.crossing(curve.loc[5:], curve))),
-        lambda rows: claims.Finding(None, str(claims.mean_curve(rows, "x", seed=9))),
-    ):
-        found = old.Claim("x", "It is.", check).judge(few, "paper")
-        assert found.outcome == UNTESTABLE and "no points" in found.why
-
-
-def test_a_check_that_seeds_do_not_settle_is_undecided_only_when_they_are_few():
-    for leans, outcome in ((False, DIFFERS), (True, HOLDS)):
-        found = claims.Finding(None, "", if_unsettled=leans)
-        claim = old.Claim("x", "It is.", lambda rows, found=found: found)
-        assert claim.judge(pd.DataFrame(), "quick").outcome == UNDECIDED
-        assert claim.judge(pd.DataFrame(), "paper").outcome == outcome
-
-
-def test_parts_are_settled_together():
-    yes, no = claims.Finding(True, "1"), claims.Finding(False, "2", "because")
-    open_, leaning = claims.Finding(None, "3"), claims.Finding(None, "4", if_unsettled=True)
-    assert old.all_of({"a": yes, "b": yes}).holds
-    assert old.all_of({"a": yes, "b": no, "c": open_}).holds is False
-    assert old.all_of({"a": yes, "b": open_}).holds is None
-    assert old.all_of({"a": yes, "b": leaning}).if_unsettled
-    assert not old.all_of({"a": open_, "b": leaning}).if_unsettled
-    told = old.all_of({"a": yes, "b": no})
-    assert told.measured == "a: yes (1); b: no (2)" and told.why == "because"
-
-
-def test_a_printed_number_is_decided_by_a_mean_and_left_open_by_its_interval():
-    point = claims.Printed("1 to 2", 1, 2)
-    for mean, half, holds in ((1.5, 9, True), (3, 0.5, False), (3, 1.5, None), (0, 1.5, None)):
-        found = claims.decide_printed(
-            point, pd.Series({"mean": mean, "low": mean - half, "high": mean + half})
-        )
-        assert found is holds
-
-
-def test_falling_allows_noise_and_no_rise():
-    assert old.check_decreasing(line([(1, 9.0), (2, 5.0), (3, 5.2), (4, 1.0)])).holds
-    assert old.check_decreasing(line([(1, 9.0), (2, 1.0), (3, 5.0)])).holds is False
-    assert old.check_decreasing(line([(1, 5.0), (2, 5.0)])).holds is False
+    with pytest.raises(claims.MissingPoints, match="no point in common"):
+        claims.crossing(curve.loc[5:], curve)
+    with pytest.raises(claims.MissingPoints):
+        claims.mean_curve(few, "x", seed=9)
 
 
 def test_where_curves_cross_and_lines_on_logarithmic_axes():
@@ -386,9 +317,6 @@ def test_where_curves_cross_and_lines_on_logarithmic_axes():
 def test_a_printed_number_has_a_reading_error():
     about = claims.Printed.approximately("around 1 %", 0.01, 0.005)
     assert about.covers(0.0145) and not about.covers(0.016) and not about.covers(0.0049)
-    assert old.check_printed(about, line([(1, 0.01)]), percent=True).measured == "1 %"
-    assert old.check_printed(about, line([(1, 0.01), (2, 0.05)])).holds is False
-    assert old.check_printed(about, line([(1, 0.016)], spread=0.1)).holds is None
 
 
 # --- what is committed
@@ -412,7 +340,7 @@ def test_verdicts_are_collected_from_finished_figures(tmp_path):
 )
 def test_committed_verdicts_are_of_a_paper_run(path):
     judged = [claim for spec in SPECS for claim in claims_of(spec)]
-    ids = {x.id for claim in judged for x in (claim, *said_of(claim))}
+    ids = {x.id for claim in judged for x in (claim, *claim.statements)}
     with open(path, newline="", encoding="utf-8") as file:
         told = list(csv.DictReader(file))
     assert {row["id"] for row in told} <= ids

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from workbench import claims, figures
-from workbench.claims import Finding
-from workbench.claims.old import Claim
+from workbench.claims import Claim, Finding
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import (
     choice,
@@ -19,7 +18,7 @@ from workbench.figures.parameters import (
 )
 from workbench.value import value
 
-CLAIMS = (Claim("x-1", "It falls.", lambda rows: Finding(None, "not settled")),)
+CLAIMS = (Claim.of_one("x-1", "It falls.", lambda rows, level: Finding(None, "not settled")),)
 
 
 @value
@@ -110,19 +109,6 @@ def test_only_settings_take_a_figure_off_the_papers_path():
         "value",
     ]
     assert Fig1().compare_with_paper(rows).value.tolist() == [0.1]
-
-
-@pytest.mark.parametrize(
-    "figure, outcome",
-    [
-        (Fig1(), claims.DIFFERS),
-        (Fig1(seeds=51, size=3), claims.DIFFERS),
-        (Fig1(seeds=49), claims.UNDECIDED),
-        (Fig1.at("quick"), claims.UNDECIDED),
-    ],
-)
-def test_less_effort_leaves_a_claim_undecided(figure, outcome):
-    assert figure.judge(pd.DataFrame())[0].outcome == outcome
 
 
 CELL = "profile = 'quick'\nepsilon = 0.1"

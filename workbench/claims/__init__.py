@@ -45,7 +45,6 @@ from workbench.claims.curves import interpolate_log_log as interpolate_log_log
 from workbench.claims.curves import mean_curve as mean_curve
 from workbench.claims.decisions import decide as decide
 from workbench.claims.decisions import decide_all as decide_all
-from workbench.claims.decisions import decide_printed as decide_printed
 from workbench.claims.intervals import Intervals as Intervals
 from workbench.claims.intervals import ends as ends
 from workbench.claims.intervals import exact as exact

@@ -91,8 +91,6 @@ class Finding:
         None: these runs do not decide it at the level that was asked.
     measured, why : str
         Only what was computed from the rows that were judged.
-    if_unsettled : bool
-        Of `claims.old` alone.
     testable : bool
         False where the rows lack what it is about; `why` then names it.
     runs : float
@@ -106,7 +104,6 @@ class Finding:
     holds: bool | None
     measured: str
     why: str = ""
-    if_unsettled: bool = False
     testable: bool = True
     runs: float = inf
     strip: Strip | None = None

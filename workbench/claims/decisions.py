@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from workbench.claims.claim import Printed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
@@ -30,11 +24,3 @@ def decide_all(parts: Iterable[bool | None]) -> bool | None:
     """
     parts = list(parts)
     return decide(all(parts), False in parts)
-
-
-def decide_printed(point: Printed, mean: pd.Series) -> bool | None:
-    """Whether a mean is as the paper prints it; None where only its interval reaches so far.
-
-    `mean` is a row of `mean_curve`, with `mean`, `low` and `high`.
-    """
-    return decide(point.covers(mean["mean"]), mean.low > point.high or mean.high < point.low)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from workbench import claims, option_grammar
-from workbench.claims import Claim, Verdict, old
+from workbench.claims import Claim, Verdict
 from workbench.datasets._kinds import unwrapped
 from workbench.figures.data import remarks_on
 from workbench.figures.project import did_you_mean
@@ -189,11 +189,6 @@ class Figure:
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
 
-    def full_effort(self) -> bool:
-        """Whether no parameter of effort is less than the paper's."""
-        efforts = [f.name for f in self.parameters().values() if f.metadata["kind"] == EFFORT]
-        return not any(map(self._is_less, efforts))
-
     def differences(self, profile: str) -> dict[str, Any]:
         """The parameters whose values are not those of the profile."""
         usual = type(self).at(profile)
@@ -261,8 +256,7 @@ class Figure:
     @classmethod
     def _statements(cls) -> int:
         """How many of its statements are judged."""
-        split = [claim for claim in cls.claims if isinstance(claim, Claim)]
-        return sum(s.check is not None for claim in split for s in claim.statements)
+        return sum(s.check is not None for claim in cls.claims for s in claim.statements)
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
@@ -334,10 +328,8 @@ class Figure:
         Each is decided by the first look that decides it, on the rows of that look's seeds alone.
         """
         off = self.off_paper()
-        why = f"not {self.usual}: {describe(off)}"
-        if not self._statements():
-            return old.judge_or_not(self.claims, rows, self.full_effort(), why if off else "")
         if off:
+            why = f"not {self.usual}: {describe(off)}"
             return [v for claim in self.claims for v in claim.not_judged(why)]
         looks = self._looks_at(rows)
         has_file = partial(self.has_file, rows=rows)
