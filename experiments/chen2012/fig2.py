@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import (
     ALONE,
     UNION,
@@ -31,7 +32,6 @@ from experiments.chen2012.approaches import (
     ErrorsOverAlpha,
 )
 from experiments.chen2012.data import PAST, RECIPES, TWIN, QueryBank, UnionBank, datasets
-from experiments.chen2012.over_alpha import OverAlpha
 from experiments.chen2012.shared import KERNEL
 from experiments.chen2012.tradeoff import CHECKS
 from workbench import Sweep, claims

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.data import TWIN, WITH, WITHOUT, QueryBank, datasets
-from experiments.chen2012.over_alpha import OverAlpha
 from experiments.chen2012.shared import share_of_runs
 from experiments.chen2012.validated import (
     CHOSEN,

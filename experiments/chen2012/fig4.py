@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
 from experiments.chen2012.data import CENSUS, NEW, PAST, TWIN, WITH, QueryBank, datasets
-from experiments.chen2012.over_alpha import OverAlpha
 from experiments.chen2012.shared import (
     ENTROPY,
     KERNEL,

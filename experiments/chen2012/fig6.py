@@ -24,9 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.chen2012.data import CENSUS, TWIN
-from experiments.chen2012.joints import JointErrors, couples
-from experiments.chen2012.published import (
+from experiments.chen2012._published import (
     ENTROPY,
     GAMMAS,
     RIVALS,
@@ -35,6 +33,8 @@ from experiments.chen2012.published import (
     if_converged,
     over_gammas,
 )
+from experiments.chen2012.data import CENSUS, TWIN
+from experiments.chen2012.joints import JointErrors, couples
 from experiments.chen2012.shared import of_case, of_neither
 from workbench import Sweep, claims
 from workbench.claims import (

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.chen2012._published import PublishedFigure, check_below_rivals, over_gammas
 from experiments.chen2012.data import TWIN
-from experiments.chen2012.published import PublishedFigure, check_below_rivals, over_gammas
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable, Sweep, claims
 from workbench.claims import format_number

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.chen2012.published import SHORT, joint_shares
+from experiments.chen2012._published import SHORT, joint_shares
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable
 from workbench.metrics.refusal import refuse_private

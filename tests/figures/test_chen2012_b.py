@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.chen2012 import approaches, joints, published, shared
+from experiments.chen2012 import _published as published
+from experiments.chen2012 import approaches, joints, shared
 from experiments.chen2012 import fig4 as chen2012_fig4
 from experiments.chen2012 import fig6 as chen2012_fig6
 from experiments.chen2012 import fig7 as chen2012_fig7
