@@ -9,7 +9,7 @@ A fit that did not converge decides nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import prod
@@ -101,13 +101,14 @@ class Synthetic:
 class PublishedFigure(Figure):
     """What maximum entropy makes of noisy pair tables, and randomised responses."""
 
-    sized_by = ("size",)
+    sized_by = ("size", "people")
 
     data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
     epsilon: float = epsilon(1.0)
     log_gamma: float = number(1.0, "ln γ, of an attribute or a tuple", 1e-3, 100)
     alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
     size: int | None = whole(None, "tuples of a database; None: as many as people", kind=EFFORT)
+    people: int = whole(500_000, "people of the twin", kind=EFFORT)
     steps: int = whole(3150, "steps of maximum entropy, at most", kind=EFFORT)
     seeds: int = seeds(10)
 
@@ -117,7 +118,9 @@ class PublishedFigure(Figure):
         power = f"^{self.log_gamma:g}" if self.log_gamma != 1 else ""
         sweeps = {}
         for name, data in datasets(self.data).items():
-            total = TOTALS[name]
+            if name == TWIN:
+                data = replace(data, records=self.people)
+            total = {**TOTALS, TWIN: self.people}[name]
             fits = (
                 MaximumEntropy(self.alpha, total, steps=self.steps, tolerance=TOLERANCE),
                 MaximumEntropyAsPrinted(self.alpha, total),

@@ -198,8 +198,15 @@ class Fig6(PublishedFigure):
 
     title = "Errors of joint distributions of two and three attributes"
     page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
-    quick = {"data": (TWIN,), "size": 60_000, "steps": 150, "triples": 9, "seeds": 2}
-    sized_by = ("size", "triples")
+    quick = {
+        "data": (TWIN,),
+        "size": 60_000,
+        "people": 60_000,
+        "steps": 150,
+        "triples": 9,
+        "seeds": 2,
+    }
+    sized_by = ("size", "people", "triples")
     claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig6", CHECKS)
 
     triples: int = whole(84, "triples of attributes", 1, 84, kind=EFFORT)

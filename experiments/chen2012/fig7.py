@@ -82,7 +82,14 @@ class Fig7(PublishedFigure):
 
     title = "Error of range queries on k attributes"
     page = "Chen et al., EDBT 2012, section 5.2, Figure 7"
-    quick = {"data": (TWIN,), "size": 20_000, "steps": 50, "queries": 10, "seeds": 2}
+    quick = {
+        "data": (TWIN,),
+        "size": 20_000,
+        "people": 50_000,
+        "steps": 50,
+        "queries": 10,
+        "seeds": 2,
+    }
     claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig7", CHECKS)
 
     dims: tuple[int, ...] = wholes(tuple(range(1, 10)), "k, attributes", 1, 9, kind=UNPRINTED)
