@@ -19,7 +19,7 @@ def number(x: float, digits: int = 6) -> str:
     if isinstance(x, int) or (isfinite(x) and float(x).is_integer() and abs(x) < 1e15):
         return f"{int(x):,}".translate(_MINUS)
     if not isfinite(x):
-        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
+        return _not_finite(x)
     if 1e-4 <= abs(x) < 1e15:
         decimals = max(digits - 1 - floor(log10(abs(x))), 0)
         text = f"{x:,.{decimals}f}"
@@ -45,10 +45,14 @@ def format_number(x: float) -> str:
     ('0.0123', '−20,700')
     """
     if not isfinite(x):
-        return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
+        return _not_finite(x)
     if 1000 <= abs(x) < 1e15:
         return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".replace("-", "−")
     return f"{x:.3g}".replace("-", "−")
+
+
+def _not_finite(x: float) -> str:
+    return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
 
 
 def power_of_ten(x: float, digits: int = 3) -> str:

@@ -9,7 +9,7 @@ A fit that did not converge decides nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from math import prod
@@ -117,10 +117,9 @@ class PublishedFigure(Figure):
         bought = LaplaceQueries(DP(self.epsilon), Marginals(2))
         power = f"^{self.log_gamma:g}" if self.log_gamma != 1 else ""
         sweeps = {}
-        for name, data in datasets(self.data).items():
-            if name == TWIN:
-                data = replace(data, records=self.people)
-            total = {**TOTALS, TWIN: self.people}[name]
+        totals = TOTALS | {TWIN: self.people}
+        for name, data in datasets(self.data, self.people).items():
+            total = totals[name]
             fits = (
                 MaximumEntropy(self.alpha, total, steps=self.steps, tolerance=TOLERANCE),
                 MaximumEntropyAsPrinted(self.alpha, total),

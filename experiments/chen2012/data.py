@@ -45,9 +45,12 @@ WITHOUT = "no prior"
 WITH = "with prior"
 
 
-def datasets(names: tuple[str, ...]) -> dict[str, Any]:
-    """Datasets by name, without those whose files are not at hand; the twin if none is left."""
-    all_names = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin()}
+def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:
+    """Datasets by name, the twin of so many people; those whose files are missing are left out.
+
+    The twin if none is left.
+    """
+    all_names = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin(people)}
     available = {name: all_names[name] for name in names if all_names[name] is not None}
     return available or {TWIN: all_names[TWIN]}
 

@@ -153,12 +153,11 @@ class Fig4(OverAlpha):
         tried = Approaches(self.alphas, self.weights, self.chains, self.steps, self.folds)
         errors = ErrorsOfBoth(tried, self.queries)
         sweeps = {}
-        for name, data in datasets(self.data).items():
-            people = replace(data, records=self.people) if name == TWIN else data
-            narrow = [people if d == 9 else FirstAttributes(people, d) for d in self.attributes]
+        for name, data in datasets(self.data, self.people).items():
+            narrow = [data if d == 9 else FirstAttributes(data, d) for d in self.attributes]
             runs = {
-                "queries": ([people], [replace(usual, queries=m) for m in self.past]),
-                "scale": ([people], [replace(usual, scale=b) for b in self.scales]),
+                "queries": ([data], [replace(usual, queries=m) for m in self.past]),
+                "scale": ([data], [replace(usual, scale=b) for b in self.scales]),
                 "attributes": (narrow, [usual]),
             }
             if name == TWIN:
