@@ -23,13 +23,13 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from workbench.figures.records import TIMED, TIMES
+
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.json"
 TOLERANCE = 1e-9
 EIGENVECTORS = ("chen2012", "03_answer_bank")  # figures that rest on `eigh`
-TIMES = {"seconds", "median_seconds", "machine", "repeated"}  # columns that hold times
 ADDED = {"mechanism_name"}  # columns that older records lack
-TIMED = {"throughput", "ProcessorTime"}  # metrics whose values are times
 
 
 def machine() -> dict[str, str]:
