@@ -17,6 +17,7 @@ from workbench.cli import (
     init,
     lab,
     laws,
+    mechanism_options,
     new,
     release,
     reproduce,
@@ -86,7 +87,7 @@ app = typer.Typer(
 )
 app.command()(reproduce.reproduce)
 app.command()(advise.advise)
-app.command(cls=release.Command)(release.release)
+app.command(cls=mechanism_options.Command)(release.release)
 app.command()(show.show)
 app.add_typer(data.app, name="data")
 app.command()(explore.explore)

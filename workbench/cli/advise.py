@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import release, screen
+from workbench.cli import screen
+from workbench.cli.request import stated_bound
 
 
 def advise(
@@ -46,7 +47,7 @@ def advise(
     from workbench.option_grammar import parse_numbers, release_options
 
     cells = Domain.read(domain)
-    stated = release.stated_bound(bound)
+    stated = stated_bound(bound)
     sizes = parse_numbers("--queries", queries) if queries else None
 
     from workbench.advice import advise

@@ -14,6 +14,22 @@ if TYPE_CHECKING:
     from workbench.table import Bound
 
 
+_AGAIN = "every release of the same data adds its ε, also one that replaces another"
+
+
+def summary(release: Release, file: Path) -> list[str]:
+    """What a person reads who has just made a release, a line each."""
+    lines = [
+        str(file),
+        guarantee(release),
+        bound_in_words(release.bound) if release.bound else "",
+        sizes(release, file),
+        cells_from_nothing(release),
+        _AGAIN,
+    ]
+    return [line for line in lines if line]
+
+
 def guarantee(release: Release) -> str:
     """What the release promises, for someone who has not read the papers."""
     from workbench import privacy

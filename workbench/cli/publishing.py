@@ -1,0 +1,52 @@
+"""The steps of a command that publishes something of private data: read, make, save.
+
+Nothing of the data is read before the request and the mechanism are known to be sound, no noise is drawn
+before all of the data is, and no file is there before its release is whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.cli.request import Request
+    from workbench.mechanism import Release
+    from workbench.table import SparseTable
+
+
+def read(request: Request) -> SparseTable:
+    """The private data; rows of the same cell add up.
+
+    A cell outside the domain, or a count that is none, is named by file and line.
+    """
+    from workbench.labelled_rows import observed_domain
+    from workbench.table import SparseTable
+
+    domain = request.domain
+    if domain is None:
+        domain = observed_domain(request.table, request.count)
+    if request.count in domain.attributes:
+        raise ValueError(
+            f"--count {request.count!r} is an attribute of the domain: need another column"
+        )
+    return SparseTable.read(request.table, domain, request.bound, count=request.count)
+
+
+def make(request: Request, mechanism: Any, private: SparseTable) -> Release:
+    """The release: the budget is spent here, and nowhere else."""
+    import numpy as np
+
+    from workbench import noise
+
+    rng = None if request.seed is None else np.random.default_rng(request.seed)
+    release = mechanism(private, rng)
+    if request.domain_from_data:
+        receipt = noise.unprotected("domain read off the data")
+        release = replace(release, ledger=(receipt, *release.ledger))
+    return release
+
+
+def save(request: Request, release: Release) -> None:
+    """Write the release whole, or not at all."""
+    release.save(request.out, simulated=request.simulated, force=request.force)
