@@ -18,7 +18,7 @@ from workbench.mechanism import Mechanism
 from workbench.option_grammar import option_need, release_options
 from workbench.privacy import ADD_REMOVE, LOCAL, REPLACE
 
-WHEN = Path(__file__).parents[1] / "when_to_use.toml"
+DOCS = Path(__file__).parents[1]
 SECTION = re.compile(r"^(Guarantee|Assumes|Source|Differs|Cost)  +(.*(?:\n(?: +.*)?)*)", re.M)
 NEIGHBOURS = {
     ADD_REMOVE: "Neighbouring inputs differ by all records of one unit, added or removed.",
@@ -36,15 +36,22 @@ IDEALISED = (
 def write(folder: Path) -> None:
     """Write `<class>.md` and its picture for each mechanism, and the table of all."""
     when = when_to_use()
+    proofs = proof_sketches()
     for cls in mechanisms.ALL:
+        name = cls.__name__
         pictures.draw(cls, folder)
-        (folder / f"{cls.__name__}.md").write_text(page(cls, when[cls.__name__]), "utf-8")
+        (folder / f"{name}.md").write_text(page(cls, when[name], proofs[name]), "utf-8")
     (folder / "table.inc").write_text(table(), "utf-8")
 
 
 def when_to_use() -> dict[str, str]:
     """For each mechanism what it is for, and what to take instead."""
-    return tomllib.loads(WHEN.read_text(encoding="utf-8"))
+    return tomllib.loads((DOCS / "when_to_use.toml").read_text(encoding="utf-8"))
+
+
+def proof_sketches() -> dict[str, str]:
+    """For each mechanism why its guarantee holds."""
+    return tomllib.loads((DOCS / "proofs.toml").read_text(encoding="utf-8"))
 
 
 def table() -> str:
@@ -67,7 +74,7 @@ def sections(cls: type) -> dict[str, str]:
     return {name: capitalised(markdown(text)) for name, text in SECTION.findall(doc)}
 
 
-def page(cls: type, when: str) -> str:
+def page(cls: type, when: str, proof: str) -> str:
     """The page of a mechanism."""
     name = cls.__name__
     about = sections(cls)
@@ -80,6 +87,7 @@ def page(cls: type, when: str) -> str:
         f"## When to use it\n\n{when}",
         f"## Guarantee\n\n{about['Guarantee']}",
         NEIGHBOURS[cls.relation] + idealised,
+        f"### Why it holds\n\n{proof}",
         f"## What it assumes\n\n{about['Assumes']}",
         f"## Parameters\n\n{parameters(cls)}",
         f"## Example\n\n{example(cls)}",

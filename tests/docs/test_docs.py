@@ -45,10 +45,12 @@ def test_every_mechanism_has_what_its_page_needs(cls):
     assert list(mechanisms.sections(cls)) == "Guarantee Assumes Source Differs Cost".split()
     assert mechanisms.summary(cls) and mechanisms.parameters(cls) and mechanisms.example(cls)
     assert mechanisms.when_to_use()[cls.__name__].endswith(".")
+    assert mechanisms.proof_sketches()[cls.__name__].endswith(".")
 
 
 def test_nothing_is_said_of_mechanisms_that_are_none():
-    assert set(mechanisms.when_to_use()) == {cls.__name__ for cls in ALL}
+    names = {cls.__name__ for cls in ALL}
+    assert set(mechanisms.when_to_use()) == set(mechanisms.proof_sketches()) == names
 
 
 @pytest.mark.parametrize("path", BY_HAND, ids=lambda path: path.name)
