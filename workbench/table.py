@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.arrays import Float, Int, Num
+from workbench.arrays import Float, Int
+from workbench.cell_counts import (
+    LARGEST_TOTAL,
+    cells_of_counts,
+    cells_of_keys,
+    whole_counts,
+)
 from workbench.domain import Domain
 from workbench.labelled_rows import (
     arrow_column,
@@ -22,7 +28,6 @@ from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
 
 _LARGEST_MOVE = 1e300  # of one unit
-_LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,9 @@ class SparseTable:
                 raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")
             if (self.keys[1:] <= self.keys[:-1]).any():
                 raise ValueError("SparseTable.keys must be sorted and distinct; use from_keys")
-            if self.counts.min() < 1 or self.counts.astype(float).sum() > _LARGEST_TOTAL:
+            if self.counts.min() < 1 or self.counts.astype(float).sum() > LARGEST_TOTAL:
                 raise ValueError(
-                    f"SparseTable.counts must be >= 1 and sum to at most {_LARGEST_TOTAL}"
+                    f"SparseTable.counts must be >= 1 and sum to at most {LARGEST_TOTAL}"
                 )
 
     @classmethod
@@ -164,8 +169,8 @@ class SparseTable:
             Which cells there can be.
         keys : int[n]
             Keys of the domain.
-        counts : numbers[n]
-            Whole numbers of at least 0.
+        counts : numbers[n], optional
+            Whole numbers of at least 0; None where each key counts one.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         truth_public : bool
@@ -191,22 +196,15 @@ class SparseTable:
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
         keys = keys.astype(np.int64)
+        if counts is None:
+            keys, counts = cells_of_keys(keys)
+            return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
         counts = whole_counts(counts)
         if keys.shape != counts.shape:
             raise ValueError(f"{keys.shape} keys do not fit {counts.shape} counts")
-        if len(keys) and (keys[1:] <= keys[:-1]).any():
-            order = np.argsort(keys, kind="stable")
-            keys = keys[order]
-            counts = counts[order]
-            if counts.astype(float).sum() > _LARGEST_TOTAL:
-                raise ValueError(f"counts must sum to at most {_LARGEST_TOTAL}")
-            starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-            keys = keys[starts]
-            counts = np.add.reduceat(counts, starts)
-        occupied = counts > 0
-        if not occupied.all():
-            keys = keys[occupied]
-            counts = counts[occupied]
+        is_sorted = not len(keys) or (keys[1:] > keys[:-1]).all()
+        if not is_sorted or not counts.all():
+            keys, counts = cells_of_counts(keys, counts)
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
 
     @classmethod
@@ -285,7 +283,7 @@ class SparseTable:
         for attribute, size in zip(domain.attributes, domain.shape, strict=True):
             keys *= size
             keys += value_codes(domain, attribute, arrow_column(frame[attribute]), attribute)
-        counts = frame[count].to_numpy() if count else np.ones(len(frame), np.int64)
+        counts = frame[count].to_numpy() if count else None
         return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
 
     @classmethod
@@ -320,7 +318,7 @@ class SparseTable:
         columns = [*domain.attributes, *([count] if count else [])]
         rows = read_table_file(Path(path), columns)
         keys = domain.keys(rows.domain_codes(domain))
-        counts = rows.counts(count) if count else np.ones(len(keys), np.int64)
+        counts = rows.counts(count) if count else None
         return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
 
     def __len__(self) -> int:
@@ -411,22 +409,3 @@ class SparseTable:
     def to_frame(self) -> pd.DataFrame:
         """One row a non-empty cell: the attributes' labels and `count`."""
         return self.domain.frame(self.keys).assign(count=self.counts)
-
-
-def whole_counts(counts: Num[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Counts as int64, or a ValueError that names the first that is not a whole number >= 0."""
-    counts = np.asarray(counts)
-    if counts.dtype.kind not in "iufb":
-        try:
-            counts = counts.astype(float)
-        except (TypeError, ValueError):
-            raise ValueError(f"counts must be whole numbers, got {counts.dtype}") from None
-    bad = ~(
-        (counts >= 0) & (counts <= _LARGEST_TOTAL) & (counts == np.floor(counts))
-    )  # NaN is bad
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"count {counts[row]!s} in row {row} is not allowed: need whole numbers >= 0"
-        )
-    return counts.astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Float, Int
+from workbench.cell_counts import whole_counts
 from workbench.hierarchy import (
     Attributes,
     Hierarchy,
@@ -18,7 +19,7 @@ from workbench.hierarchy import (
     searchsorted_keys,
 )
 from workbench.records import kernels
-from workbench.table import PUBLIC, Bound, Public, SparseTable, whole_counts
+from workbench.table import PUBLIC, Bound, Public, SparseTable
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
 
