@@ -3,28 +3,7 @@
 import numpy as np
 
 from workbench.compiled import njit
-
-
-@njit(cache=True, nogil=True)
-def _below(s, n):
-    """A uniform whole number in [0, n), exactly, for n <= 2^31; by xoshiro256++ in the state `s`.
-
-    Source: Blackman & Vigna, ACM TOMS 2021; Lemire, ACM TOMACS 2019 (multiply, and reject the uneven).
-    """
-    n, low = np.uint64(n), np.uint64(2**32 - 1)
-    while True:
-        x = s[0] + s[3]
-        x = ((x << np.uint64(23)) | (x >> np.uint64(41))) + s[0]
-        t = s[1] << np.uint64(17)
-        s[2] ^= s[0]
-        s[3] ^= s[1]
-        s[1] ^= s[2]
-        s[0] ^= s[3]
-        s[2] ^= t
-        s[3] = (s[3] << np.uint64(45)) | (s[3] >> np.uint64(19))
-        product = (x >> np.uint64(32)) * n
-        if product & low >= n or product & low >= (np.uint64(2**32) - n) % n:
-            return np.int64(product >> np.uint64(32))
+from workbench.contributions.kernels import below, longest, mark_some
 
 
 @njit(cache=True, nogil=True)
@@ -69,14 +48,6 @@ def count_edges(items, contexts, out):
 
 
 @njit(cache=True, nogil=True)
-def _longest(starts):
-    most = 0
-    for u in range(starts.size - 1):
-        most = max(most, starts[u + 1] - starts[u])
-    return most
-
-
-@njit(cache=True, nogil=True)
 def first_repeated(starts, items, m):
     """The first row of an item that its user has in a row before; −1 if there is none."""
     owner = np.full(m, -1, np.int64)
@@ -89,26 +60,15 @@ def first_repeated(starts, items, m):
 
 
 @njit(cache=True, nogil=True)
-def _floyd(n, limit, s, taken):
-    """Mark l places out of n, every set of l equally likely.
-
-    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls): l draws.
-    """
-    for j in range(n - limit, n):
-        place = _below(s, j + 1)
-        taken[j if taken[place] else place] = True
-
-
-@njit(cache=True, nogil=True)
 def sample(starts, limit, s, users, items, contexts, to_users, to_items, to_contexts):
     """All records of a user, or l of them."""
-    taken = np.zeros(_longest(starts), np.bool_)
+    taken = np.zeros(longest(starts), np.bool_)
     k = 0
     for u in range(starts.size - 1):
         start, n = starts[u], starts[u + 1] - starts[u]
         every = n <= limit
         if not every:
-            _floyd(n, limit, s, taken)
+            mark_some(n, limit, s, taken)
         for i in range(n):
             if every or taken[i]:
                 row, taken[i] = start + i, False
@@ -130,7 +90,7 @@ def one_per_item(starts, m, s, users, items, contexts, to_users, to_items, to_co
                 k += 1
             else:
                 seen[item] += 1
-                if _below(s, seen[item]) == 0:
+                if below(s, seen[item]) == 0:
                     to_contexts[place[item]] = contexts[i]
     return k
 
@@ -144,7 +104,7 @@ def top_scored(
     A heap holds the l highest; its least, `cut`, divides: above it all are taken, and of those that
     equal it as many as the heap holds, by selection sampling.
     """
-    taken = np.zeros(_longest(starts), np.bool_)
+    taken = np.zeros(longest(starts), np.bool_)
     heap = np.empty(max(min(limit, taken.size), 1), np.int32)
     k = 0
     for u in range(starts.size - 1):
@@ -154,7 +114,7 @@ def top_scored(
                 to_users[k], to_items[k], to_contexts[k] = users[i], items[i], contexts[i]
                 k += 1
             continue
-        _floyd(n, random, s, taken)
+        mark_some(n, random, s, taken)
         held, equal, wanted = 0, 0, 0
         cut = np.int32(2**31 - 1)  # above every rank
         for i in range(n if limit else 0):
@@ -187,7 +147,7 @@ def top_scored(
                 rank = ranks[items[start + i]]
                 take = rank > cut
                 if rank == cut:
-                    take = wanted == equal or (wanted > 0 and _below(s, equal) < wanted)
+                    take = wanted == equal or (wanted > 0 and below(s, equal) < wanted)
                     wanted -= take
                     equal -= 1
             if take:

@@ -1,0 +1,133 @@
+"""The compiled loops over the cells of one user after another, and the draws they make."""
+
+import numpy as np
+
+from workbench.compiled import njit
+
+
+@njit(cache=True, nogil=True)
+def next_word(s):
+    """The next uniform 64-bit word of xoshiro256++ in the state `s`.
+
+    Source: Blackman & Vigna, ACM TOMS 2021.
+    """
+    x = s[0] + s[3]
+    x = ((x << np.uint64(23)) | (x >> np.uint64(41))) + s[0]
+    t = s[1] << np.uint64(17)
+    s[2] ^= s[0]
+    s[3] ^= s[1]
+    s[1] ^= s[2]
+    s[0] ^= s[3]
+    s[2] ^= t
+    s[3] = (s[3] << np.uint64(45)) | (s[3] >> np.uint64(19))
+    return x
+
+
+@njit(cache=True, nogil=True)
+def below(s, n):
+    """A uniform whole number in [0, n), exactly, for n <= 2^31.
+
+    Source: Lemire, ACM TOMACS 2019 (multiply, and reject the uneven).
+    """
+    n, low = np.uint64(n), np.uint64(2**32 - 1)
+    while True:
+        product = (next_word(s) >> np.uint64(32)) * n
+        if product & low >= n or product & low >= (np.uint64(2**32) - n) % n:
+            return np.int64(product >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def mark_some(n, limit, s, taken):
+    """Mark `limit` places out of n, every set of so many equally likely.
+
+    Source: Floyd, in Bentley & Floyd, CACM 1987 (Programming Pearls): as many draws as places.
+    """
+    for j in range(n - limit, n):
+        place = below(s, j + 1)
+        taken[j if taken[place] else place] = True
+
+
+@njit(cache=True, nogil=True)
+def longest(starts):
+    """The length of the longest run."""
+    most = 0
+    for u in range(starts.size - 1):
+        most = max(most, starts[u + 1] - starts[u])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def heads(s, coins):
+    """How many of so many fair coins show heads."""
+    n = 0
+    while coins > 0:
+        word = next_word(s)
+        if coins < 64:
+            word &= (np.uint64(1) << np.uint64(coins)) - np.uint64(1)
+        word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+        twos = np.uint64(0x3333333333333333)
+        word = (word & twos) + ((word >> np.uint64(2)) & twos)
+        word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        n += np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        coins -= 64
+    return n
+
+
+@njit(cache=True, nogil=True)
+def keep_units(counts, total, wanted, s, undecided, low):
+    """`wanted` of the `total` counts stay, every choice of so many counts equally likely.
+
+    Each count is given a real number whose bits are fair coins, and those of the `wanted` smallest stay.
+    A bit is drawn for all counts that are not decided yet: as the counts of one cell are alike, only how
+    many of them have a 0 matters. `undecided` and `low` are scratch, as long as `counts`.
+    """
+    n = counts.size
+    for i in range(n):
+        undecided[i] = counts[i]
+        counts[i] = 0
+    while 0 < wanted < total:
+        zeros = 0
+        for i in range(n):
+            low[i] = heads(s, undecided[i])
+            zeros += low[i]
+        if zeros <= wanted:
+            for i in range(n):
+                counts[i] += low[i]
+                undecided[i] -= low[i]
+            wanted -= zeros
+            total -= zeros
+        else:
+            for i in range(n):
+                undecided[i] = low[i]
+            total = zeros
+    if wanted:
+        for i in range(n):
+            counts[i] += undecided[i]
+
+
+@njit(cache=True, nogil=True)
+def bound_users(starts, l0, linf, l1, seeds, counts, lost):
+    """Of each user's counts what stays, in place (0 where a cell goes), and who lost anything."""
+    size = longest(starts)
+    taken = np.zeros(size, np.bool_)
+    undecided = np.empty(size, np.int64)
+    low = np.empty(size, np.int64)
+    for u in range(starts.size - 1):
+        start, n = starts[u], starts[u + 1] - starts[u]
+        if n > l0:
+            lost[u] = True
+            mark_some(n, l0, seeds[u], taken)
+            for i in range(n):
+                if taken[i]:
+                    taken[i] = False
+                else:
+                    counts[start + i] = 0
+        total = 0
+        for i in range(start, start + n):
+            if counts[i] > linf:
+                counts[i] = linf
+                lost[u] = True
+            total += counts[i]
+        if total > l1:
+            lost[u] = True
+            keep_units(counts[start : start + n], total, l1, seeds[u], undecided, low)

@@ -1,0 +1,202 @@
+"""Who a row is of: users of any kind as numbers, what identifies each, what their draws come from."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Int, UInt64
+from workbench.labelled_rows import dictionary_encoded, refuse_missing_values
+from workbench.libraries import pa
+
+_KEY_BYTES = 32
+_LARGEST_FLOAT = 2**53  # from here on, different ids are the same float
+
+
+def new_key(rng: np.random.Generator | None = None) -> bytes:
+    """32 bytes: of the operating system, or of a seeded generator, with which a cut can be repeated."""
+    if rng is None:
+        return os.urandom(_KEY_BYTES)
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
+    return rng.bytes(_KEY_BYTES)
+
+
+def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
+    """256 bits for each user, a function of the key and of what identifies the user.
+
+    They are two blocks of AES-256 under the key. Blocks are all different, as the lowest bit of the
+    second word of an id is 0, so that the bits are those of a random permutation at different points:
+    uniform, independent across users, and never all 0.
+
+    Parameters
+    ----------
+    key : bytes
+        32 of them.
+    ids : uint64[users, 2]
+        As `UserNumbers.ids` gives them: the second word is even.
+
+    Returns
+    -------
+    uint64[users, 4]
+        States of `kernels.next_word`.
+
+    Raises
+    ------
+    ValueError
+        A key of another length.
+    """
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    if not isinstance(key, bytes) or len(key) != _KEY_BYTES:
+        raise ValueError(
+            f"key must be {_KEY_BYTES} bytes, as those of os.urandom({_KEY_BYTES})"
+        )
+    blocks = np.repeat(ids.astype("<u8"), 2, axis=0)
+    blocks[1::2, 1] |= np.uint64(1)
+    cipher = Cipher(algorithms.AES(key), modes.ECB())  # every block is another: nothing repeats
+    text = bytearray(cipher.encryptor().update(blocks.tobytes()))
+    return np.frombuffer(text, "<u8").astype(np.uint64, copy=False).reshape(-1, 4)
+
+
+class UserNumbers:
+    """The users of a column, given in batches, as whole numbers: one a person, never two people in one.
+
+    Whole numbers, dates and truth values are their own numbers, in 64 bits; a user of any other kind is
+    numbered when first seen. What identifies a user, `ids`, depends on the user's value alone. All
+    values of a column are of one kind: whether 7 and "7" are one person is not for us to say.
+    """
+
+    def __init__(self, column: str):
+        self._column = column
+        self._kind: str | None = None
+        self._numbers: dict[bytes, int] = {}
+
+    def numbers(self, values: pa.Array, first_row: int = 0) -> Int[np.ndarray, " rows"]:
+        """The users of some rows.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+            A user a row.
+        first_row : int
+            The row of the table where they begin, for errors.
+
+        Returns
+        -------
+        int64[rows]
+
+        Raises
+        ------
+        ValueError
+            A value that is missing, or of a kind that identifies nobody, with its row.
+        """
+        refuse_missing_values(values, self._column, first_row)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+            refuse_missing_values(values, self._column, first_row)
+        self._refuse_other_kind(_kind(values.type))
+        if self._kind == "whole":
+            return _whole_numbers(values)
+        if self._kind == "fraction":
+            return self._floats(values, first_row)
+        encoded = dictionary_encoded(values)
+        if self._kind == "text":
+            distinct = [_bytes(x) for x in encoded.dictionary.to_pylist()]
+        else:
+            distinct = [_bytes(x) for x in encoded.dictionary.cast(pa.string()).to_pylist()]
+        if b"" in distinct:
+            index = distinct.index(b"")
+            row = int((encoded.indices.to_numpy() == index).argmax())
+            raise ValueError(
+                f"column {self._column!r}, row {first_row + row}: the user's name is empty"
+            )
+        known = self._numbers
+        numbers = np.array([known.setdefault(x, len(known)) for x in distinct], np.int64)
+        return numbers[encoded.indices.to_numpy()]
+
+    def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
+        """What identifies the user of each number, in 127 bits; None where it is the number itself."""
+        if not self._numbers:
+            return None
+        digests = (blake2b(x, digest_size=16, person=b"user").digest() for x in self._numbers)
+        ids = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
+        ids[:, 1] &= ~np.uint64(1)
+        return ids
+
+    def _refuse_other_kind(self, kind: str | None) -> None:
+        if kind is None:
+            raise ValueError(
+                f"column {self._column!r} cannot say who a row is of: need whole numbers, text, bytes "
+                "or dates, one value a user"
+            )
+        if self._kind not in (None, kind):
+            raise ValueError(
+                f"column {self._column!r}: some users are of the kind {self._kind}, others {kind}; need "
+                "one kind, as 7 and '7' may be one person or two"
+            )
+        self._kind = kind
+
+    def _floats(self, values: pa.Array, first_row: int) -> Int[np.ndarray, " rows"]:
+        floats = values.cast(pa.float64()).to_numpy()
+        bad = ~(np.abs(floats) < _LARGEST_FLOAT)
+        if bad.any():
+            row = int(bad.argmax())
+            why = (
+                "a value is missing" if np.isnan(floats[row]) else "ids so large are one float"
+            )
+            raise ValueError(f"column {self._column!r}, row {first_row + row}: {why}")
+        return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
+
+
+def user_column(column: Any) -> pa.Array:
+    """A column of a pandas or polars frame as an Arrow array, without making text of mixed values."""
+    if hasattr(column, "to_arrow"):
+        return column.to_arrow()
+    name = getattr(column, "name", None)
+    try:
+        array = pa.Array.from_pandas(column)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as e:
+        raise ValueError(
+            f"column {name!r} cannot say who a row is of: need values of one kind, whole numbers of 64 "
+            f"bits, text, bytes or dates ({str(e)[:80]})"
+        ) from None
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _kind(dtype: pa.DataType) -> str | None:
+    """How users of a type are told apart; None if they are not."""
+    types = pa.types
+    if types.is_integer(dtype) or types.is_boolean(dtype):
+        return "whole"
+    if types.is_date(dtype) or types.is_time(dtype) or types.is_timestamp(dtype):
+        return "whole"
+    if types.is_floating(dtype):
+        return "fraction"
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "text"
+    if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_binary_view(dtype):
+        return "text"
+    if types.is_fixed_size_binary(dtype):
+        return "text"
+    return "decimal" if types.is_decimal(dtype) else None
+
+
+def _whole_numbers(values: pa.Array) -> Int[np.ndarray, " rows"]:
+    """Numbers, dates and truth values as 64 bits, one to one."""
+    if pa.types.is_uint64(values.type):
+        return values.to_numpy().view(np.int64)
+    if not pa.types.is_integer(values.type):
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        else:
+            wide = values.type.bit_width == 64
+            values = values.view(pa.int64() if wide else pa.int32())
+    return values.to_numpy()
+
+
+def _bytes(x: str | bytes) -> bytes:
+    return x if isinstance(x, bytes) else x.encode()
