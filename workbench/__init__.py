@@ -17,8 +17,8 @@ _NAMES = {
     "domain": "Domain",
     "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
     "workload": (
-        "Boxes First Level Marginals Nodes Products RandomBoxes RandomMarginalRanges RandomRanges "
-        "RandomSubsets RandomTables Ranges Subsets TableQueries"
+        "Boxes First Level Marginals NamedMarginals Nodes Products RandomBoxes "
+        "RandomMarginalRanges RandomRanges RandomSubsets RandomTables Ranges Subsets TableQueries"
     ),
     "transform": "Dyadic Haar",
     "table": "PUBLIC UNBOUNDED Bound SparseTable",

@@ -105,6 +105,12 @@ class LabelledRows:
         self.refuse(~whole, column, "a whole number >= 0")
         return numbers.cast(pl.Int64).to_numpy()
 
+    def numbers(self, column: str) -> Float[np.ndarray, " rows"]:
+        """Numbers of any size."""
+        numbers = self.frame[column].cast(pl.Float64, strict=False)
+        self.refuse(numbers.is_null() | numbers.is_nan(), column, "a number")
+        return numbers.to_numpy()
+
     def domain_codes(self, domain: Domain) -> Int[np.ndarray, "rows attributes"]:
         """The codes of the domain's attributes; a value outside it is a ValueError."""
         columns = []

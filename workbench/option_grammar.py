@@ -24,7 +24,8 @@ def parse_number(name: str, text: str) -> int | float:
     """A number as it is typed; a ValueError names what it is for."""
     for kind in (int, float):
         try:
-            return kind(text)
+            if "_" not in text:  # which Python reads over, and nobody types but by mistake
+                return kind(text)
         except ValueError:
             pass
     raise ValueError(f"{name} = {text!r} is not allowed: need a number")
@@ -56,6 +57,24 @@ def parse_bound(text: str) -> Bound:
     if text.count(",") not in (1, 2):
         raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
     return Bound(*parse_numbers("--bound", text))
+
+
+def parse_box(text: str) -> dict[str, tuple[float, float]]:
+    """The sides of a box, both ends included.
+
+    >>> parse_box("x=0..10,y=-1.5..2")
+    {'x': (0, 10), 'y': (-1.5, 2)}
+    """
+    sides: dict[str, tuple[float, float]] = {}
+    for part in text.split(","):
+        name, equals, ends = part.strip().partition("=")
+        low, dots, high = ends.partition("..")
+        if not (name and equals and dots) or name in sides:
+            raise ValueError(
+                f"--box {text!r}: need COLUMN=LOW..HIGH for each of some columns, parted by commas"
+            )
+        sides[name] = (parse_number("--box", low), parse_number("--box", high))
+    return sides
 
 
 # ---- choices and switches
@@ -144,6 +163,8 @@ def parse_option(name: str, f: Field, text: str) -> Any:
     """The value of an option; what only its class can judge stays text."""
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
+    if f.metadata["check"] and "," in text:
+        return tuple(parse_numbers(name, text))
     if f.metadata["check"] and text.strip("0123456789.+-e"):
         return text
     return parse_number(name, text)

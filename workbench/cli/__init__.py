@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -11,6 +13,7 @@ from typer.core import TyperGroup
 from workbench.cli import (
     advise,
     bench,
+    command,
     data,
     explore,
     export,
@@ -25,6 +28,8 @@ from workbench.cli import (
     show,
     whereis,
 )
+
+_UsageError = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):
@@ -47,12 +52,14 @@ class _Commands(TyperGroup):
                 rest.append(word)
         if modules:
             use_modules(modules)
-        return super().parse_args(ctx, rest)
+        with _one_line(ctx):
+            return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; 2 is bad input, 130 is Ctrl-C; a command says 1 for what failed in it."""
         try:
-            return super().invoke(ctx)
+            with _one_line(ctx):
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             screen.complain("stopped")
             raise typer.Exit(130) from None
@@ -64,6 +71,19 @@ class _Commands(TyperGroup):
         except MemoryError:
             screen.complain("there is not enough memory for this")
             raise typer.Exit(2) from None
+
+
+@contextmanager
+def _one_line(ctx: Any) -> Iterator[None]:
+    """What the parser refuses is a line of our own, and where its help is."""
+    try:
+        yield
+    except _UsageError as e:
+        if not e.format_message() or type(e).__name__ == "NoArgsIsHelpError":
+            raise  # which prints the help
+        path = (e.ctx or ctx).command_path
+        screen.complain(f"{e.format_message()}\nSee: {path} --help")
+        raise typer.Exit(2) from None
 
 
 def use_modules(names: list[str]) -> None:
@@ -98,6 +118,8 @@ app.command()(init.init)
 app.command()(laws.laws)
 app.add_typer(new.app, name="new")
 app.command()(bench.bench)
+
+command.use_for_all(app)
 
 
 def main() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, is_dataclass
-from itertools import islice
-from typing import Any
+from dataclasses import MISSING, Field, fields, is_dataclass
+from difflib import get_close_matches
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand
+from workbench.cli import command, screen
 
-from workbench.cli import screen
+if TYPE_CHECKING:
+    from workbench.cli.request import Request
 
 
-class Command(TyperCommand):
+class Command(command.Command):
     """A command which also takes the options of every mechanism; all of these take a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -51,36 +53,37 @@ class Command(TyperCommand):
             raise
 
     def refuse_unknown_options(self, ctx: Any, chosen: type | None = None) -> None:
-        """The parser's own error for the first option that no mechanism has either."""
-        from workbench.option_grammar import mechanism_fields, option_name
-
+        """A ValueError for the first option that no mechanism has either, with the nearest."""
         unknown = [name for name, _ in ctx.meta[__name__]]
+        known = [name for param in self.get_params(ctx) for name in param.opts]
         first = [] if chosen is None else [chosen]
-        for classes in (first, each_mechanism()):
-            for cls in classes:
-                if not unknown:
-                    return
-                options = {option_name(f) for f in mechanism_fields(cls)}
-                unknown = [name for name in unknown if name not in options]
+        for cls in chain(first, each_mechanism()):
+            if not unknown:
+                return
+            known += _declared_options(cls)
+            unknown = [name for name in unknown if name not in known]
         if unknown:
-            super().parse_args(ctx, unknown[:1])
+            near = get_close_matches(unknown[0], known, n=1)
+            perhaps = f", perhaps {near[0]}" if near else ""
+            raise ValueError(
+                f"No such option: {unknown[0]}{perhaps}\nSee: {ctx.command_path} --help"
+            )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The usual help, then the mechanisms."""
-        from workbench.option_grammar import mechanism_fields, option_help, option_name
+        from workbench.option_grammar import option_help
 
         super().format_help(ctx, formatter)
         screen.say(" Mechanisms, and their options:")
         for cls in each_mechanism():
             if not getattr(cls, "idealised", False):
                 screen.say(f"\n {cls.__name__}: {(cls.__doc__ or '').splitlines()[0]}")
-                for f in mechanism_fields(cls):
-                    doc = f.metadata["doc"]
-                    screen.say(f"   {option_name(f):10} {option_help(f)}: {doc}")
+                for option, f in _declared_options(cls).items():
+                    screen.say(f"   {option:10} {option_help(f)}: {f.metadata['doc']}")
 
 
-def chosen_mechanism(ctx: Any, name: str, budget: Any) -> Any:
-    """The mechanism of a name, with the options that stand on the command line.
+def mechanism_class(ctx: Any, name: str) -> type:
+    """The mechanism of a name, ours or one of another package; the options that stand there are known.
 
     Parameters
     ----------
@@ -88,8 +91,49 @@ def chosen_mechanism(ctx: Any, name: str, budget: Any) -> Any:
         Of a `Command`, which has set the options aside.
     name : str
         Of the mechanism, in any capitals.
-    budget : DP
-        What it may spend.
+
+    Returns
+    -------
+    type
+
+    Raises
+    ------
+    ValueError
+        No such mechanism, or one that cannot be asked for here.
+    """
+    from workbench import mechanisms, plugins
+
+    ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
+    cls = getattr(mechanisms, ours) if ours else None
+    if cls is None or not _can_be_asked_for(cls):
+        stated = {cls.__name__.lower(): cls for cls in _stated_mechanisms()}
+        cls = stated.get(name.lower()) or plugins.find("mechanisms", name)
+    if cls is None:
+        raise ValueError(_no_such_mechanism(name))
+    if not _can_be_asked_for(cls):
+        raise ValueError(
+            f"{name} cannot be asked for here: need a mechanism that takes a table of counts, records or "
+            "interactions, whose fields are each a parameter(…)"
+        )
+    if getattr(cls, "idealised", False):
+        raise ValueError(
+            f"{cls.__name__} is drawn with floating point: idealised, and never saved"
+        )
+    ctx.command.refuse_unknown_options(ctx, cls)
+    return cls
+
+
+def stated_mechanism(ctx: Any, cls: type, request: Request) -> Any:
+    """The mechanism with the options that stand on the command line, and the request's budget.
+
+    Parameters
+    ----------
+    ctx : typer.Context
+        Of a `Command`, which has set the options aside.
+    cls : type
+        Of the mechanism.
+    request : Request
+        Whose `--bound` is the mechanism's own where it limits the records of a user.
 
     Returns
     -------
@@ -98,74 +142,86 @@ def chosen_mechanism(ctx: Any, name: str, budget: Any) -> Any:
     Raises
     ------
     ValueError
-        No such mechanism, or options that do not fit it.
+        Options that do not fit it.
     """
-    cls = _class_of(name)
-    ctx.command.refuse_unknown_options(ctx, cls)
-    return _mechanism(cls, budget, ctx.meta[__name__])
+    from workbench.option_grammar import option_help, parse_option
+
+    name = cls.__name__
+    declared = _declared_options(cls)
+    typed = list(ctx.meta[__name__])
+    if "--bound" in declared and request.bound_text is not None:
+        typed.append(("--bound", request.bound_text))
+    values: dict[str, Any] = {}
+    for option, text in typed:
+        if option not in declared:
+            raise ValueError(_option_of_others(option, name, list(declared)))
+        f = declared[option]
+        if f.name in values:
+            raise ValueError(f"{option} is given twice: need it once")
+        if f.name == "workload":
+            values[f.name] = request.workload(option, text)
+        else:
+            values[f.name] = parse_option(f"{name}.{f.name}", f, text)
+    for option, f in declared.items():
+        if f.default is MISSING and f.name not in values:
+            raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
+    return cls(request.budget, **values)
 
 
 def each_mechanism() -> Iterator[type]:
     """The mechanisms that can be asked for, those that are never saved included, as they load."""
     from workbench import mechanisms
+
+    ours = (getattr(mechanisms, name) for name in mechanisms.__all__)
+    yield from filter(_can_be_asked_for, ours)
+    yield from _stated_mechanisms()
+
+
+def _stated_mechanisms() -> Iterator[type]:
+    """Those of the modules that `--with` names."""
     from workbench.plugins import stated_modules
 
-    for name in mechanisms.__all__:
-        cls = getattr(mechanisms, name)
-        if _takes_a_table(cls):
-            yield cls
     for module in stated_modules():
         for x in vars(module).values():
-            if _takes_a_table(x) and getattr(mechanisms, x.__name__, None) is not x:
+            if _can_be_asked_for(x) and not x.__module__.startswith("workbench.mechanisms."):
                 yield x
 
 
-def _takes_a_table(x: Any) -> bool:
-    """Whether it is a class of mechanisms that take a table, with plain parameters."""
+def _can_be_asked_for(x: Any) -> bool:
+    """Whether it is a class of mechanisms with plain parameters, whose data a command can read."""
+    from workbench.interactions import Interactions
+    from workbench.records import Records
     from workbench.table import SparseTable
 
-    if not isinstance(x, type) or getattr(x, "takes", None) is not SparseTable:
+    takes = getattr(x, "takes", None)
+    if not isinstance(x, type) or takes not in (SparseTable, Records, Interactions):
         return False
     return is_dataclass(x) and all("doc" in f.metadata for f in fields(x))
 
 
-def _class_of(name: str) -> type:
-    """The mechanism of a name: ours, or one of another package."""
-    from workbench import plugins
-
-    classes = {cls.__name__.lower(): cls for cls in each_mechanism()}
-    cls = classes.get(name.lower()) or plugins.find("mechanisms", name)
-    if cls is None:
-        saved = [c.__name__ for c in classes.values() if not getattr(c, "idealised", False)]
-        raise ValueError(f"no mechanism {name!r}; there are: {', '.join(saved)}")
-    if not _takes_a_table(cls):
-        raise ValueError(
-            f"{name} cannot be asked for here: need a mechanism that takes a table of counts, whose "
-            "fields are each a parameter(…)"
-        )
-    return cls
+def _no_such_mechanism(name: str) -> str:
+    """What to say of a name that nothing has: the nearest, and all that there are."""
+    saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
+    by_letters = {cls.lower(): cls for cls in saved}
+    near = get_close_matches(name.lower(), by_letters, n=1)
+    nearest = f", perhaps {by_letters[near[0]]}" if near else ""
+    return f"no mechanism {name!r}{nearest}; there are: {', '.join(saved)}"
 
 
-def _mechanism(cls: type, budget: Any, options: list[tuple[str, str]]) -> Any:
-    """The mechanism with its own options."""
-    from workbench.option_grammar import (
-        mechanism_fields,
-        option_help,
-        option_name,
-        parse_option,
-    )
+def _declared_options(cls: type) -> dict[str, Field]:
+    """The fields of a mechanism by their options; a workload may also be stated as marginals."""
+    from workbench.option_grammar import mechanism_fields, option_name
 
-    name = cls.__name__
-    if getattr(cls, "idealised", False):
-        raise ValueError(f"{name} is drawn with floating point: idealised, and never saved")
     declared = {option_name(f): f for f in mechanism_fields(cls)}
-    values = {}
-    for option, text in options:
-        if option not in declared:
-            raise ValueError(f"{name} has no option {option}; it has {', '.join(declared)}")
-        f = declared[option]
-        values[f.name] = parse_option(f"{name}.{f.name}", f, text)
-    for option, f in declared.items():
-        if f.default is MISSING and f.name not in values:
-            raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
-    return cls(budget, **values)
+    if "--workload" in declared:
+        declared["--marginals"] = declared["--workload"]
+    return declared
+
+
+def _option_of_others(option: str, name: str, declared: list[str]) -> str:
+    """What to say of an option that only other mechanisms have."""
+    others = [c.__name__ for c in each_mechanism() if option in _declared_options(c)]
+    whose = f" ({', '.join(others[:3])}{' and others' if len(others) > 3 else ''} has it)"
+    return (
+        f"{name} has no option {option}{whose if others else ''}; it has {', '.join(declared)}"
+    )

@@ -29,3 +29,67 @@ Simulated = Annotated[
 DomainFromData = Annotated[
     bool, typer.Option("--domain-from-data", help="Voids the guarantee.")
 ]
+
+_PEOPLE = "Rows with their users (SRA, HPA, LPA, FPA, GS)"
+_SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histograms)"
+User = Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")]
+Item = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="An attribute of the domain.",
+        show_default="its first",
+        rich_help_panel=_PEOPLE,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Another attribute of the domain.",
+        show_default="its second",
+        rich_help_panel=_PEOPLE,
+    ),
+]
+Box = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X=LOW..HIGH,Y=…",
+        help="Columns of coordinates, and the box that they lie in.",
+        rich_help_panel=_SPACE,
+    ),
+]
+Levels = Annotated[
+    int, typer.Option(min=1, help="How often a box is halved.", rich_help_panel=_SPACE)
+]
+Strings = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="A column of strings.", rich_help_panel=_SPACE),
+]
+Length = Annotated[
+    int, typer.Option(min=1, help="The longest string, in symbols.", rich_help_panel=_SPACE)
+]
+Alphabet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SYMBOLS",
+        help="Of the strings, in order.",
+        show_default="a–z, 0–9, full stop and space",
+        rich_help_panel=_SPACE,
+    ),
+]
+Taxonomy = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Codes, each with the code that it belongs to: CSV of two columns, the second empty at the "
+        "top.",
+        rich_help_panel=_SPACE,
+    ),
+]
+Code = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN", help="The column of codes of a taxonomy.", rich_help_panel=_SPACE
+    ),
+]

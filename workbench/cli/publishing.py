@@ -15,11 +15,30 @@ if TYPE_CHECKING:
     from workbench.table import SparseTable
 
 
-def read(request: Request) -> SparseTable:
-    """The private data; rows of the same cell add up.
+def read(request: Request, mechanism: type) -> Any:
+    """The private data that a class of mechanisms takes.
 
-    A cell outside the domain, or a count that is none, is named by file and line.
+    A value outside the domain, or a count that is none, is named by file and line.
     """
+    from workbench.interactions import Interactions
+    from workbench.records import Records
+    from workbench.table import UNBOUNDED
+
+    if mechanism.takes is Interactions:
+        return Interactions.read(
+            request.table, user=request.user, domain=request.item_domain, bound=UNBOUNDED
+        )
+    if mechanism.takes is not Records:
+        return _read_table(request)
+    if not request.space.is_stated:
+        return Records.from_table(_read_table(request))
+    return Records.read(
+        request.table, request.space.hierarchy(), request.bound, count=request.count
+    )
+
+
+def _read_table(request: Request) -> SparseTable:
+    """The table; rows of the same cell add up."""
     from workbench.labelled_rows import observed_domain
     from workbench.table import SparseTable
 
@@ -33,7 +52,7 @@ def read(request: Request) -> SparseTable:
     return SparseTable.read(request.table, domain, request.bound, count=request.count)
 
 
-def make(request: Request, mechanism: Any, private: SparseTable) -> Release:
+def make(request: Request, mechanism: Any, private: Any) -> Release:
     """The release: the budget is spent here, and nowhere else."""
     import numpy as np
 

@@ -12,6 +12,7 @@ import typer
 
 from workbench.cli import mechanism_options, options, publishing, release_text, screen
 from workbench.cli.request import Request
+from workbench.cli.spaces import StatedSpace
 
 
 def release(
@@ -24,12 +25,22 @@ def release(
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
     delta: options.Delta = 0.0,
+    user: options.User = None,
+    item: options.Item = None,
+    context: options.Context = None,
+    box: options.Box = None,
+    levels: options.Levels = 20,
+    strings: options.Strings = None,
+    length: options.Length = 20,
+    alphabet: options.Alphabet = None,
+    taxonomy: options.Taxonomy = None,
+    code: options.Code = "code",
     force: options.Force = False,
     seed: options.Seed = None,
     simulated: options.Simulated = False,
     domain_from_data: options.DomainFromData = False,
 ) -> None:
-    """Release a table of counts under differential privacy.
+    """Release a table of counts, records or interactions under differential privacy.
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
@@ -45,10 +56,23 @@ def release(
         seed=seed,
         simulated=simulated,
         domain_from_data=domain_from_data,
+        user=user,
+        item=item,
+        context=context,
+        space=StatedSpace(
+            box=box,
+            levels=levels,
+            strings=strings,
+            length=length,
+            alphabet=alphabet,
+            taxonomy=taxonomy,
+            code=code,
+        ),
     )
-    request.refuse_unfit_values()
-    chosen = mechanism_options.chosen_mechanism(ctx, mechanism, request.budget)
-    private = publishing.read(request)
+    cls = mechanism_options.mechanism_class(ctx, mechanism)
+    request.refuse_unfit(cls)
+    chosen = mechanism_options.stated_mechanism(ctx, cls, request)
+    private = publishing.read(request, cls)
     made = publishing.make(request, chosen, private)
     publishing.save(request, made)
 

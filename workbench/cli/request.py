@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli import spaces
+from workbench.cli.spaces import StatedSpace
 
 if TYPE_CHECKING:
     from workbench.domain import Domain
@@ -52,6 +55,10 @@ class Request:
     seed: int | None = None
     simulated: bool = False
     domain_from_data: bool = False
+    user: str | None = None
+    item: str | None = None
+    context: str | None = None
+    space: StatedSpace = field(default_factory=StatedSpace)
 
     def __post_init__(self):
         """Refuse at once what needs no library, and reads no data, to be refused."""
@@ -61,10 +68,12 @@ class Request:
                 "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
                 "--simulated to save a release that says so"
             )
-        if self.bound_text is None:
-            raise ValueError(f"--bound is missing\n\n{_BOUND}")
-        if self.domain_file is None and not self.domain_from_data:
+        if not (self.domain_file or self.domain_from_data or self.space.is_stated):
             raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
+        if self.domain_file is not None and self.space.is_stated:
+            raise ValueError(
+                "--domain and a space of points, strings or codes: need one of them, not both"
+            )
         if self.domain_file is not None and self.domain_from_data:
             raise ValueError("--domain and --domain-from-data: need one of them, not both")
         if not self.table.is_file():
@@ -77,15 +86,74 @@ class Request:
         if not out.absolute().parent.is_dir():
             raise FileNotFoundError(f"{out.absolute().parent}: no such folder")
 
-    def refuse_unfit_values(self) -> None:
-        """Refuse a bound, a budget or a domain that is none, before mechanisms are loaded."""
-        for name in ("bound", "budget", "domain"):
-            getattr(self, name)
+    def refuse_unfit(self, mechanism: type) -> None:
+        """Refuse what does not fit the data that a mechanism takes, before any is read."""
+        from workbench.interactions import Interactions
+        from workbench.records import Records
+
+        name = mechanism.__name__
+        if mechanism.takes is Interactions:
+            self._refuse_unfit_for_users(name)
+        else:
+            given = {"--item": self.item, "--context": self.context}
+            self._refuse_given(name, given, "what users have, of which it knows nothing")
+            _ = self.bound
+        if mechanism.takes is Records:
+            if not self.space.is_stated and self.domain_file is None:
+                raise ValueError(f"for {name} {spaces.MISSING}")
+        elif self.space.is_stated:
+            raise ValueError(
+                f"{name} takes columns with labels, not points, strings or codes: need --domain"
+            )
+        _ = self.budget
+        _ = self.domain
+
+    def _refuse_unfit_for_users(self, name: str) -> None:
+        if self.user is None:
+            raise ValueError(
+                f"{name} needs --user COLUMN, which says whose each row is: it counts a few records of "
+                "each user, and protects all of a user's records together"
+            )
+        if self.bound_text is not None and "," in self.bound_text:
+            raise ValueError(
+                f"--bound {self.bound_text!r}: {name} takes one number, how many records of each user "
+                "are counted at most"
+            )
+        given = {"--count": self.count, "--domain-from-data": self.domain_from_data}
+        self._refuse_given(name, given, "a row is one record of a user, and the domain public")
+
+    def _refuse_given(self, name: str, options: dict[str, Any], why: str) -> None:
+        for option, x in options.items():
+            if x:
+                raise ValueError(f"{name} does not take {option}: {why}")
 
     @cached_property
     def bound(self) -> Bound:
         """How far a unit moves the data, as stated."""
+        if self.bound_text is None:
+            raise ValueError(f"--bound is missing\n\n{_BOUND}")
         return stated_bound(self.bound_text)
+
+    @cached_property
+    def item_domain(self) -> Domain:
+        """The two attributes of interactions: items, and contexts."""
+        domain = self.domain
+        names = domain.attributes
+        if len(names) < 2:
+            raise ValueError(
+                f"the domain has one attribute, {names[0]}: need items and contexts"
+            )
+        item = self.item or next(name for name in names if name != self.context)
+        context = self.context or next(name for name in names if name != item)
+        return domain.project([item, context])
+
+    def workload(self, option: str, text: str) -> Any:
+        """The queries that `--workload` or `--marginals` states."""
+        from workbench.workload import stated
+
+        if option == "--marginals":
+            return stated.read_marginals(text, self.domain)
+        return stated.read_queries(text, self.domain)
 
     @cached_property
     def budget(self) -> DP:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -73,6 +75,41 @@ class Taxonomy(Hierarchy):
     def of(cls, parents: dict[str, str | None], attribute: str = "code") -> Taxonomy:
         """From a dictionary, or anything that one can be made of: code → parent."""
         return cls(tuple(dict(parents).items()), attribute)
+
+    @classmethod
+    def read(cls, path: str | Path, attribute: str = "code") -> Taxonomy:
+        """From a file of codes.
+
+        Parameters
+        ----------
+        path : path
+            CSV without a header: in each line a code and the code that it belongs to, nothing at the top.
+        attribute : str
+            The name of the column.
+
+        Returns
+        -------
+        Taxonomy
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If a line is something else, with its number, or the list is no taxonomy.
+        """
+        path = Path(path)
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                lines = csv.reader(file, strict=True)
+                rows = [_code_and_parent(path, lines.line_num, row) for row in lines if row]
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{path}: no such file of codes") from None
+        except (OSError, UnicodeDecodeError, csv.Error) as e:
+            raise ValueError(f"{path}: it cannot be read as codes, one a line ({e})") from None
+        if not rows:
+            raise ValueError(f"{path} names no code")
+        return cls(tuple(rows), attribute)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -179,6 +216,14 @@ class Taxonomy(Hierarchy):
             codes[rows] = on_level.codes[search_unsorted(on_level.keys, nodes[:, rows])]
         codes[levels == 0] = "all"
         return pd.DataFrame({self.attribute: codes, "complete": complete})
+
+
+def _code_and_parent(path: Path, line: int, row: list[str]) -> tuple[str, str | None]:
+    """A line of a file of codes."""
+    fields = [text.strip() for text in row]
+    if len(fields) > 2 or not fields[0]:
+        raise ValueError(f"{path}, line {line}: need a code and the code that it belongs to")
+    return fields[0], fields[1] if len(fields) == 2 and fields[1] else None
 
 
 class _Node(NamedTuple):

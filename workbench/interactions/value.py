@@ -19,6 +19,7 @@ from workbench.interactions.reading import (
     parquet_columns,
     sorted_by_user,
 )
+from workbench.labelled_rows import read_table_file
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
@@ -239,6 +240,50 @@ class Interactions:
         _refuse_other_attributes(domain)
         columns = parquet_columns(path, (user, item, context), domain)
         return cls(domain, *columns, bound, truth_public)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        user: str,
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool = False,
+    ) -> Interactions:
+        """From a CSV (`.csv.gz` too) or Parquet file, whose values are compared with labels as text.
+
+        Parameters
+        ----------
+        path : path
+            A row a record, with a column for each attribute of the domain.
+        user, domain, bound, truth_public
+            As in `from_frame`.
+
+        Returns
+        -------
+        Interactions
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing, or a value that is missing or outside
+            the domain, with its column and line.
+        """
+        _refuse_other_attributes(domain)
+        if user in domain.attributes:
+            raise ValueError(f"column {user!r} cannot be the user and what the user has")
+        rows = read_table_file(Path(path), [user, *domain.attributes])
+        users = rows.frame[user]
+        rows.refuse(users.is_null(), user, "a user")
+        codes = rows.domain_codes(domain)
+        return cls.from_codes(
+            domain,
+            users.rank("dense").to_numpy(),
+            *codes.T,
+            bound,
+            truth_public=truth_public,
+        )
 
     def __len__(self) -> int:
         return len(self.users)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from workbench.hierarchy import (
     Hierarchy,
     Keys,
     OverHierarchy,
+    Quadtree,
     argsort_keys,
     search_unsorted,
     searchsorted_keys,
 )
+from workbench.labelled_rows import read_table_file
 from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable
 from workbench.value import not_allowed, read_only, sealed
@@ -205,6 +208,55 @@ class Records(OverHierarchy):
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         return cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        hierarchy: Hierarchy,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        truth_public: bool = False,
+    ) -> Records:
+        """From a CSV (`.csv.gz` too) or Parquet file with a column for each attribute of the space.
+
+        Parameters
+        ----------
+        path : path
+            A row a record, or where there is `count` so many.
+        hierarchy : Hierarchy
+            A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. What is not in the space
+            is left out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        count : str, optional
+            The column of counts.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        Records
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing, or a field that holds nothing, or no
+            number where one is needed, with its column and line.
+        """
+        columns = list(hierarchy.attributes)
+        rows = read_table_file(Path(path), [*columns, *([count] if count else [])])
+        if isinstance(hierarchy, Quadtree):
+            values = np.stack([rows.numbers(name) for name in columns], axis=1)
+        else:
+            (name,) = columns
+            rows.refuse(rows.frame[name].is_null(), name, "a value")
+            values = rows.frame[name]
+        counts = rows.counts(count) if count else None
+        return cls.from_values(
+            hierarchy, values, bound, counts=counts, truth_public=truth_public
+        )
 
     def __len__(self) -> int:
         return self.keys.shape[1]

@@ -19,4 +19,4 @@ from workbench.workload.random import (
 )
 from workbench.workload.sensitivity import workload_sensitivity
 from workbench.workload.shuffle import Shuffle
-from workbench.workload.tables import First, Marginals, TableQueries, Together
+from workbench.workload.tables import First, Marginals, NamedMarginals, TableQueries, Together

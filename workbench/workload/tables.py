@@ -357,21 +357,65 @@ class Marginals:
         """
         if self.k > len(domain.shape):
             raise not_allowed(self, "k", f"the domain has {len(domain.shape)} attributes")
-        sets = list(combinations(range(len(domain.shape)), self.k))
-        sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
-        if sum(sizes) > MAX_TERMS:
-            raise ValueError(f"{self!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
-        which = np.zeros((sum(sizes), len(domain.shape)), np.int64)
-        start = 0
-        for axes, size in zip(sets, sizes, strict=True):
-            shape = [domain.shape[k] for k in axes]
-            codes = np.unravel_index(np.arange(size), shape) if axes else ()
-            for k, code in zip(axes, codes, strict=True):
-                if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
-                    which[start : start + size, k] = code + 1
-            start += size
-        factors = tuple(
-            sealed(np.concatenate([np.ones((1, n)), np.eye(n)])) for n in domain.shape
+        return _all_cells(self, domain, list(combinations(range(len(domain.shape)), self.k)))
+
+
+def _check_sets(sets: Any) -> str | None:
+    good = isinstance(sets, tuple) and len(sets) > 0
+    good = good and all(isinstance(names, tuple) and len(names) > 0 for names in sets)
+    good = good and all(isinstance(name, str) for names in sets for name in names)
+    good = good and all(len(set(names)) == len(names) for names in sets)
+    good = good and len({frozenset(names) for names in sets}) == len(sets)
+    return None if good else "need a tuple of different tuples of different attributes"
+
+
+@value
+class NamedMarginals:
+    """All cells of stated marginals, one after another.
+
+    >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
+    14
+    """
+
+    sets: tuple = parameter(check=_check_sets, doc="the attributes of each marginal")
+
+    def on(self, domain: Domain) -> Products:
+        """The cells on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            With all of these attributes.
+
+        Returns
+        -------
+        Products
+            One query a cell, marginal by marginal, each in the order of its attributes as named.
+
+        Raises
+        ------
+        ValueError
+            If the domain has not all attributes, or the marginals more than 2²² cells.
+        """
+        return _all_cells(
+            self, domain, [[domain.axis(a) for a in names] for names in self.sets]
         )
-        times = np.ones(len(which))
-        return Products(domain.attributes, factors, which, times, np.arange(len(which) + 1))
+
+
+def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Products:
+    """A query for each cell of the marginals on some sets of axes."""
+    sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
+    if sum(sizes) > MAX_TERMS:
+        raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
+    which = np.zeros((sum(sizes), len(domain.shape)), np.int64)
+    start = 0
+    for axes, size in zip(sets, sizes, strict=True):
+        shape = [domain.shape[k] for k in axes]
+        codes = np.unravel_index(np.arange(size), shape) if axes else ()
+        for k, code in zip(axes, codes, strict=True):
+            if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
+                which[start : start + size, k] = code + 1
+        start += size
+    factors = tuple(sealed(np.concatenate([np.ones((1, n)), np.eye(n)])) for n in domain.shape)
+    times = np.ones(len(which))
+    return Products(domain.attributes, factors, which, times, np.arange(len(which) + 1))

@@ -1,0 +1,43 @@
+"""What all commands refuse alike: numbers that nobody means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+
+class Command(TyperCommand):
+    """A command that reads numbers as people write them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse numbers like 1_0, which Python would read as 10."""
+        params = {name: param for param in self.get_params(ctx) for name in param.opts}
+        words = iter(args)
+        for word in words:
+            name, equals, text = word.partition("=")
+            param = params.get(name) if name.startswith("-") else None
+            if word == "--":
+                break
+            if param is None or getattr(param, "is_flag", False):
+                continue
+            if not equals:
+                text = next(words, "")
+            if "_" in text and _is_number(param):
+                raise ValueError(f"{name} = {text!r} is not allowed: need a number")
+        return super().parse_args(ctx, args)
+
+
+def use_for_all(app: typer.Typer) -> None:
+    """Make every command of an app, and of the apps in it, one of these."""
+    for info in app.registered_commands:
+        if not issubclass(info.cls or TyperCommand, Command):
+            info.cls = Command
+    for group in app.registered_groups:
+        use_for_all(group.typer_instance)
+
+
+def _is_number(param: Any) -> bool:
+    """Whether an option is declared as one."""
+    return getattr(param, "type_descriptor", param).annotation in (int, float)

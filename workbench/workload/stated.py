@@ -1,0 +1,80 @@
+"""Workloads as people state them: an order of marginals, or a file of marginals or queries."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from workbench.domain import Domain
+from workbench.workload.tables import Marginals, NamedMarginals
+
+
+def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
+    """The marginals that are meant.
+
+    Parameters
+    ----------
+    text : str
+        A whole number, for all marginals on so many attributes; or a file with one marginal a line, its
+        attributes parted by commas, or with a JSON list of lists of attributes.
+    domain : Domain
+        Which has the attributes.
+
+    Returns
+    -------
+    Marginals or NamedMarginals
+        A recipe, which fits the domain.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says something else, or an attribute is not in the domain.
+    """
+    if text.isascii() and text.isdigit():
+        marginals = Marginals(int(text[:20]))
+        if not 1 <= marginals.k <= len(domain.shape):
+            raise ValueError(
+                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, all that the domain "
+                "has"
+            )
+        return marginals
+    path = Path(text)
+    content = _file_text(path)
+    if path.suffix == ".json":
+        sets = _parsed_json(path, content)
+    else:
+        sets = list(csv.reader(content.splitlines(), skipinitialspace=True))
+    good = isinstance(sets, list) and all(isinstance(names, list) for names in sets)
+    good = good and all(isinstance(name, str) for names in sets for name in names)
+    if not good:
+        raise ValueError(f"{path}: need a list of lists of attributes, one a marginal")
+    named = tuple(tuple(name.strip() for name in names) for names in sets if names)
+    for name in (name for names in named for name in names):
+        if name not in domain.attributes:
+            raise ValueError(f"{path}: attribute {name!r} is not in {domain.attributes}")
+    try:
+        return NamedMarginals(named)
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from None
+
+
+def _parsed_json(path: Path, content: str) -> Any:
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as e:
+        raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
+    except RecursionError:
+        raise ValueError(f"{path}: lists within lists, too deep to read") from None
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file of queries") from None
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path}: not a text in UTF-8 ({e.reason})") from None
