@@ -120,7 +120,7 @@ BAD = {
     f"HighPassFilter --theta 3 --theta 4 {TABLE} {REST}": "--theta is given twice",
     f"HighPassFilter --theta 1_0 {TABLE} {REST}": "HighPassFilter.theta = '1_0' is not allowed",
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
-    f"HighPassFilter --tau 3 {TABLE} {REST}": "no option --tau (ThresholdSampling has it)",
+    f"HighPassFilter --tau 3 {TABLE} {REST}": "ThresholdSampling would take --tau",
     f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng', perhaps PrioritySampl",
     f"DirichletSynthesis {TABLE} {REST}": "drawn with floating point: idealised, and never saved",
 }

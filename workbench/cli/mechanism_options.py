@@ -221,7 +221,7 @@ def _declared_options(cls: type) -> dict[str, Field]:
 def _option_of_others(option: str, name: str, declared: list[str]) -> str:
     """What to say of an option that only other mechanisms have."""
     others = [c.__name__ for c in each_mechanism() if option in _declared_options(c)]
-    whose = f" ({', '.join(others[:3])}{' and others' if len(others) > 3 else ''} has it)"
-    return (
-        f"{name} has no option {option}{whose if others else ''}; it has {', '.join(declared)}"
-    )
+    said = f"{name} has no option {option}; it has {', '.join(declared)}"
+    if len(others) > 3:
+        return f"{said}; {', '.join(others[:3])} and others have {option}"
+    return f"{said}; {' and '.join(others)} would take {option}" if others else said

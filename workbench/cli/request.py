@@ -69,6 +69,8 @@ class Request:
                 "--simulated to save a release that says so"
             )
         if not (self.domain_file or self.domain_from_data or self.space.is_stated):
+            if self.bound_text is None and self.user is None:
+                raise ValueError(f"--bound is missing\n\n{_BOUND}")
             raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
         if self.domain_file is not None and self.space.is_stated:
             raise ValueError(
