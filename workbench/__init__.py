@@ -9,8 +9,8 @@ from importlib import import_module
 
 _ROOMS = (
     "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
-    "inference interactions mechanism mechanisms metrics noise option_grammar plots privacy records "
-    "release report reproduction session shares table transform value widgets workload"
+    "inference interactions mechanism mechanisms metrics noise option_grammar plots preparation privacy "
+    "records release report reproduction session shares table transform value widgets workload"
 ).split()
 _NAMES = {
     "privacy": "DP Receipt compose",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -12,8 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Bool, Int
 from workbench.libraries import pd
+from workbench.preparation import (
+    Labels,
+    Refusal,
+    Rule,
+    read_json,
+    refusals,
+    row_keys,
+    rule_from_dict,
+    rule_to_dict,
+)
+from workbench.preparation.rule import shown
+from workbench.preparation.statements import range_to_dict
 from workbench.value import value
 
 MAX_CELLS = 2**63 - 1  # keys are int64
@@ -36,6 +47,9 @@ class Domain:
     labels : tuple, optional
         For each attribute a tuple of labels (text, whole numbers, numbers, or true and false), a
         `range` of whole numbers, or None where the codes are the values.
+    preparation : tuple, optional
+        For each attribute the rule by which its labels follow from the columns of a row, or None where
+        they stand in the column of its name; `from_dict` makes it.
 
     Raises
     ------
@@ -54,6 +68,7 @@ class Domain:
     attributes: tuple[str, ...]
     shape: tuple[int, ...]
     labels: tuple[tuple | range | None, ...] | None = None
+    preparation: tuple[Rule | None, ...] | None = None
 
     def __post_init__(self):
         fix = object.__setattr__
@@ -77,6 +92,69 @@ class Domain:
             )
         if self.labels is not None:
             fix(self, "labels", _checked_labels(names, self.shape, self.labels))
+        if self.preparation is not None:
+            self._refuse_rules_of_other_labels()
+
+    def _refuse_rules_of_other_labels(self) -> None:
+        rules = tuple(self.preparation)
+        labels = self.labels or (None,) * len(self.shape)
+        if len(rules) != len(self.shape):
+            raise ValueError(f"Domain.preparation has {len(rules)} rules for {len(self.shape)}")
+        for name, rule, own in zip(self.attributes, rules, labels, strict=True):
+            if rule is not None and rule.all_labels != own:
+                raise ValueError(f"Domain.labels of {name!r} must be those of its rule")
+        fix = rules if any(rule is not None for rule in rules) else None
+        object.__setattr__(self, "preparation", fix)
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """For each attribute the rule by which its labels follow from a row."""
+        stated = self.preparation or (None,) * len(self.shape)
+        labels = self.labels or (None,) * len(self.shape)
+        return {
+            name: rule or Labels(range(n) if own is None else own)
+            for name, n, own, rule in zip(
+                self.attributes, self.shape, labels, stated, strict=True
+            )
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that its attributes follow from, each once."""
+        names = [
+            leaf.column or name for name, rule in self.rules.items() for leaf in rule.leaves
+        ]
+        return tuple(dict.fromkeys(names))
+
+    def row_keys(
+        self, columns: Mapping[str, Any], place: Callable[[int], str] = "row {}".format
+    ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
+        """Keys of the cells of rows, as the preparation has them.
+
+        Parameters
+        ----------
+        columns : mapping from name to Arrow array or polars Series
+            At least those of `columns`, all of one length.
+        place : callable
+            Where the row of a number stands, for an error.
+
+        Returns
+        -------
+        keys : int64[kept]
+            Of the rows that are not left out.
+        kept : bool[rows] or None
+            Which rows these are; None, if all.
+
+        Raises
+        ------
+        ValueError
+            A value that is missing or has no label, where neither is stated.
+        """
+        return row_keys(self.rules, columns, place)
+
+    def refusals(self, columns: Mapping[str, Any]) -> list[Refusal]:
+        """What `row_keys` would refuse, by column; it tells about the data."""
+        return refusals(self.rules, columns)
 
     @property
     def size(self) -> int:
@@ -145,7 +223,8 @@ class Domain:
         """The domain of a marginal."""
         axes = [self.axis(a) for a in attributes]
         labels = self.labels and tuple(self.labels[i] for i in axes)
-        return Domain(tuple(attributes), tuple(self.shape[i] for i in axes), labels)
+        rules = self.preparation and tuple(self.preparation[i] for i in axes)
+        return Domain(tuple(attributes), tuple(self.shape[i] for i in axes), labels, rules)
 
     @cached_property
     def _indexes(self) -> dict:
@@ -199,14 +278,15 @@ class Domain:
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict:
-        """What `from_dict` reads: attribute → number of values, whole-number range, or labels."""
+        """What `from_dict` reads: attribute → number of values, whole-number range, labels, or rule."""
         attributes: dict = {}
+        rules = self.preparation or (None,) * len(self.shape)
         for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
             labels = self.labels and self.labels[i]
-            if isinstance(labels, range):
-                attributes[name] = {"from": labels[0], "to": labels[-1]}
-                if labels.step != 1:
-                    attributes[name]["step"] = labels.step
+            if rules[i] is not None:
+                attributes[name] = rule_to_dict(rules[i])
+            elif isinstance(labels, range):
+                attributes[name] = range_to_dict(labels)
             else:
                 attributes[name] = n if labels is None else list(labels)
         return attributes
@@ -220,9 +300,10 @@ class Domain:
         attributes : dict
             In the order of keys, each attribute is a number of values (codes 0, 1, …),
             {"from": a, "to": b} (whole numbers, both ends included; "step" if not 1), a list of
-            labels, or {"file": name} (labels, one a line).
+            labels, {"file": name} (labels, one a line), or a rule of `workbench.preparation`: itself,
+            or an object of its fields.
         folder : Path
-            Where files of labels are: beside the JSON file.
+            Where files of labels and maps are: beside the JSON file.
 
         Returns
         -------
@@ -238,21 +319,22 @@ class Domain:
         --------
         >>> Domain.from_dict({"age": {"from": 0, "to": 99}, "sex": ["F", "M"]}).shape
         (100, 2)
+        >>> Domain.from_dict({"age": {"low": 0, "high": 90, "width": 30, "missing": "label"}}).labels
+        (('0 to under 30', '30 to under 60', '60 to under 90', 'missing'),)
         """
         if not isinstance(attributes, dict) or not attributes:
-            raise ValueError(
-                f"a domain is an object of attributes, got {str(attributes)[:80]!r}"
-            )
+            raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
         shape = []
-        labels = []
-        for name, values in attributes.items():
-            if isinstance(values, int) and not isinstance(values, bool):
-                shape.append(values)
-                labels.append(None)
-            else:
-                labels.append(_labels_from_json(name, values, folder))
-                shape.append(len(labels[-1]))
-        return cls(tuple(attributes), tuple(shape), tuple(labels))
+        labels: list[tuple | range | None] = []
+        rules: list[Rule | None] = []
+        for name, stated in attributes.items():
+            rule = rule_from_dict(name, stated, folder)
+            is_number = isinstance(stated, int)
+            is_plain = isinstance(rule, Labels) and rule.is_plain
+            labels.append(None if is_number else rule.all_labels)
+            rules.append(None if is_plain else rule)
+            shape.append(stated if is_number else len(labels[-1]))
+        return cls(tuple(attributes), tuple(shape), tuple(labels), tuple(rules))
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
@@ -281,11 +363,9 @@ def states_public_truth(path: str | Path) -> bool:
 def _read_domain_file(path: Path) -> tuple[Any, bool]:
     """The attributes of a domain's file, and whether the truth is stated to be public."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such domain file") from None
-    except json.JSONDecodeError as e:
-        raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
     public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
     if not isinstance(public, bool):
         raise ValueError(
@@ -293,35 +373,6 @@ def _read_domain_file(path: Path) -> tuple[Any, bool]:
             "be shown) or false; no attribute of a domain's file may be called so"
         )
     return content, public
-
-
-def _labels_from_json(name: str, values: Any, folder: Path) -> tuple | range:
-    """Labels as `Domain.from_dict` takes them."""
-    labels: tuple | range = ()
-    match values:
-        case {"from": int(a), "to": int(b), **more} if set(more) <= {"step"}:
-            step = more.get("step", 1)
-            labels = range(a, b + (1 if step > 0 else -1), step)
-        case {"file": str(file)}:
-            labels = _labels_from_file(folder / file, name)
-        case [*_]:
-            labels = tuple(values)
-    if not labels:
-        raise ValueError(
-            f"attribute {name!r} of the domain: need a number of values, "
-            '{"from": a, "to": b}, a list of labels, or {"file": name}; got '
-            f"{str(values)[:60]!r}"
-        )
-    return labels
-
-
-def _labels_from_file(path: Path, name: str) -> tuple[str, ...]:
-    """Labels from a file, one a line; blank lines and a byte-order mark are not labels."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as e:
-        raise ValueError(f"attribute {name!r} of the domain: {path}: {e.strerror}") from None
-    return tuple(line.strip() for line in lines if line.strip())
 
 
 def _code_in_range(text: str, numbers: range) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from math import isfinite
+from math import inf
 from typing import Any, dataclass_transform
 
 
@@ -135,7 +135,7 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
         need += f"{' and' if low is not None else ''} <= {high}"
     if rules["unit"]:
         need += f" ({rules['unit']})"
-    good = isinstance(x, kind) and not isinstance(x, bool) and isfinite(x)
+    good = isinstance(x, kind) and not isinstance(x, bool) and -inf < x < inf
     good = good and (low is None or x > low or (x == low and not strict))
     good = good and (high is None or x <= high)
     return None if good else need

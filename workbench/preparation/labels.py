@@ -1,0 +1,284 @@
+"""Values to labels: as they are, many to one, and of two columns together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from workbench.arrays import Int
+from workbench.libraries import pl
+from workbench.preparation.rule import (
+    MAX_LABELS,
+    MISSING,
+    OUTSIDE,
+    Rule,
+    is_list,
+    is_text,
+    some,
+)
+from workbench.value import not_allowed, parameter, value
+
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
+_EXACT = 2**53  # whole numbers up to here are exact in float64
+
+
+@value
+class Labels(Rule):
+    """Labels as they stand in the column, compared as text where their kinds differ.
+
+    Parameters
+    ----------
+    labels : sequence or range
+        What `Domain.labels` takes; whole numbers match numbers like 50.0 too.
+    """
+
+    labels: tuple | range = parameter(check=is_list, doc="values of the column")
+
+    def __post_init__(self):
+        if not isinstance(self.labels, range):
+            object.__setattr__(self, "labels", tuple(self.labels))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing beside the labels, so that the domain's labels say it all."""
+        return all(getattr(self, f.name) == f.default for f in fields(Rule))
+
+    @property
+    def need(self) -> str:
+        """Which labels."""
+        labels = self.labels
+        if not isinstance(labels, range):
+            return f"a value of the domain ({some(labels)})"
+        steps = f" in steps of {labels.step}" if labels.step != 1 else ""
+        return f"a whole number from {labels[0]} to {labels[-1]}{steps}"
+
+    @cached_property
+    def _matcher(self) -> _Matcher:
+        texts = {str(label): place for place, label in enumerate(self.labels)}
+        if self.labels and isinstance(self.labels[0], bool):
+            texts |= {text.lower(): place for text, place in texts.items()}
+        return _Matcher(texts)
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places of labels."""
+        if not isinstance(self.labels, range):
+            return self._matcher.places(values)
+        return _places_in_range(values, self.labels)
+
+
+@value
+class Map(Rule):
+    """Labels that a list gives to values, many to one.
+
+    Parameters
+    ----------
+    map : mapping, or pairs of value and label
+        Values are compared as text, as `Labels` compares them.
+    labels : texts, optional
+        The labels in the order of codes; without them as they first occur in the map.
+
+    Examples
+    --------
+    >>> Map({"Bern": "BE", "Thun": "BE", "Chur": "GR"}).labels
+    ('BE', 'GR')
+    """
+
+    map: tuple[tuple[str, str], ...] = parameter(
+        check=lambda x: None if isinstance(x, Mapping | list | tuple) and x else "need a map",
+        doc="from values to labels",
+    )
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="in the order of codes")
+
+    def __post_init__(self):
+        pairs = self.map.items() if isinstance(self.map, Mapping) else self.map
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            raise ValueError("Map.map must be pairs of a value and a label")
+        plain = {type(x) for pair in pairs for x in pair}
+        if not plain <= {str, int}:
+            raise ValueError("Map.map must lead from text, or whole numbers, to text")
+        pairs = tuple((str(source), str(label)) for source, label in pairs)
+        sources = dict(pairs)
+        if len(sources) < len(pairs):
+            raise ValueError("Map.map must give one label to each value")
+        targets = dict.fromkeys(sources.values())
+        labels = tuple(targets) if self.labels is None else tuple(map(str, self.labels))
+        if unknown := [label for label in targets if label not in set(labels)]:
+            raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
+        object.__setattr__(self, "map", pairs)
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def need(self) -> str:
+        """Which values."""
+        return f"a value of the map ({some([source for source, _ in self.map])})"
+
+    @cached_property
+    def _matcher(self) -> _Matcher:
+        places = {label: place for place, label in enumerate(self.labels)}
+        return _Matcher({source: places[label] for source, label in self.map})
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places of the labels that values lead to."""
+        return self._matcher.places(values)
+
+
+@value
+class Cross(Rule):
+    """All combinations of the labels of several rules as one list of labels, the last rule fastest.
+
+    Each rule names its column and says what happens to its other and missing values.
+
+    Parameters
+    ----------
+    cross : rules
+        At least two, none of them crossed itself.
+    separator : str
+        What stands between two labels.
+
+    Examples
+    --------
+    >>> sex = Labels(("F", "M"), column="sex")
+    >>> Cross((sex, Labels(range(2), column="car"))).labels
+    ('F / 0', 'F / 1', 'M / 0', 'M / 1')
+    """
+
+    cross: tuple[Rule, ...] = parameter(check=is_list, doc="rules, each of one column")
+    separator: str = parameter(" / ", check=is_text, doc="between two labels")
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="of all combinations")
+
+    def __post_init__(self):
+        rules = tuple(self.cross)
+        good = len(rules) > 1 and all(isinstance(rule, Rule) for rule in rules)
+        if not good or any(isinstance(rule, Cross) or rule.column is None for rule in rules):
+            raise ValueError("Cross.cross must be two rules or more, each with its column")
+        stated = {f.name for f in fields(Rule) if getattr(self, f.name) != f.default}
+        if stated:
+            raise not_allowed(self, min(stated), "each of the crossed rules says it for itself")
+        if self.size > MAX_LABELS:
+            raise ValueError(
+                f"Cross.cross makes {self.size} labels, at most {MAX_LABELS} are possible: make "
+                "each an attribute"
+            )
+        rows = product(*(rule.all_labels for rule in rules))
+        default = tuple(self.separator.join(map(str, row)) for row in rows)
+        labels = tuple(map(str, self.labels or default))
+        if len(labels) != len(default):
+            raise not_allowed(self, "labels", f"need {len(default)}, one a combination")
+        object.__setattr__(self, "cross", rules)
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def size(self) -> int:
+        """How many combinations there are."""
+        return prod(len(rule.all_labels) for rule in self.cross)
+
+    @property
+    def leaves(self) -> tuple[Rule, ...]:
+        """The rules that are crossed."""
+        return self.cross
+
+    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
+        """Codes of combinations."""
+        combined = codes[0]
+        for rule, more in zip(self.cross[1:], codes[1:], strict=True):
+            combined = combined * len(rule.all_labels) + more
+        return combined
+
+
+@dataclass(frozen=True, eq=False)
+class _Matcher:
+    """Texts with places; a column of another kind is compared without making text of each row."""
+
+    texts: Mapping[str, int]
+
+    @cached_property
+    def _enum(self) -> pl.Enum:
+        return pl.Enum(list(self.texts))
+
+    @cached_property
+    def _place_of(self) -> Int[np.ndarray, " texts"]:
+        return np.fromiter(self.texts.values(), np.int64, len(self.texts))
+
+    @cached_property
+    def _whole(self) -> dict[int, int]:
+        whole = {
+            int(text): place for text, place in self.texts.items() if _WHOLE.fullmatch(text)
+        }
+        return {number: place for number, place in whole.items() if abs(number) < 2**63}
+
+    @cached_property
+    def _numbers(self) -> dict[float, int]:
+        numbers = {float(x): place for x, place in self._whole.items() if abs(x) <= _EXACT}
+        for text, place in self.texts.items():
+            try:
+                number = float(text)
+            except ValueError:
+                continue
+            if repr(number) == text:
+                numbers[number] = place
+        return numbers
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places, OUTSIDE or MISSING."""
+        missing = values.is_null()
+        kind = values.dtype
+        if kind.is_integer():
+            places = _replaced(values.cast(pl.Int64, strict=False), self._whole)
+        elif kind.is_float():
+            values = values.cast(pl.Float64)
+            places = _replaced(values, self._numbers)
+            missing = missing | values.is_nan()
+        elif kind == pl.Boolean:
+            names = {flag: self.texts.get(str(flag), OUTSIDE) for flag in (False, True)}
+            places = _replaced(values, names)
+        else:
+            codes = values.cast(pl.String).cast(self._enum, strict=False).to_physical()
+            if not codes.null_count():
+                return self._place_of[codes.to_numpy()]
+            texts = np.append(self._place_of, OUTSIDE)
+            places = texts[codes.cast(pl.Int64).fill_null(len(self.texts)).to_numpy()]
+        if missing.any():
+            places = np.where(missing.fill_null(True).to_numpy(), MISSING, places)
+        return places
+
+
+def _replaced(values: pl.Series, places: Mapping) -> Int[np.ndarray, " rows"]:
+    if not places:
+        return np.full(len(values), OUTSIDE)
+    new = pl.Series(list(places.values()), dtype=pl.Int64)
+    old = pl.Series(list(places), dtype=values.dtype)
+    return values.replace_strict(old, new, default=OUTSIDE, return_dtype=pl.Int64).to_numpy()
+
+
+def _places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
+    """Places of whole numbers; text is read as a number, also with zeros before it."""
+    missing = values.is_null()
+    if values.dtype.is_float():
+        values = values.cast(pl.Float64)
+        missing = missing | values.is_nan()
+        whole = values.is_between(-_EXACT, _EXACT) & (values == values.floor())
+        values = values.zip_with(whole.fill_null(False), pl.Series([None], dtype=pl.Float64))
+    elif not values.dtype.is_integer():
+        values = values.cast(pl.String)
+    numbers = values.cast(pl.Int64, strict=False)
+    inside = numbers.is_between(min(labels[0], labels[-1]), max(labels[0], labels[-1]))
+    inside = inside.fill_null(False).to_numpy()
+    if inside.all():
+        offsets = numbers.to_numpy() - labels.start
+    else:
+        offsets = np.where(inside, numbers.fill_null(0).to_numpy(), labels.start) - labels.start
+    places = offsets
+    if labels.step != 1:
+        inside = inside & (offsets % labels.step == 0)
+        places = offsets // labels.step
+    if inside.all():
+        return places
+    return np.where(
+        inside, places, np.where(missing.fill_null(True).to_numpy(), MISSING, OUTSIDE)
+    )

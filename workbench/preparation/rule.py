@@ -1,0 +1,120 @@
+"""What all rules of preparation say alike: a column, and what happens to values outside and missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Int
+from workbench.libraries import pl
+from workbench.value import parameter, value
+
+OUTSIDE = -1  # places: the value is none of the rule's
+MISSING = -2
+REFUSED = -1  # codes
+DROPPED = -2
+MAX_LABELS = 10**6  # that a rule makes by itself
+_ACTIONS = ("refuse", "drop", "label")
+_SHOWN = 60  # characters of a value, and of a list of labels, in an error
+
+
+def is_text(x: Any) -> str | None:
+    """A check for `parameter`."""
+    return None if isinstance(x, str) and x else "need text"
+
+
+def is_list(x: Any) -> str | None:
+    """A check for `parameter`: the owner checks what is in the list."""
+    return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
+
+
+@value
+class Rule:
+    """How the codes of one attribute follow from a column, row by row.
+
+    Nothing but the rule and the row decides a code, or that a row is dropped: a unit's rows move
+    what they would move alone, so a bound on the rows of a unit still holds.
+
+    Parameters
+    ----------
+    column : str, optional
+        The column's name; without it the attribute's.
+    other : "refuse", "drop" or "label"
+        What happens to a value that the rule has no label for: an error, the row is left out, or it
+        gets the label `other_label`.
+    missing : "refuse", "drop" or "label"
+        The same for a value that is missing (null, an empty field, NaN), with `missing_label`.
+    """
+
+    _: KW_ONLY
+    column: str | None = parameter(None, check=is_text, doc="if it is not the attribute's name")
+    other: str = parameter("refuse", choices=_ACTIONS, doc="what happens to values outside")
+    missing: str = parameter("refuse", choices=_ACTIONS, doc="what happens to missing values")
+    other_label: str = parameter("other", check=is_text, doc="of values outside")
+    missing_label: str = parameter("missing", check=is_text, doc="of missing values")
+
+    @property
+    def all_labels(self) -> tuple | range:
+        """The labels of the attribute: the rule's, then those of other and of missing values."""
+        labels: tuple | range = self.labels  # type: ignore[attr-defined]  # each rule has them
+        added = [self.other_label] * (self.other == "label")
+        added += [self.missing_label] * (self.missing == "label")
+        return (*map(str, labels), *added) if added else labels
+
+    @property
+    def leaves(self) -> tuple[Rule, ...]:
+        """The rules of single columns; the rule itself, if it has one."""
+        return (self,)
+
+    @property
+    def need(self) -> str:
+        """What a value has to be, for an error."""
+        raise NotImplementedError
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places in `labels`, OUTSIDE or MISSING."""
+        raise NotImplementedError
+
+    def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places in `all_labels`, REFUSED or DROPPED."""
+        places = self.places(values)
+        if not len(places) or places.min() >= 0:
+            return places
+        size = len(self.labels)  # type: ignore[attr-defined]
+        codes = {"refuse": REFUSED, "drop": DROPPED, "label": size}
+        other = codes[self.other]
+        if self.other == "label":
+            codes["label"] += 1
+        actions = np.array([other, codes[self.missing]])
+        return np.where(places < 0, actions[np.minimum(places, -1) * -1 - 1], places)
+
+    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
+        """The attribute's codes of those of its leaves, none of which is refused or dropped."""
+        return codes[0]
+
+
+def shown(x: Any) -> str:
+    """A value for an error, a long one by its beginning.
+
+    >>> shown("Bern"), shown("x" * 200_000)
+    ("'Bern'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'… (200000 characters)")
+    """
+    if isinstance(x, str) and len(x) > _SHOWN:
+        return f"{x[:_SHOWN]!r}… ({len(x)} characters)"
+    text = repr(x)
+    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def some(labels: Sequence) -> str:
+    """The first labels of a list, for an error."""
+    text = ""
+    for i, label in enumerate(labels):
+        if i and len(text) > _SHOWN:
+            return f"{text}, …"
+        text += (
+            f"{', ' if i else ''}{label if len(str(label)) <= _SHOWN else shown(str(label))}"
+        )
+    return text
