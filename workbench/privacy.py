@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from fractions import Fraction
 from math import fsum, inf
 
 from workbench.value import parameter, value
@@ -108,6 +109,39 @@ def compose(receipts: Iterable[Receipt]) -> DP:
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
     """
+    costs = _costs_by_part(receipts)
+    return _total(_largest(map(_total, parts)) for parts in costs)
+
+
+def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
+    """`compose` without rounding: ε and δ of all measurements together.
+
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+
+    Returns
+    -------
+    epsilon, delta : Fraction
+        Their sums in sequence; of parts of a declared partition the dearest.
+
+    Raises
+    ------
+    ValueError
+        If receipts are about different relations, or one promises nothing.
+    """
+    epsilon = Fraction(0)
+    delta = Fraction(0)
+    for parts in _costs_by_part(receipts):
+        if any(_total(part).epsilon == inf for part in parts):
+            raise ValueError("one of the measurements promises nothing (ε = ∞)")
+        epsilon += max(sum(Fraction(cost.epsilon) for cost in part) for part in parts)
+        delta += max(sum(Fraction(cost.delta) for cost in part) for part in parts)
+    return epsilon, delta
+
+
+def _costs_by_part(receipts: Iterable[Receipt]) -> list[list[list[DP]]]:
+    """What was paid on each part of each partition; what declares none is a partition of its own."""
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
     if len(relations) > 1:
@@ -120,7 +154,7 @@ def compose(receipts: Iterable[Receipt]) -> DP:
         declared = r.part if r.relation == ADD_REMOVE else None
         partition, part = declared or (i, "all")
         costs[partition][part].append(r.cost)
-    return _total(_largest(map(_total, parts.values())) for parts in costs.values())
+    return [list(parts.values()) for parts in costs.values()]
 
 
 def _largest(costs: Iterable[DP]) -> DP:

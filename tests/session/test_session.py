@@ -99,9 +99,8 @@ def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
 
 def test_exact_sums_decide(path):
     session = begin(path, 1.0)
-    with session._file.transaction() as db:  # as if 0.1 had been asked for nine times
-        for _ in range(9):
-            db.execute("INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, 0.1)")
+    for _ in range(9):
+        session.book(DP(0.1), "q")
     with pytest.raises(ValueError, match="0.0999999999"):
         session.ask(ONE, 0.1)
     session.ask(ONE, session.remaining)
@@ -111,9 +110,8 @@ def test_exact_sums_decide(path):
 
 def test_many_tiny_questions_add_up_exactly(path):
     session = begin(path, 1.0)
-    with session._file.transaction() as db:
-        row = "INSERT INTO ledger VALUES (NULL, 't', 'q', 1, 1.0, 0, ?)"
-        db.executemany(row, [(0.5,), *[(2.0**-60,)] * 1000])  # floats would lose each of them
+    tiny = [(DP(2.0**-60), "q")] * 1000  # floats would lose each of them
+    session.book(DP(0.5), "q", also=tiny)
     exact = Fraction(1, 2) - Fraction(1000, 2**60)
     assert Fraction(session.remaining) <= exact < Fraction(np.nextafter(session.remaining, 1))
     with pytest.raises(ValueError, match="nothing was spent"):
@@ -124,7 +122,7 @@ def test_when_nothing_is_left_the_message_says_what_can_be_recalled(path):
     session = begin(path)
     session.ask(Marginals(1), 1.0)
     with pytest.raises(
-        ValueError, match=r"0.0 that remain .* from Marginals\(k=1\) \(9 queries"
+        ValueError, match=r"than the 0 that remain .* from Marginals\(k=1\) \(9 queries"
     ):
         session.ask(ONE, 0.1)
     assert len(session.ledger) == 1

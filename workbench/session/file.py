@@ -1,36 +1,61 @@
-"""A session's file: what it belongs to, what was spent and the answers, in SQLite."""
+"""A session's file: what it belongs to, what was spent and the answers, in SQLite.
+
+Each row of the ledger carries a checksum of itself and of all rows before it, and, once its answers or
+its release are there, a seal: a checksum of these. What a flipped bit has changed is refused, not used.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from workbench.privacy import ADD_REMOVE, DP
+from workbench.session.counter import Counter
+
 _APPLICATION_ID = 0x64705331  # SQLite's mark of a session
+_FORMAT = 2
 _WAIT = 30.0  # seconds that another process may hold the file
+_UNSEALED = bytes(32)
 _README = (
     "No private data is in this file: it holds questions, what each cost, and noisy answers that left "
     "under differential privacy. It is the only memory of what is spent: a copy, or a second file on "
     "the same data, would spend the budget anew."
 )
+_LEDGER = """
+CREATE TABLE ledger (question INTEGER PRIMARY KEY, time TEXT NOT NULL, asked TEXT NOT NULL,
+  queries INTEGER, deviation REAL, file TEXT,
+  epsilon REAL NOT NULL CHECK (typeof(epsilon) = 'real' AND epsilon > 0 AND epsilon < 9e999),
+  delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta >= 0 AND delta < 1),
+  checksum BLOB NOT NULL, seal BLOB NOT NULL);
+CREATE TRIGGER kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'spent is spent'); END;
+CREATE TRIGGER paid BEFORE UPDATE OF epsilon, delta ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
+"""
 _TABLES = """
 CREATE TABLE readme (text TEXT NOT NULL);
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE ledger (question INTEGER PRIMARY KEY, time TEXT NOT NULL, asked TEXT NOT NULL,
-  queries INTEGER NOT NULL, deviation REAL NOT NULL, answered INTEGER NOT NULL DEFAULT 0,
-  epsilon REAL NOT NULL CHECK (typeof(epsilon) = 'real' AND epsilon > 0 AND epsilon < 9e999));
 CREATE TABLE bank (place INTEGER PRIMARY KEY, question INTEGER NOT NULL, query TEXT NOT NULL,
   variance REAL NOT NULL, value);
 CREATE INDEX questions ON bank (question);
-CREATE TRIGGER kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'spent is spent'); END;
-CREATE TRIGGER paid BEFORE UPDATE OF epsilon ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
 """
-_METADATA = {"format", "id", "budget", "domain", "bound", "dataset", "total"}
+OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
+_DEFAULTS: dict[str, Any] = {
+    "format": _FORMAT,
+    "budget": None,
+    "people": None,
+    "unit": None,
+    "relation": ADD_REMOVE,
+    "counter": None,
+    **dict.fromkeys(OF_THE_BANK),
+}
+_NOTHING = (0, b"")  # the latest spend of an empty ledger
+ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
+_COLUMNS = ("question", "time", "asked", "queries", "deviation", "file", "epsilon", "delta")
 
 
 class SessionFile:
@@ -38,8 +63,9 @@ class SessionFile:
 
     def __init__(self, path: Path):
         self.path = path
-        self._id: str | None = None
-        self._latest_question = 0
+        self.id = ""  # until it is settled
+        self._latest = _NOTHING
+        self._counters: list[Counter] = []
 
     @contextmanager
     def transaction(
@@ -61,12 +87,16 @@ class SessionFile:
             for setting in ("synchronous = EXTRA", "fullfsync = ON", "journal_mode = DELETE"):
                 db.execute(f"PRAGMA {setting}").fetchall()
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            if self._id is not None:
+            if _is_of_format_1(db):
+                db.execute("ROLLBACK")
+                db.execute("BEGIN IMMEDIATE")
+                _bring_up_to_date(db, self.path)
+            if self.id:
                 self._check_same(db)
             yield db
-            latest_question = _latest_question(db)
+            latest = latest_spend(db)
             db.execute("COMMIT")
-            self._latest_question = max(self._latest_question, latest_question)
+            self._latest = max(self._latest, latest)
         except sqlite3.Error as e:
             raise _refusal(self.path, e) from None
         finally:
@@ -77,85 +107,209 @@ class SessionFile:
         """What the file belongs to, which `stated` must agree with; if it is new, it is written."""
         if not db.execute("PRAGMA application_id").fetchone()[0]:
             _create(db, stated)
-        damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        stored = dict(db.execute("SELECT name, value FROM about"))
-        if damage != "ok" or not _METADATA <= set(stored) or stored["format"] != "1":
-            raise ValueError(f"{self.path}: a damaged session, or one of another version")
+        texts = _about(db, self.path)
+        stored = {name: json.loads(text) for name, text in texts.items()}
+        has_bank = stored["domain"] is not None
         for name, value in stated.items():
-            text = json.dumps(value)
-            if stored[name] != text:  # as text: the order of attributes counts
+            if name in OF_THE_BANK and not has_bank:
+                stored[name] = value  # until the first question is asked
+            elif not _agree(name, stored[name], value):
                 raise ValueError(
-                    f"{self.path} belongs to {name} {stored[name][:80]}, not to {text[:80]}"
+                    f"{self.path} belongs to {_in_words(name, stored[name])}, "
+                    f"not to {_in_words(name, value)}"
                 )
-        self._id = stored["id"]
-        return {name: json.loads(text) for name, text in stored.items()}
+        self.id = stored["id"]
+        self._check_same(db)
+        return stored
 
-    def lock_data(self, data: Path, lost: bool) -> None:
-        """Name the session beside its data; a ValueError if another is named there."""
-        if not data.exists():
-            raise FileNotFoundError(f"{data}: no such data")
-        lock = data.with_name(f"{data.name}.session")
-        this_session = {"session": str(self.path), "id": json.loads(self._id)}
-        named = _named_session(lock)
-        if named == this_session:
-            return
-        if named is not None:
-            other = Path(named["session"])
-            if not lost or other.exists() and other not in (self.path, lock):
-                raise ValueError(
-                    f"{lock} names another session, {other}: a second budget adds to what that one "
-                    "spent. Open that one; if it is gone, say lost=True and count what it spent"
-                )
-        try:
-            with open(lock, "x" if named is None else "w") as file:
-                file.write(json.dumps(this_session))
-                file.flush()
-                os.fsync(file.fileno())
-        except FileExistsError:
-            raise ValueError(f"{lock}: another session was quicker; open that one") from None
+    def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> None:
+        """Write down what the bank belongs to; a ValueError if another process wrote something else."""
+        _write_about(db, self.settle(db, stated))
+
+    def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
+        """Hold the ledger against a counter, from now on."""
+        self._counters.append(counter)
+        self._check_same(db)
+
+    def count(self) -> None:
+        """Tell the counters how far the ledger is.
+
+        After the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
+        processes that take turns here, the later one writes the later number.
+        """
+        if self._counters:
+            with self.transaction() as db:
+                for counter in self._counters:
+                    counter.write(*latest_spend(db))
 
     def _check_same(self, db: sqlite3.Connection) -> None:
-        """A ValueError if the file at the path is another one by now, or an older copy."""
+        """A ValueError if the file at the path is another one by now, an older copy, or damaged."""
         stored = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
-        if stored != (self._id,):
+        if stored != (json.dumps(self.id),):
             raise ValueError(f"{self.path}: another session has taken this one's place")
-        if _latest_question(db) < self._latest_question:
+        checksums = _checksums(db, self.path, self.id)
+        for latest, checksum in (self._latest, *(c.read() for c in self._counters)):
+            if checksums.get(latest) != checksum:
+                raise ValueError(
+                    f"{self.path}: an older copy has taken this session's place: it has forgotten "
+                    "what was spent, so nothing more is asked of it"
+                )
+
+
+def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
+    """The number of the ledger's last row, and its checksum."""
+    select = "SELECT question, checksum FROM ledger ORDER BY question DESC LIMIT 1"
+    return db.execute(select).fetchone() or _NOTHING
+
+
+def spend(db: sqlite3.Connection, **row: Any) -> int:
+    """Add a row to the ledger, of which nothing has come yet; its number."""
+    latest, before = latest_spend(db)
+    values = [latest + 1, *(row.get(name) for name in _COLUMNS[1:])]
+    checksum = _checksum(before or _root(db), values)
+    marks = ", ".join("?" * (len(values) + 2))
+    names = ", ".join(_COLUMNS)
+    db.execute(
+        f"INSERT INTO ledger ({names}, checksum, seal) VALUES ({marks})",
+        [*values, checksum, _UNSEALED],
+    )
+    return latest + 1
+
+
+def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]] = ()) -> None:
+    """Say that what a row paid for is there: the answers, as the bank holds them, or a release."""
+    seal = _seal(db, question, answers)
+    db.execute("UPDATE ledger SET seal = ? WHERE question = ?", (seal, question))
+
+
+def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
+    """The query, variance and value of each answer to a question; a ValueError if one was changed."""
+    select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
+    answers = db.execute(select, (question,)).fetchall()
+    select = "SELECT seal FROM ledger WHERE question = ?"
+    if db.execute(select, (question,)).fetchone() != (_seal(db, question, answers),):
+        raise ValueError(
+            f"{path}: the answers to question {question} are not as they were written: the file is "
+            "damaged"
+        )
+    return answers
+
+
+def _seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]]) -> bytes:
+    select = "SELECT checksum FROM ledger WHERE question = ?"
+    (checksum,) = db.execute(select, (question,)).fetchone()
+    return _checksum(checksum, [list(answer) for answer in answers])
+
+
+def _checksum(before: bytes, values: Any) -> bytes:
+    text = json.dumps(values, default=repr)  # bytes: where a flipped bit has made them of text
+    return sha256(before + text.encode()).digest()
+
+
+def _root(db: sqlite3.Connection) -> bytes:
+    """What the first row continues: nothing of another session does."""
+    (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
+    return _checksum(b"", json.loads(text))
+
+
+def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
+    """The checksum of each row by its number; a ValueError if one was changed."""
+    checksums = dict([_NOTHING])
+    before = _checksum(b"", id)
+    select = f"SELECT {', '.join(_COLUMNS)}, checksum FROM ledger ORDER BY question"
+    for *values, checksum in db.execute(select):
+        if checksum != _checksum(before, values):
             raise ValueError(
-                f"{self.path}: an older copy has taken this session's place: it has forgotten "
-                "what was spent, so nothing more is asked of it"
+                f"{path}: row {values[0]} of the ledger is not as it was written: the file is damaged"
             )
-
-
-def _latest_question(db: sqlite3.Connection) -> int:
-    return db.execute("SELECT coalesce(max(question), 0) FROM ledger").fetchone()[0]
+        checksums[values[0]] = before = checksum
+    return checksums
 
 
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
     """The tables of a new session."""
-    metadata = {
-        "format": 1,
-        "id": secrets.token_hex(16),
-        "dataset": None,
-        "total": None,
-    } | stated
-    for statement in _TABLES.split(";\n"):
+    for statement in (_TABLES + _LEDGER).split(";\n"):
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     db.execute("INSERT INTO readme VALUES (?)", (_README,))
-    rows = ((name, json.dumps(value)) for name, value in metadata.items())
-    db.executemany("INSERT INTO about VALUES (?, ?)", rows)
+    _write_about(db, _DEFAULTS | {"id": secrets.token_hex(16)} | stated)
 
 
-def _named_session(lock: Path) -> dict[str, str] | None:
-    """What a lock beside data says; where it cannot be read, that the lock itself is the session."""
-    if not lock.exists():
-        return None
-    try:
-        named = json.loads(lock.read_text())
-        Path(named["session"])
-        return named
-    except (ValueError, KeyError, TypeError):
-        return {"session": str(lock)}
+def _write_about(db: sqlite3.Connection, about: dict[str, Any]) -> None:
+    """What the file belongs to, and a checksum of it."""
+    texts = {name: json.dumps(value) for name, value in about.items()}
+    texts["checksum"] = _checksum(b"", sorted(texts.items())).hex()
+    db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", texts.items())
+
+
+def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
+    """What the file belongs to, as text; a ValueError if it was changed."""
+    damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    texts = dict(db.execute("SELECT name, value FROM about"))
+    checksum = texts.pop("checksum", None)
+    whole = damage == "ok" and checksum == _checksum(b"", sorted(texts.items())).hex()
+    if not whole or texts["format"] != str(_FORMAT):
+        raise ValueError(f"{path}: a damaged session, or one of another version")
+    return texts
+
+
+def _agree(name: str, stored: Any, stated: Any) -> bool:
+    """Whether what was stated is what a file says; as text, since the order of attributes counts."""
+    if name == "unit" and stored and stated:
+        return same_unit(stored, stated)
+    return json.dumps(stored) == json.dumps(stated)
+
+
+def _in_words(name: str, value: Any) -> str:
+    """What a file belongs to, for whoever stated something else."""
+    if name == "budget":
+        return f"the budget {DP(*value)}"
+    return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
+
+
+def _is_of_format_1(db: sqlite3.Connection) -> bool:
+    """Whether the file was written before budgets had a δ, and ledgers checksums."""
+    if not db.execute("PRAGMA application_id").fetchone()[0]:
+        return False
+    return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    """Write a file of format 1 anew, within one transaction: no spend can get lost on the way."""
+    if not _is_of_format_1(db):
+        return  # another process was quicker
+    if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise ValueError(f"{path}: a damaged session")
+    about = {name: json.loads(x) for name, x in db.execute("SELECT name, value FROM about")}
+    rows = db.execute(
+        "SELECT question, time, asked, queries, deviation, epsilon, answered FROM ledger "
+        "ORDER BY question"
+    ).fetchall()
+    db.execute("DROP TABLE ledger")
+    for statement in _LEDGER.split(";\n"):
+        db.execute(statement)
+    budget = {"format": _FORMAT, "budget": [about["budget"], 0.0]}
+    _write_about(db, _DEFAULTS | about | budget)
+    for question, *values, answered in rows:
+        names = ("time", "asked", "queries", "deviation", "epsilon")
+        number = spend(db, **dict(zip(names, values, strict=True)), delta=0.0)
+        if number != question:
+            raise ValueError(
+                f"{path}: a damaged session: row {number} of its ledger is missing"
+            )
+        if answered:
+            select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
+            seal(db, question, db.execute(select, (question,)).fetchall())
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether two texts name one unit: "a user", "User" and "each user" do."""
+    return _unit_words(one) == _unit_words(other)
+
+
+def _unit_words(text: str) -> list[str]:
+    words = text.casefold().split()
+    return words[1:] if words[:1] and words[0] in ("a", "an", "one", "each", "the") else words
 
 
 def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:

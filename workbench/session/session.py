@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf, sqrt
@@ -19,10 +20,13 @@ from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
 from workbench.libraries import pd
-from workbench.mechanism import Release, sensitivity
+from workbench.mechanism import Release, refuse_existing, sensitivity
 from workbench.mechanisms import LaplaceQueries
-from workbench.privacy import DP
-from workbench.session.file import SessionFile
+from workbench.privacy import ADD_REMOVE, DP, RELATIONS
+from workbench.session import file as session_file
+from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
+from workbench.session.counter import data_counter, known_counter, new_counter
+from workbench.session.file import SessionFile, same_unit
 from workbench.shares import round_down
 from workbench.table import Bound, SparseTable
 from workbench.wording import stated
@@ -39,16 +43,19 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Questions to one private table within one budget, in one file; made by `Session.open`.
+    """One budget in one file: questions to a private table, and releases of any data of its people.
 
-    The budget is one unit's, added or removed, over the life of the file. Noise is the operating
-    system's: there is no `rng`, so that nothing simulated is ever in a bank.
+    Made by `Session.open`, for one table, or by `Session.create`, for people. The budget is one unit's
+    over the life of the file. The bank of `ask` belongs to one domain, bound and dataset; what
+    `release` makes does not enter it. Noise is the operating system's: there is no `rng`, so that
+    nothing simulated is ever in a bank.
     """
 
     def __init__(self, file: SessionFile, table: SparseTable | None, prior: Any):
         self._file = file
         self._table = table
         self._prior = prior
+        self._stated_bank: dict[str, Any] = {}
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
 
@@ -64,8 +71,14 @@ class Session:
         prior: Any = None,
         data: str | Path | None = None,
         lost: bool = False,
+        people: str | None = None,
+        unit: str | None = None,
+        relation: str | None = None,
     ) -> Self:
         """Open a session's file, or begin one, which belongs to this budget, domain, bound and dataset.
+
+        A file that `create` made belongs to people instead; its bank begins with the first question,
+        and belongs to the table that is asked.
 
         Parameters
         ----------
@@ -74,7 +87,7 @@ class Session:
         table : SparseTable, optional
             The private table. Without it the bank still answers.
         budget : DP, optional
-            What all questions together may cost a unit: a finite ε > 0, and δ = 0.
+            What all questions and releases together may cost a unit: a finite ε > 0, and δ < 1.
         total : float, optional
             The public number of tuples; it stays with the file.
         dataset : str, optional
@@ -85,7 +98,10 @@ class Session:
             The file that the table came from: `<data>.session` beside it names this session, and any
             other is refused.
         lost : bool
-            The session that `<data>.session` names is gone: the caller knows, and counts what it spent.
+            The session that `<data>.session` names is gone, or the counter is: the caller knows, and
+            counts what was spent.
+        people, unit, relation : str, optional
+            Whom the caller takes the file to be about; another one is refused.
 
         Returns
         -------
@@ -101,30 +117,99 @@ class Session:
             If another process holds the file.
         """
         is_new = not Path(path).exists()
-        path = Path(path).resolve()
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder: need the path of a file")
-        stated = _stated(table, budget, total, dataset)
+        path = _resolved(path)
+        stated = _stated(table, budget, total, dataset) | _stated_people(people, unit, relation)
         session = cls(SessionFile(path), table, KernelPCA(1.0, prior=prior).prior)
         can_begin = table is not None and budget is not None
         if is_new and not (can_begin and path.parent.is_dir()):
             raise FileNotFoundError(
                 f"{path}: no such session; one begins with table and budget, in a folder that exists"
             )
-        with session._file.transaction(new=can_begin, write=can_begin) as db:
-            session._belong_to(session._file.settle(db, stated))
+        file = session._file
+        with file.transaction(new=can_begin, write=can_begin) as db:
+            session._belong_to(file.settle(db, stated))
+            session._stated_bank = _of_the_bank(stated)
+            if session._counter is not None:
+                file.watch(db, known_counter(session._counter, path, file.id, lost))
             if data is not None:
-                session._file.lock_data(Path(data).resolve(), lost)
+                file.watch(db, data_counter(Path(data).resolve(), path, file.id, lost))
+        return session
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        budget: DP,
+        *,
+        people: str,
+        unit: str,
+        relation: str = ADD_REMOVE,
+        counter: str | Path | None = None,
+    ) -> Self:
+        """Begin a budget file: what all releases about these people may cost, of whatever data.
+
+        Beside the file, or where `counter` says, a small file counts the spends, so that an older copy
+        is refused. Nothing helps where both are put back together, nor against a second budget.
+
+        Parameters
+        ----------
+        path : path
+            The file; none may be there.
+        budget : DP
+            What everything together may cost a unit: a finite ε > 0, and δ < 1.
+        people : str
+            A declared name, such as "customers of shop X". No data are hashed: next month's export of
+            the same people spends from the same file.
+        unit : str
+            Whom the budget protects, such as "a user" or "a trip".
+        relation : str
+            Which neighbours: one of `privacy.RELATIONS`.
+        counter : path, optional
+            By default `<path>.count`. A place of which the file's own backup knows nothing is better.
+
+        Returns
+        -------
+        Session
+
+        Raises
+        ------
+        ValueError
+            If a file is there, the counter counts for another budget, or the budget promises nothing.
+        """
+        path = _resolved(path)
+        stated = _stated(None, budget, None, None) | _stated_people(people, unit, relation)
+        if {"budget", "people", "unit", "relation"} - set(stated):
+            raise ValueError("a budget file needs budget, people, unit and relation")
+        if path.exists():
+            raise ValueError(f"{path} exists: a budget is begun once, and spent to its end")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"{path.parent}: no such folder")
+        counter = path.with_name(f"{path.name}.count") if counter is None else Path(counter)
+        counter = counter.resolve()
+        beside = counter.parent == path.parent
+        stated["counter"] = counter.name if beside else str(counter)  # both may move together
+        session = cls(SessionFile(path), None, None)
+        with session._file.transaction(new=True) as db:
+            session._belong_to(session._file.settle(db, stated))
+            session._file.watch(db, new_counter(counter, path, session._file.id))
         return session
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
         self.total = metadata["total"]
-        self.budget = DP(metadata["budget"])
-        self.domain = Domain.from_dict(metadata["domain"])
-        self.bound = Bound(*metadata["bound"])
-        self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
-        prior_vectors(self._prior, self.domain)
+        self.budget = DP(*metadata["budget"])
+        self.people = metadata["people"]
+        self.unit = metadata["unit"]
+        self.relation = metadata["relation"]
+        counter = metadata["counter"]
+        self._counter = None if counter is None else self.path.parent / counter
+        self.domain = None
+        self.bound = None
+        if metadata["domain"] is not None:
+            self.domain = Domain.from_dict(metadata["domain"])
+            self.bound = Bound(*metadata["bound"])
+            self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
+            prior_vectors(self._prior, self.domain)
 
     @property
     def path(self) -> Path:
@@ -157,6 +242,10 @@ class Session:
         """
         if self._table is None:
             raise ValueError("this session has no table to ask: open it with one, or recall")
+        if self.relation != ADD_REMOVE:
+            raise ValueError(
+                f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
+            )
         mechanism = LaplaceQueries(DP(epsilon), workload)
         # On no data: what is refused at all is refused before it is paid for.
         trial = mechanism(self._empty_table).estimate
@@ -164,9 +253,12 @@ class Session:
         release = mechanism(self._table)
         try:
             with self._file.transaction() as db:
-                rows = zip(release.estimate.values.tolist(), places, strict=True)
+                values = release.estimate.values.tolist()
+                rows = zip(values, places, strict=True)
                 db.executemany("UPDATE bank SET value = ? WHERE place = ?", rows)
-                db.execute("UPDATE ledger SET answered = 1 WHERE question = ?", (question,))
+                texts = serialise.to_text(trial.workload)
+                answers = zip(texts, trial.variances.tolist(), values, strict=True)
+                session_file.seal(db, question, list(answers))
         except (OSError, ValueError) as e:
             warnings.warn(f"answered and paid for, but not kept in the bank: {e}", stacklevel=2)
         return release
@@ -174,24 +266,177 @@ class Session:
     def _spend(self, epsilon: float, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""
         with self._file.transaction() as db:
-            remaining = self._exactly_remaining(db)
-            if Fraction(epsilon) > remaining:
-                raise ValueError(
-                    f"epsilon = {epsilon!r} is more than the {round_down(remaining)!r} that remain "
-                    f"of {self.budget}: nothing was spent. {_what_recall_answers(db)}"
-                )
-            now = datetime.now(UTC).isoformat("T", "seconds")
-            row = (now, text, len(trial), sqrt(trial.variances.max()), epsilon)
-            question = db.execute(
-                "INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?, 0, ?)", row
-            ).lastrowid
+            try:
+                refuse_unpaid(DP(epsilon), self._exactly_remaining(db), self.budget)
+            except ValueError as e:
+                raise ValueError(f"{e}. {_what_recall_answers(db)}") from None
+            if self._stated_bank:
+                self._file.begin_bank(db, self._stated_bank)
+            question = session_file.spend(
+                db,
+                time=_now(),
+                asked=text,
+                queries=len(trial),
+                deviation=sqrt(trial.variances.max()),
+                epsilon=epsilon,
+                delta=0.0,
+            )
             first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
             places = range(first, first + len(trial))
             rows = zip(
                 places, serialise.to_text(trial.workload), trial.variances.tolist(), strict=True
             )
             db.executemany(f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))", rows)
+        self._stated_bank = {}
+        self._file.count()
         return places, question
+
+    def release(
+        self,
+        mechanism: Any,
+        data: Any = None,
+        *,
+        unit: str | None = None,
+        out: str | Path | None = None,
+        force: bool = False,
+    ) -> Release:
+        """Spend a mechanism's budget and release: tables, marginals, records and interactions alike.
+
+        The spend is on disk before the first draw, and stays whatever comes. What the mechanism
+        refuses of data without a record, of the same domain and bound, costs nothing.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Its `budget` is what is booked.
+        data : optional
+            What the mechanism takes, of this budget's people; by default the session's table.
+        unit : str, optional
+            Whom the data's bound is about; another unit than the budget's is refused.
+        out : path, optional
+            Where the release is saved; the ledger names the file.
+        force : bool
+            Overwrite an existing file.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            If less remains, or the relation or unit is another one: then nothing is spent. If the
+            receipts cost more than was booked: then the release is withheld.
+        """
+        data = self._table if data is None else data
+        if data is None:
+            raise ValueError("this session has no table: give the data to release")
+        self.check(mechanism, data, unit=unit)
+        if out is not None:
+            refuse_existing(Path(out), force)
+        booking = self.book(mechanism.budget, repr(mechanism), out=out)
+        release = mechanism(data)
+        booking.check(release)
+        if out is not None:
+            release.save(out, force=force)
+        booking.confirm()
+        return release
+
+    def check(self, mechanism: Any, data: Any, *, unit: str | None = None) -> None:
+        """Refuse, at no cost, what `release` would not book.
+
+        Parameters
+        ----------
+        mechanism, data, unit
+            As for `release`.
+
+        Raises
+        ------
+        ValueError
+            If the budget cannot pay for it, or it is of another unit or relation, or the mechanism
+            refuses data of this kind even where there is no record.
+        """
+        self._refuse_other_unit(unit)
+        refuse_unpayable(mechanism, data, self.relation)
+        with self._file.transaction(write=False) as db:
+            refuse_unpaid(mechanism.budget, self._exactly_remaining(db), self.budget)
+
+    def book(
+        self,
+        cost: DP,
+        what: str,
+        *,
+        also: Iterable[tuple[DP, str]] = (),
+        relation: str | None = None,
+        unit: str | None = None,
+        out: str | Path | None = None,
+    ) -> Booking:
+        """Spend, before anything is drawn; what was booked is never given back.
+
+        Parameters
+        ----------
+        cost : DP
+            A proven upper bound of what will be drawn.
+        what : str
+            What it is for, as the ledger keeps it.
+        also : of (DP, str)
+            What else is drawn for the same release, in rows of their own: all are booked, or none.
+        relation, unit : str, optional
+            What the cost is about; another one than the budget's is refused.
+        out : path, optional
+            The file that will be released; the ledger names it.
+
+        Returns
+        -------
+        Booking
+            `check` holds the receipts against it; `confirm` says that the release is there.
+
+        Raises
+        ------
+        ValueError
+            If less remains, or the relation or unit is another one: then nothing is spent.
+        """
+        if relation not in (None, self.relation):
+            raise ValueError(
+                f"{what} is about {relation}, this budget about {self.relation}: they do not add up"
+            )
+        self._refuse_other_unit(unit)
+        lines = [(cost, what), *also]
+        for asked, _ in lines:
+            _refuse_no_cost(asked)
+        file = None if out is None else str(Path(out).resolve())
+        with self._file.transaction() as db:
+            questions = []
+            left = self._exactly_remaining(db)
+            for asked, text in lines:
+                refuse_unpaid(asked, left, self.budget)
+                left = (left[0] - Fraction(asked.epsilon), left[1] - Fraction(asked.delta))
+                row = {"epsilon": float(asked.epsilon), "delta": float(asked.delta)}
+                row |= {"time": _now(), "asked": text, "file": file}
+                questions.append(session_file.spend(db, **row))
+        self._file.count()
+        return Booking(
+            self,
+            tuple(questions),
+            sum((Fraction(asked.epsilon) for asked, _ in lines), Fraction(0)),
+            sum((Fraction(asked.delta) for asked, _ in lines), Fraction(0)),
+            self.relation,
+        )
+
+    def _confirm(self, questions: tuple[int, ...]) -> None:
+        try:
+            with self._file.transaction() as db:
+                for question in questions:
+                    session_file.seal(db, question)
+        except (OSError, ValueError) as e:
+            warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
+
+    def _refuse_other_unit(self, unit: str | None) -> None:
+        if unit is not None and not (self.unit and same_unit(unit, self.unit)):
+            declared = f"protects {self.unit!r}" if self.unit else "declares no unit"
+            raise ValueError(
+                f"{self.path} {declared}, not {unit!r}: what is spent on one unit says nothing of another"
+            )
 
     def recall(
         self, workload: Workload, alpha: float | None = None
@@ -255,8 +500,9 @@ class Session:
 
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
+        posterior = self._posterior(alpha)
         queries = linear_queries(workload, self.domain)
-        variance_left = variance_after(self._posterior(alpha), queries)
+        variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
             return 0.0
@@ -284,18 +530,25 @@ class Session:
     @property
     def remaining(self) -> float:
         """The largest ε that can still be asked for."""
-        with self._file.transaction(write=False) as db:
-            return round_down(self._exactly_remaining(db))
+        return self._rounded_remaining()[0]
+
+    @property
+    def remaining_delta(self) -> float:
+        """The largest δ that can still be asked for."""
+        return self._rounded_remaining()[1]
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """One row a question: when, what, how many queries, ε, the noise's standard deviation, and
-        whether it was `answered`: an answer can be lost, its price cannot.
+        """One row a question or release: when, what, how many queries, the noise's standard deviation,
+        whether it was `answered`, or released, ε and δ, and the file that was released. An answer can
+        be lost, its price cannot.
         """
+        names = ["question", "time", "asked", "queries", "deviation", "answered"]
+        names += ["epsilon", "delta", "file"]
+        select = f"SELECT {', '.join(names)} FROM ({session_file.ANSWERED}) ORDER BY question"
         with self._file.transaction(write=False) as db:
-            rows = db.execute("SELECT * FROM ledger ORDER BY question")
-            columns = [column[0] for column in rows.description]
-            return pd.DataFrame(rows.fetchall(), columns=columns).set_index("question")
+            rows = db.execute(select).fetchall()
+            return pd.DataFrame(rows, columns=names).set_index("question")
 
     @property
     def bank(self) -> NoisyAnswers:
@@ -305,16 +558,20 @@ class Session:
     def _answers(self) -> list[NoisyAnswers]:
         """The answers to each question; each is read from the file once."""
         with self._file.transaction(write=False) as db:
-            rows = db.execute("SELECT question FROM ledger WHERE answered ORDER BY question")
+            answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
+            rows = db.execute(f"SELECT question FROM {answered}")
             questions = [question for (question,) in rows.fetchall()]
+            if questions and (self.domain is None or self._stated_bank):  # another process's
+                self._belong_to(self._file.settle(db, self._stated_bank))
+                self._stated_bank = {}
             for question in questions:
                 if question not in self._answers_by_question:
                     self._answers_by_question[question] = self._read_answers(db, question)
         return [self._answers_by_question[question] for question in questions]
 
     def _read_answers(self, db: sqlite3.Connection, question: int) -> NoisyAnswers:
-        select = "SELECT query, value, variance FROM bank WHERE question = ? ORDER BY place"
-        texts, values, variances = zip(*db.execute(select, (question,)), strict=True)
+        answers = session_file.read_sealed(db, self.path, question)
+        texts, variances, values = zip(*answers, strict=True)
         return NoisyAnswers(
             self.domain, serialise.from_text(self.domain, texts), values, variances
         )
@@ -324,6 +581,8 @@ class Session:
         if alpha is None:
             alpha = self.total or inf
         answers = self._answers()
+        if self.domain is None:
+            raise ValueError("the bank is empty: nothing was bought that could be recalled")
         method = KernelPCA(alpha, self.total, self._prior)
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
             eigen = method(answers).eigen if answers else self._no_eigenqueries(method.prior)
@@ -338,9 +597,18 @@ class Session:
             self.domain, no_queries, self.total, prior, none, square, none, none
         )
 
-    def _exactly_remaining(self, db: sqlite3.Connection) -> Fraction:
-        spent = sum(Fraction(e) for (e,) in db.execute("SELECT epsilon FROM ledger"))
-        return Fraction(self.budget.epsilon) - spent
+    def _rounded_remaining(self) -> tuple[float, float]:
+        with self._file.transaction(write=False) as db:
+            epsilon, delta = self._exactly_remaining(db)
+        return round_down(epsilon), round_down(delta)
+
+    def _exactly_remaining(self, db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
+        epsilon = Fraction(self.budget.epsilon)
+        delta = Fraction(self.budget.delta)
+        for spent_epsilon, spent_delta in db.execute("SELECT epsilon, delta FROM ledger"):
+            epsilon -= Fraction(spent_epsilon)
+            delta -= Fraction(spent_delta)
+        return epsilon, delta
 
     def close(self) -> None:
         """Let go of the table; the bank still answers."""
@@ -371,9 +639,12 @@ def _stated(table, budget, total, dataset) -> dict[str, Any]:
     if total is not None:
         stated["total"] = float(KernelPCA(1.0, total=total).total)
     if budget is not None:
-        if not isinstance(budget, DP) or budget.delta or not 0 < budget.epsilon < inf:
-            raise ValueError(f"budget = {budget!r} is not allowed: need DP(0 < epsilon < inf)")
-        stated["budget"] = float(budget.epsilon)
+        is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf
+        if not is_finite or budget.delta >= 1:
+            raise ValueError(
+                f"budget = {budget!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1)"
+            )
+        stated["budget"] = [float(budget.epsilon), float(budget.delta)]
     if table is not None:
         if not isinstance(table, SparseTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
@@ -383,8 +654,52 @@ def _stated(table, budget, total, dataset) -> dict[str, Any]:
     return stated
 
 
+def _stated_people(
+    people: str | None, unit: str | None, relation: str | None
+) -> dict[str, Any]:
+    """Whom the caller takes the file to be about, as the file holds it."""
+    stated = {}
+    for name, text in {"people": people, "unit": unit}.items():
+        if text is not None:
+            if not isinstance(text, str) or not text.strip() or not text.isprintable():
+                raise ValueError(f"{name} = {text!r} is not allowed: need a name in words")
+            stated[name] = " ".join(text.split())
+    if relation is not None:
+        if relation not in RELATIONS:
+            raise ValueError(
+                f"relation = {relation!r} is not allowed: need one of {', '.join(RELATIONS)}"
+            )
+        stated["relation"] = relation
+    return stated
+
+
+def _of_the_bank(stated: dict[str, Any]) -> dict[str, Any]:
+    """Of what was stated, what belongs to the answers and not to the budget."""
+    return {name: x for name, x in stated.items() if name in session_file.OF_THE_BANK}
+
+
+def _resolved(path: str | Path) -> Path:
+    path = Path(path).resolve()
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: need the path of a file")
+    return path
+
+
+def _refuse_no_cost(cost: DP) -> None:
+    if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
+        raise ValueError(
+            f"cost = {cost!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
+            "nothing is never booked"
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat("T", "seconds")
+
+
 def _what_recall_answers(db: sqlite3.Connection) -> str:
-    rows = db.execute("SELECT asked, queries, deviation FROM ledger WHERE answered").fetchall()
+    answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
+    rows = db.execute(f"SELECT asked, queries, deviation FROM {answered}").fetchall()
     sources = [f"{text[:80]} ({n} queries, noise of ±{d:.3g})" for text, n, d in rows[:5]]
     if len(rows) > 5:
         sources.append(f"{len(rows) - 5} more questions")

@@ -1,0 +1,124 @@
+"""How far a session's ledger was, in a small file outside the session's own.
+
+An older copy of a session has forgotten what was spent since. The counter has not: it names the session
+and holds the number of its latest spend with that row's checksum, so that a copy that lacks the row, or
+has another one in its place, is refused. Where both are put back together, nobody can tell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Counter:
+    """The counter at `path` of the session `id`, whose file is `session`."""
+
+    path: Path
+    session: Path
+    id: str
+
+    def read(self) -> tuple[int, bytes]:
+        """The number of the latest spend that it has seen, and its checksum."""
+        named = _named_session(self.path)
+        if named is None:
+            raise FileNotFoundError(
+                f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
+                "the session's file is surely its latest, open it with lost=True"
+            )
+        if named.get("id") != self.id:
+            raise ValueError(f"{self.path} counts for another session, {named['session']}")
+        return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
+
+    def write(self, spent: int, checksum: bytes) -> None:
+        """Write the number down, whole or not at all."""
+        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.part")
+        try:
+            with open(part, "x") as file:
+                file.write(self._text(spent, checksum))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self.path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """Write the first one; a FileExistsError if there is one."""
+        with open(self.path, "x") as file:
+            file.write(self._text(0, b""))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _text(self, spent: int, checksum: bytes) -> str:
+        named = {"session": str(self.session), "id": self.id}
+        return json.dumps(named | {"spent": spent, "checksum": checksum.hex()})
+
+
+def new_counter(path: Path, session: Path, id: str) -> Counter:
+    """The counter of a budget that begins; a ValueError if another one spent from this place."""
+    counter = Counter(path, session, id)
+    named = _named_session(path)
+    if named is not None and named.get("spent", 1):
+        raise ValueError(
+            f"{path} counts for another budget, {named['session']}, of which some is spent: a second "
+            "budget for the same people adds to it. Use that one, or name another counter"
+        )
+    if named is None:
+        counter.begin()
+    else:
+        counter.write(0, b"")  # of a budget that was never finished or never used
+    return counter
+
+
+def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
+    """The counter of a budget that was begun before; a new one if it is said to be lost."""
+    counter = Counter(path, session, id)
+    if lost and not path.exists():
+        counter.begin()
+    counter.read()
+    return counter
+
+
+def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
+    """The counter beside the data, which names the session; a ValueError if another is named there."""
+    if not data.exists():
+        raise FileNotFoundError(f"{data}: no such data")
+    lock = data.with_name(f"{data.name}.session")
+    counter = Counter(lock, session, id)
+    named = _named_session(lock)
+    if named is not None and (named["session"], named.get("id")) == (str(session), id):
+        return counter
+    if named is not None:
+        other = Path(named["session"])
+        if not lost or other.exists() and other not in (session, lock):
+            raise ValueError(
+                f"{lock} names another session, {other}: a second budget adds to what that one "
+                "spent. Open that one; if it is gone, say lost=True and count what it spent"
+            )
+    try:
+        if named is None:
+            counter.begin()
+        else:
+            counter.write(0, b"")
+    except FileExistsError:
+        raise ValueError(f"{lock}: another session was quicker; open that one") from None
+    return counter
+
+
+def _named_session(lock: Path) -> dict[str, Any] | None:
+    """What a counter says; where it cannot be read, that it is itself the session."""
+    if not lock.exists():
+        return None
+    try:
+        named = json.loads(lock.read_text())
+        Path(named["session"])
+        int(named.get("spent", 0))
+        bytes.fromhex(named.get("checksum", ""))
+        return named
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {"session": str(lock)}
