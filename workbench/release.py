@@ -15,7 +15,7 @@ from typing import Any
 from workbench import estimates, provenance
 from workbench.libraries import pa, parquet, pd
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
-from workbench.table import Bound
+from workbench.table import STATED, Bound
 from workbench.workload import Workload
 
 
@@ -78,7 +78,9 @@ class Release:
             f"<br><code>{escape(str(self.mechanism))}</code>"
         )
         if self.bound:
-            caption += f"<br>{escape(repr(self.bound))}"
+            caption += f"<br>{escape(repr(self.bound))}, {self.bound.status}"
+            if self.bound.unit:
+                caption += f": {escape(self.bound.unit)}"
         rows = "".join(
             f"<tr><td>{escape(r.description)}</td><td>{escape(str(r.cost))}</td>"
             f"<td>{escape(r.relation)}</td></tr>"
@@ -183,7 +185,7 @@ class Release:
             "estimate": self.estimate.metadata(),
             "guarantee": str(self.privacy),
             "ledger": [_receipt_record(r) for r in self.ledger],
-            "bound": self.bound and asdict(self.bound),
+            "bound": self.bound and _bound_record(self.bound),
             "simulated": self.simulated,
             "mechanism": str(self.mechanism),
             "commit": provenance.commit(),
@@ -305,6 +307,11 @@ def _printable(x: Any) -> Any:
     if not isinstance(x, str):
         return x
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
+
+
+def _bound_record(bound: Bound) -> dict:
+    """What a file keeps of a bound: nothing of whom it is about, where nothing was said."""
+    return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
 def _receipt_record(receipt: Receipt) -> dict:

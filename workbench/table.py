@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,13 @@ from workbench.cell_counts import (
     cells_of_keys,
     whole_counts,
 )
+from workbench.contributions import (
+    UserNumbers,
+    bounded_contributions,
+    new_key,
+    users_of,
+)
+from workbench.contributions.users import user_column
 from workbench.domain import Domain
 from workbench.labelled_rows import (
     arrow_column,
@@ -27,7 +35,13 @@ from workbench.libraries import pd
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
 
+STATED = "as stated"
+ENFORCED = "enforced"
+BELIEVED = "believed, not enforced"
+_STATUSES = (STATED, ENFORCED, BELIEVED)
+
 _LARGEST_MOVE = 1e300  # of one unit
+_LONGEST_UNIT = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -42,11 +56,16 @@ class Bound:
         Counts in each of them, above 0.
     l1 : float, optional
         Counts in all cells together, from `linf` to l0·linf, which is the default.
+    unit : str
+        Whom it is about, in words: "a trip", "a user (column user_id)".
+    status : "as stated", "enforced" or "believed, not enforced"
+        Whether anything but somebody's word says that it holds. Neither of the two is part of how far a
+        unit moves a table: bounds are equal, and print alike, whatever is said of them.
 
     Raises
     ------
     ValueError
-        A number out of its range.
+        A number out of its range, or words that do not fit on a line.
 
     Examples
     --------
@@ -57,8 +76,16 @@ class Bound:
     l0: int = 1
     linf: float = 1
     l1: float | None = None
+    unit: str = field(default="", compare=False, repr=False, kw_only=True)
+    status: str = field(default=STATED, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self):
+        if self.status not in _STATUSES:
+            raise not_allowed(self, "status", f"need one of {', '.join(map(repr, _STATUSES))}")
+        on_a_line = isinstance(self.unit, str) and self.unit.isprintable()
+        if not on_a_line or len(self.unit) > _LONGEST_UNIT:
+            need = f"need words on one line, at most {_LONGEST_UNIT} characters"
+            raise not_allowed(self, "unit", need)
         for name in ("l0", "linf", "l1"):
             number = getattr(self, name)
             if hasattr(number, "item"):  # numpy's integers wrap
@@ -74,6 +101,26 @@ class Bound:
                 raise not_allowed(self, name, "need a finite number > 0")
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
+
+    def of(self, unit: str) -> Bound:
+        """The same bound of a unit in words, which nobody enforces: beyond 1, 1 it is only believed.
+
+        Parameters
+        ----------
+        unit : str
+            What is protected, as "a trip".
+
+        Returns
+        -------
+        Bound
+
+        Examples
+        --------
+        >>> Bound(10, 10).of("a household").status, Bound(1, 1).of("a trip").status
+        ('believed, not enforced', 'as stated')
+        """
+        is_one = self.l0 == 1 and self.linf <= 1
+        return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     @property
     def l2(self) -> float:
@@ -124,6 +171,8 @@ class SparseTable:
     truth_public : bool
         Exact counts may be shown beside a release (published files, generated twins). Without it,
         everything that compares with the truth refuses.
+    users_cut : int, optional
+        How many users lost anything to an enforced bound; private, as counts are.
 
     Raises
     ------
@@ -136,6 +185,7 @@ class SparseTable:
     counts: Int[np.ndarray, " cells"]
     bound: Bound | Public
     truth_public: bool = False
+    users_cut: int | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Public):
@@ -159,7 +209,16 @@ class SparseTable:
 
     @classmethod
     def from_keys(
-        cls, domain: Domain, keys, counts, bound: Bound | Public, *, truth_public: bool = False
+        cls,
+        domain: Domain,
+        keys,
+        counts,
+        bound: Bound | Public,
+        *,
+        truth_public: bool = False,
+        users: Any = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
     ) -> SparseTable:
         """From keys in any order: counts of the same cell add up, empty cells are dropped.
 
@@ -175,6 +234,11 @@ class SparseTable:
             How far one unit moves the counts.
         truth_public : bool
             Exact counts may be shown.
+        users : sequence, optional
+            Whose each row is, in values of one kind: each user is cut to the bound, at random
+            (`contributions.bounded_contributions`). Without them the bound is believed as it is stated.
+        rng, key : numpy Generator or 32 bytes, optional
+            What the choice comes from, to repeat it; without them, a new key of the operating system.
 
         Returns
         -------
@@ -183,7 +247,8 @@ class SparseTable:
         Raises
         ------
         ValueError
-            Keys outside the domain, or a count that is no whole number, with its row.
+            Keys outside the domain, a count that is no whole number, with its row, or users that are
+            missing or of several kinds.
 
         Examples
         --------
@@ -195,6 +260,10 @@ class SparseTable:
             keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
+        if users is not None:
+            return cls._of_users(domain, keys, counts, bound, truth_public, users, rng, key)
+        if rng is not None or key is not None:
+            raise ValueError("rng and key say how users are cut: need users, too")
         keys = keys.astype(np.int64)
         if counts is None:
             keys, counts = cells_of_keys(keys)
@@ -206,6 +275,26 @@ class SparseTable:
         if not is_sorted or not counts.all():
             keys, counts = cells_of_counts(keys, counts)
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
+
+    @classmethod
+    def _of_users(cls, domain, keys, counts, bound, truth_public, users, rng, key):
+        """The sum of what stays of each user."""
+        if not isinstance(bound, Bound):
+            raise ValueError(
+                f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
+            )
+        if rng is not None and key is not None:
+            raise ValueError("rng and key: need one of them, not both")
+        users = users_of(users)
+        counts = None if counts is None else whole_counts(counts)
+        sizes = {len(keys), len(users.numbers), len(keys if counts is None else counts)}
+        if len(sizes) > 1:
+            raise ValueError(f"keys, counts and users of lengths {sizes} do not fit each other")
+        left = bounded_contributions(users, keys, counts, bound, key or new_key(rng))
+        keys, counts = cells_of_counts(left.keys, left.counts)
+        bound = replace(bound, unit=users.who, status=ENFORCED)
+        users_cut = int(left.lost.sum())
+        return cls(domain, sealed(keys), sealed(counts), bound, truth_public, users_cut)
 
     @classmethod
     def from_dense(
@@ -250,6 +339,9 @@ class SparseTable:
         *,
         count: str | None = None,
         truth_public: bool = False,
+        user: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
     ) -> SparseTable:
         """From a DataFrame (pandas or polars) with one column an attribute; `count` names the counts.
 
@@ -267,6 +359,11 @@ class SparseTable:
             The column of counts; without it each row counts one.
         truth_public : bool
             Exact counts may be shown.
+        user : str, optional
+            The column that says whose each row is: each user is cut to the bound, at random. Without it
+            the bound is believed as it is stated.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `from_keys`.
 
         Returns
         -------
@@ -278,13 +375,28 @@ class SparseTable:
             A column that is missing, or a value that is missing or outside the domain, with its
             column and row.
         """
-        refuse_missing_columns([*domain.attributes, *([count] if count else [])], frame)
+        refuse_missing_columns(
+            [*domain.attributes, *([count] if count else []), *([user] if user else [])], frame
+        )
         keys = np.zeros(len(frame), np.int64)
         for attribute, size in zip(domain.attributes, domain.shape, strict=True):
             keys *= size
             keys += value_codes(domain, attribute, arrow_column(frame[attribute]), attribute)
         counts = frame[count].to_numpy() if count else None
-        return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
+        users = None
+        if user:
+            column = UserNumbers(user)
+            users = column.users(column.numbers(user_column(frame[user])))
+        return cls.from_keys(
+            domain,
+            keys,
+            counts,
+            bound,
+            truth_public=truth_public,
+            users=users,
+            rng=rng,
+            key=key,
+        )
 
     @classmethod
     def read(
@@ -295,6 +407,9 @@ class SparseTable:
         *,
         count: str | None = None,
         truth_public: bool = False,
+        user: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
     ) -> SparseTable:
         """From a CSV (`.csv.gz` too) or Parquet file, whose values are compared with labels as text.
 
@@ -302,7 +417,7 @@ class SparseTable:
         ----------
         path : path
             One column an attribute; rows of the same cell add up.
-        domain, bound, count, truth_public
+        domain, bound, count, truth_public, user, rng, key
             As in `from_frame`.
 
         Returns
@@ -315,11 +430,25 @@ class SparseTable:
             A file that cannot be read, a column that is missing, or a value that is missing or outside
             the domain, with its column and line.
         """
-        columns = [*domain.attributes, *([count] if count else [])]
-        rows = read_table_file(Path(path), columns)
+        columns = [*domain.attributes, *([count] if count else []), *([user] if user else [])]
+        rows = read_table_file(Path(path), [*dict.fromkeys(columns)])
         keys = domain.keys(rows.domain_codes(domain))
         counts = rows.counts(count) if count else None
-        return cls.from_keys(domain, keys, counts, bound, truth_public=truth_public)
+        users = None
+        if user:
+            rows.refuse(rows.frame[user].is_null(), user, "a user")
+            column = UserNumbers(user)
+            users = column.users(column.numbers(rows.frame[user].to_arrow()))
+        return cls.from_keys(
+            domain,
+            keys,
+            counts,
+            bound,
+            truth_public=truth_public,
+            users=users,
+            rng=rng,
+            key=key,
+        )
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -371,14 +500,16 @@ class SparseTable:
         columns = [self.domain.column(self.keys, a) for a in attributes]
         bound = self.bound
         if isinstance(bound, Bound):
-            bound = Bound(min(bound.l0, domain.size), bound.l1, bound.l1)
-        return SparseTable.from_keys(
+            l0 = min(bound.l0, domain.size)
+            bound = replace(bound, l0=l0, linf=bound.l1)
+        marginal = SparseTable.from_keys(
             domain,
             domain.keys(np.stack(columns, axis=1)),
             self.counts,
             bound,
             truth_public=self.truth_public,
         )
+        return replace(marginal, users_cut=self.users_cut)
 
     def ranked(self) -> SparseTable:
         """The counts of all cells in ascending order, over ranks: whose they are is forgotten.
@@ -396,9 +527,12 @@ class SparseTable:
         counts = np.sort(self.counts)
         bound = self.bound
         if isinstance(bound, Bound) and bound.linf > 1:
-            bound = Bound(min(size, ceil(bound.l1)), min(bound.linf, bound.l1), bound.l1)
+            l0 = min(size, ceil(bound.l1))
+            bound = replace(bound, l0=l0, linf=min(bound.linf, bound.l1))
         domain = Domain(("rank",), (size,))
-        return SparseTable(domain, sealed(keys), sealed(counts), bound, self.truth_public)
+        return SparseTable(
+            domain, sealed(keys), sealed(counts), bound, self.truth_public, self.users_cut
+        )
 
     def dense(self) -> Int[np.ndarray, "..."]:
         """The full array, of the domain's shape; only for small domains."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from workbench import Bound
-from workbench.contributions import UserNumbers, bounded_contributions, new_key, seeds
+from workbench.contributions import UserNumbers, Users, bounded_contributions, new_key, seeds
 from workbench.contributions.users import user_column
 
 KEY = bytes(range(32))
@@ -24,7 +24,7 @@ CELLS = 1000  # of a user; keys say whose they are, so that what stays can be to
 def cut(rows, bound, key=KEY):
     """(user, cell, count) rows -> user -> {cell: count that stays}, and who lost anything."""
     users, cells, counts = np.array(rows, np.int64).reshape(-1, 3).T
-    left = bounded_contributions(users, (users + 9) * CELLS + cells, counts, bound, key)
+    left = bounded_contributions(Users(users), (users + 9) * CELLS + cells, counts, bound, key)
     stays = {user: {} for user in sorted(set(users[counts > 0].tolist()))}
     for place, count in zip(left.keys.tolist(), left.counts.tolist(), strict=True):
         stays[place // CELLS - 9][place % CELLS] = count
@@ -129,9 +129,9 @@ def test_numbers_that_do_not_fit_one_word_are_cut_alike(spread):
     keys = rng.integers(0, 3, 600)
     ids = np.zeros((3, 2), np.uint64)
     ids[:, 0] = users_ids = np.arange(3, dtype=np.uint64) * spread
-    narrow = bounded_contributions(users, keys, None, Bound(2, 40, 50), KEY, ids)
+    narrow = bounded_contributions(Users(users, ids), keys, None, Bound(2, 40, 50), KEY)
     wide = bounded_contributions(
-        users_ids.astype(np.int64)[users], keys * spread, None, Bound(2, 40, 50), KEY
+        Users(users_ids.astype(np.int64)[users]), keys * spread, None, Bound(2, 40, 50), KEY
     )
     np.testing.assert_array_equal(narrow.keys * spread, wide.keys)
     np.testing.assert_array_equal(narrow.counts, wide.counts)
@@ -166,7 +166,7 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
         users = [of.numbers(user_column(rows.iloc[part]), part[0]) for part in parts]
         users = np.concatenate(users)
         assert len(set(users.tolist())) == rows.iloc[order].nunique()
-        return bounded_contributions(users, keys[order], None, Bound(3, 2), KEY, of.ids())
+        return bounded_contributions(of.users(users), keys[order], None, Bound(3, 2), KEY)
 
     whole = left(np.arange(400), 1)
     total = np.bincount(whole.keys, whole.counts, 30)
@@ -187,11 +187,11 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
         ([1.0, None, 2.0], "row 1: a value is missing"),
         ([1.0, float("nan")], "row 1: a value is missing"),
         (["a", None], "row 1: a value is missing"),
-        (["a", "b", ""], "row 2: the user's name is empty"),
+        (["a", "b", ""], "row 2: a value is missing"),
         (pd.Categorical(["a", None, "b"]), "row 1: a value is missing"),
         (pd.to_datetime(["2020-01-01", None]), "row 1: a value is missing"),
-        ([0.0, 2.0**53], "row 1: ids so large are one float"),
-        ([0.0, float("inf")], "row 1: ids so large are one float"),
+        ([0.0, 2.0**53], "row 1: .* below 2⁵³"),
+        ([0.0, float("inf")], "row 1: .* below 2⁵³"),
         ([1, 2**70], "one kind"),
         ([[1], [2]], "cannot say who"),
         (pd.Series(["a", "\ud800"], dtype=object), "one kind"),
@@ -234,5 +234,7 @@ def test_counts_near_the_largest_are_cut_without_wrapping():
 
 
 def test_nobody():
-    left = bounded_contributions(*np.zeros((2, 0), np.int64), None, Bound(), KEY)
+    left = bounded_contributions(
+        Users(np.zeros(0, np.int64)), np.zeros(0, np.int64), None, Bound(), KEY
+    )
     assert not len(left.keys) and not len(left.lost)

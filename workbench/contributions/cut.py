@@ -10,7 +10,7 @@ import numpy as np
 from workbench.arrays import Bool, Int, UInt64
 from workbench.cell_counts import LARGEST_TOTAL, cells_of_counts, cells_of_keys
 from workbench.contributions import kernels
-from workbench.contributions.users import seeds
+from workbench.contributions.users import Users, seeds
 
 _USERS = 2**17  # whose seeds are held at a time
 _MOST_DRAWN = 2**36  # counts of one user of which some stay: a random bit each
@@ -34,12 +34,11 @@ class BoundedContributions(NamedTuple):
 
 
 def bounded_contributions(
-    users: Int[np.ndarray, " rows"],
+    users: Users,
     keys: Int[np.ndarray, " rows"],
     counts: Int[np.ndarray, " rows"] | None,
     bound: Limits,
     key: bytes,
-    ids: UInt64[np.ndarray, "numbers 2"] | None = None,
 ) -> BoundedContributions:
     """Of each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
 
@@ -60,8 +59,8 @@ def bounded_contributions(
 
     Parameters
     ----------
-    users : int[rows]
-        Numbers, one a person.
+    users : Users
+        Whose each row is.
     keys : int[rows]
         Of the cells, at least 0.
     counts : int[rows], optional
@@ -70,9 +69,6 @@ def bounded_contributions(
         `l0` cells, `linf` in each, `l1` in all.
     key : bytes
         32 bytes that nobody knows; the same ones repeat the same cut.
-    ids : uint64[numbers, 2], optional
-        What identifies the user of each number (`UserNumbers.ids`), where numbers depend on the table;
-        without them a user is its number.
 
     Returns
     -------
@@ -87,14 +83,14 @@ def bounded_contributions(
     l0, linf, l1 = _whole_limits(bound)
     if counts is not None:
         counts = np.minimum(counts, linf + 1)  # what is above is cut, and known to be
-    cells = _cells_of_users(users, keys, counts)
+    cells = _cells_of_users(users.numbers, keys, counts)
     sums = cells.counts
     lost = np.zeros(len(cells.starts) - 1, bool)
     for first in range(0, len(lost), _USERS):
         some = slice(first, first + _USERS)
         starts = cells.starts[first : first + _USERS + 1]
         numbers = cells.users[some]
-        drawn = seeds(key, _identities(numbers) if ids is None else ids[numbers])
+        drawn = seeds(key, _identities(numbers) if users.ids is None else users.ids[numbers])
         part = slice(starts[0], starts[-1])
         kernels.bound_users(starts - starts[0], l0, linf, l1, drawn, sums[part], lost[some])
     stays = sums > 0

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Int, UInt64
-from workbench.labelled_rows import dictionary_encoded, refuse_missing_values
-from workbench.libraries import pa
+from workbench.labelled_rows import dictionary_encoded
+from workbench.libraries import pa, pd
 
 _KEY_BYTES = 32
 _LARGEST_FLOAT = 2**53  # from here on, different ids are the same float
+_LONGEST_NAME = 60  # of a column, in what a release says
+
+Refusal = Callable[[int, str], ValueError]  # of a row of a batch, and what is needed there
 
 
 def new_key(rng: np.random.Generator | None = None) -> bytes:
@@ -62,12 +66,25 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
     return np.frombuffer(text, "<u8").astype(np.uint64, copy=False).reshape(-1, 4)
 
 
+class Users(NamedTuple):
+    """Whose each row is: a number a person, and what identifies the person of each number."""
+
+    numbers: Int[np.ndarray, " rows"]
+    ids: UInt64[np.ndarray, "numbers 2"] | None = None  # None where it is the number itself
+    who: str = "a user"  # one of them, in words
+
+
 class UserNumbers:
     """The users of a column, given in batches, as whole numbers: one a person, never two people in one.
 
     Whole numbers, dates and truth values are their own numbers, in 64 bits; a user of any other kind is
     numbered when first seen. What identifies a user, `ids`, depends on the user's value alone. All
     values of a column are of one kind: whether 7 and "7" are one person is not for us to say.
+
+    Parameters
+    ----------
+    column : str
+        Its name, for errors and for what a release says.
     """
 
     def __init__(self, column: str):
@@ -75,7 +92,9 @@ class UserNumbers:
         self._kind: str | None = None
         self._numbers: dict[bytes, int] = {}
 
-    def numbers(self, values: pa.Array, first_row: int = 0) -> Int[np.ndarray, " rows"]:
+    def numbers(
+        self, values: pa.Array, first_row: int = 0, refusal: Refusal | None = None
+    ) -> Int[np.ndarray, " rows"]:
         """The users of some rows.
 
         Parameters
@@ -84,6 +103,8 @@ class UserNumbers:
             A user a row.
         first_row : int
             The row of the table where they begin, for errors.
+        refusal : callable, optional
+            What is said of a row of these, where more is known of it than its number.
 
         Returns
         -------
@@ -94,28 +115,33 @@ class UserNumbers:
         ValueError
             A value that is missing, or of a kind that identifies nobody, with its row.
         """
-        refuse_missing_values(values, self._column, first_row)
+
+        def refuse(row: int, need: str) -> ValueError:
+            if refusal is not None:
+                return refusal(row, need)
+            place = f"column {self._column!r}, row {first_row + row}"
+            return ValueError(f"{place}: a value is missing, or says not who: need {need}")
+
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-            refuse_missing_values(values, self._column, first_row)
+        if values.null_count:
+            row = int(values.is_null().to_numpy(zero_copy_only=False).argmax())
+            raise refuse(row, "a user")
         self._refuse_other_kind(_kind(values.type))
-        if self._kind == "whole":
+        if self._kind == "whole numbers":
             return _whole_numbers(values)
-        if self._kind == "fraction":
-            return self._floats(values, first_row)
+        if self._kind == "numbers with fractions":
+            return _float_bits(values, refuse)
         encoded = dictionary_encoded(values)
-        if self._kind == "text":
-            distinct = [_bytes(x) for x in encoded.dictionary.to_pylist()]
-        else:
-            distinct = [_bytes(x) for x in encoded.dictionary.cast(pa.string()).to_pylist()]
-        if b"" in distinct:
-            index = distinct.index(b"")
-            row = int((encoded.indices.to_numpy() == index).argmax())
-            raise ValueError(
-                f"column {self._column!r}, row {first_row + row}: the user's name is empty"
-            )
+        distinct = encoded.dictionary
+        if self._kind == "decimal numbers":
+            distinct = distinct.cast(pa.string())
+        names = [x if isinstance(x, bytes) else x.encode() for x in distinct.to_pylist()]
+        if b"" in names:
+            row = int((encoded.indices.to_numpy() == names.index(b"")).argmax())
+            raise refuse(row, "a user")
         known = self._numbers
-        numbers = np.array([known.setdefault(x, len(known)) for x in distinct], np.int64)
+        numbers = np.array([known.setdefault(name, len(known)) for name in names], np.int64)
         return numbers[encoded.indices.to_numpy()]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
@@ -127,6 +153,10 @@ class UserNumbers:
         ids[:, 1] &= ~np.uint64(1)
         return ids
 
+    def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
+        """Whose each row is, of all rows that were given."""
+        return Users(numbers, self.ids(), f"a user (column {_shown(self._column)})")
+
     def _refuse_other_kind(self, kind: str | None) -> None:
         if kind is None:
             raise ValueError(
@@ -135,21 +165,19 @@ class UserNumbers:
             )
         if self._kind not in (None, kind):
             raise ValueError(
-                f"column {self._column!r}: some users are of the kind {self._kind}, others {kind}; need "
-                "one kind, as 7 and '7' may be one person or two"
+                f"column {self._column!r}: some users are {self._kind}, others {kind}; need one kind, "
+                "as 7 and '7' may be one person or two"
             )
         self._kind = kind
 
-    def _floats(self, values: pa.Array, first_row: int) -> Int[np.ndarray, " rows"]:
-        floats = values.cast(pa.float64()).to_numpy()
-        bad = ~(np.abs(floats) < _LARGEST_FLOAT)
-        if bad.any():
-            row = int(bad.argmax())
-            why = (
-                "a value is missing" if np.isnan(floats[row]) else "ids so large are one float"
-            )
-            raise ValueError(f"column {self._column!r}, row {first_row + row}: {why}")
-        return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
+
+def users_of(values: Any) -> Users:
+    """Whose each row is, from one value a row: `Users`, numbers, or a column of any kind."""
+    if isinstance(values, Users):
+        return values
+    column = UserNumbers("users")
+    array = values if isinstance(values, pa.Array) else user_column(pd.Series(values))
+    return Users(column.numbers(array), column.ids())
 
 
 def user_column(column: Any) -> pa.Array:
@@ -171,18 +199,18 @@ def _kind(dtype: pa.DataType) -> str | None:
     """How users of a type are told apart; None if they are not."""
     types = pa.types
     if types.is_integer(dtype) or types.is_boolean(dtype):
-        return "whole"
+        return "whole numbers"
     if types.is_date(dtype) or types.is_time(dtype) or types.is_timestamp(dtype):
-        return "whole"
+        return "whole numbers"
     if types.is_floating(dtype):
-        return "fraction"
+        return "numbers with fractions"
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return "text"
     if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_binary_view(dtype):
         return "text"
     if types.is_fixed_size_binary(dtype):
         return "text"
-    return "decimal" if types.is_decimal(dtype) else None
+    return "decimal numbers" if types.is_decimal(dtype) else None
 
 
 def _whole_numbers(values: pa.Array) -> Int[np.ndarray, " rows"]:
@@ -198,5 +226,20 @@ def _whole_numbers(values: pa.Array) -> Int[np.ndarray, " rows"]:
     return values.to_numpy()
 
 
-def _bytes(x: str | bytes) -> bytes:
-    return x if isinstance(x, bytes) else x.encode()
+def _float_bits(
+    values: pa.Array, refuse: Callable[[int, str], ValueError]
+) -> Int[np.ndarray, " rows"]:
+    """Numbers with fractions as their 64 bits; those that may stand for several ids are refused."""
+    floats = values.cast(pa.float64()).to_numpy()
+    bad = ~(np.abs(floats) < _LARGEST_FLOAT)
+    if bad.any():
+        row = int(bad.argmax())
+        need = "a user" if np.isnan(floats[row]) else "a number below 2⁵³, or text"
+        raise refuse(row, need)
+    return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
+
+
+def _shown(column: str) -> str:
+    """The name of a column on one line."""
+    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"

@@ -1,0 +1,143 @@
+"""Tables whose users are cut: from frames and files, with what they say of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable
+from workbench.mechanisms import HighPassFilter
+from workbench.table import BELIEVED, ENFORCED, STATED
+
+DOMAIN = Domain(("from", "to"), (6, 5))
+KEY = bytes(32)
+
+
+def trips(n=500, users=40, seed=0):
+    """Made-up trips, of which one user has half."""
+    rng = np.random.default_rng(seed)
+    who = np.where(rng.random(n) < 0.5, 7, rng.integers(0, users, n))
+    return pd.DataFrame(
+        {"from": rng.integers(0, 6, n), "to": rng.integers(0, 5, n), "user_id": who}
+    ).assign(n=rng.integers(0, 4, n))
+
+
+def table(frame, **options):
+    return SparseTable.from_frame(
+        frame, DOMAIN, Bound(3, 2, 4), user="user_id", key=KEY, **options
+    )
+
+
+def test_a_frame_and_a_file_of_people_are_cut_alike(tmp_path):
+    frame = trips()
+    made = table(frame, count="n")
+    assert made.bound == Bound(3, 2, 4) and made.bound.status == ENFORCED
+    assert made.bound.unit == "a user (column user_id)"
+    frame.to_parquet(tmp_path / "t.parquet")
+    read = SparseTable.read(
+        tmp_path / "t.parquet", DOMAIN, Bound(3, 2, 4), count="n", user="user_id", key=KEY
+    )
+    assert read.users_cut == made.users_cut > 0 and read.bound.unit == made.bound.unit
+    named = table(frame.assign(user_id="u" + frame.user_id.astype(str)), count="n")
+
+    frame.assign(user_id="u" + frame.user_id.astype(str)).to_csv(tmp_path / "t.csv")
+    text = SparseTable.read(
+        tmp_path / "t.csv", DOMAIN, Bound(3, 2, 4), count="n", user="user_id", key=KEY
+    )
+    np.testing.assert_array_equal(text.dense(), named.dense())
+    assert text.users_cut == named.users_cut == made.users_cut
+
+
+def test_leaving_out_a_user_moves_the_table_by_the_bound_at_most():
+    """The sensitivity that noise is made for, with the same key for both tables."""
+    frame = trips()
+    whole = table(frame, count="n")
+    for user in frame.user_id.unique():
+        rest = table(frame[frame.user_id != user], count="n")
+        moved = whole.dense() - rest.dense()
+        assert 0 <= moved.min() and moved.max() <= 2
+        assert np.count_nonzero(moved) <= 3 and moved.sum() <= 4
+        assert whole.users_cut - rest.users_cut in (0, 1)
+
+
+def test_a_key_and_a_generator_repeat_the_cut_and_the_system_does_not():
+    frame = trips()
+    again = table(frame.sample(frac=1, random_state=1))
+    np.testing.assert_array_equal(again.dense(), table(frame).dense())
+
+    def seeded(seed):
+        rng = np.random.default_rng(seed)
+        return SparseTable.from_frame(frame, DOMAIN, Bound(), user="user_id", rng=rng).dense()
+
+    def fresh():
+        return SparseTable.from_frame(frame, DOMAIN, Bound(), user="user_id").dense()
+
+    assert (seeded(1) == seeded(1)).all() and (seeded(1) != seeded(2)).any()
+    assert (fresh() != fresh()).any()  # 40 users choose alike by a chance below 10⁻³⁰
+
+
+def test_what_is_derived_from_a_table_says_the_same_of_its_users():
+    made = table(trips())
+    for derived in (made.project(["to"]), made.ranked()):
+        assert derived.bound.status == ENFORCED and derived.bound.unit == made.bound.unit
+        assert derived.users_cut == made.users_cut
+
+
+def test_a_bound_is_the_same_bound_whatever_is_said_of_it():
+    told = Bound(10, 2).of("a trip")
+    assert told == Bound(10, 2) and hash(told) == hash(Bound(10, 2))
+    assert repr(told) == "Bound(l0=10, linf=2, l1=20)"
+    assert told.status == BELIEVED and Bound(1, 1).of("a trip").status == STATED
+    for wrong in ({"unit": "two\nlines"}, {"unit": "x" * 201}, {"status": "true"}):
+        with pytest.raises(ValueError, match="is not allowed"):
+            Bound(1, 1, **wrong)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        Bound(3, 2),
+        Bound(3, 2).of("a trip"),
+        replace(Bound(3, 2), unit="a user (column u)", status=ENFORCED),
+    ],
+)
+def test_a_release_and_its_file_say_what_is_known_of_the_bound(bound, tmp_path):
+    private = SparseTable.from_keys(DOMAIN, [3], [20], bound)
+    release = HighPassFilter(DP(1.0), theta=3)(private)
+    release.save(tmp_path / "r.parquet")
+    read = Release.load(tmp_path / "r.parquet").bound
+    assert (read, read.unit, read.status) == (bound, bound.unit, bound.status)
+    html = release._repr_html_()
+    assert bound.status in html and bound.unit in html
+
+
+def test_users_who_are_not_told_apart_are_refused():
+    frame = trips().astype({"user_id": object})
+    frame.loc[3, "user_id"] = "7"
+    with pytest.raises(ValueError, match="one kind"):
+        table(frame)
+    frame.loc[3, "user_id"] = None
+    with pytest.raises(ValueError, match="row 3: a value is missing"):
+        table(frame)
+
+
+def test_a_missing_user_in_a_file_is_named_by_its_line(tmp_path):
+    (tmp_path / "t.csv").write_text("from,to,user_id\n1,2,a\n1,3,\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"t\.csv, line 3, column 'user_id': found nothing"):
+        SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), user="user_id")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (dict(bound=PUBLIC, user="user_id"), "to which users are cut"),
+        (dict(bound=Bound(), key=KEY), "need users, too"),
+        (dict(bound=Bound(), user="user_id", key=b"1"), "32 bytes"),
+        (dict(bound=Bound(), user="user_id", rng=7), "numpy Generator"),
+        (dict(bound=Bound(), user="nobody"), "'nobody'"),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused(options, why):
+    with pytest.raises(ValueError, match=why):
+        SparseTable.from_frame(trips(), DOMAIN, **options)
