@@ -127,7 +127,9 @@ class Domain:
         return tuple(dict.fromkeys(names))
 
     def row_keys(
-        self, columns: Mapping[str, Any], place: Callable[[int], str] = "row {}".format
+        self,
+        columns: Mapping[str, Any],
+        refusal: Callable[[int, str, str], Exception] | None = None,
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
         """Keys of the cells of rows, as the preparation has them.
 
@@ -135,8 +137,8 @@ class Domain:
         ----------
         columns : mapping from name to Arrow array or polars Series
             At least those of `columns`, all of one length.
-        place : callable
-            Where the row of a number stands, for an error.
+        refusal : callable, optional
+            Of the number of a row, a column and what is needed: the error that names the row's place.
 
         Returns
         -------
@@ -150,7 +152,7 @@ class Domain:
         ValueError
             A value that is missing or has no label, where neither is stated.
         """
-        return row_keys(self.rules, columns, place)
+        return row_keys(self.rules, columns, refusal)
 
     def refusals(self, columns: Mapping[str, Any]) -> list[Refusal]:
         """What `row_keys` would refuse, by column; it tells about the data."""

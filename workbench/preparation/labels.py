@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -13,19 +12,9 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.libraries import pl
-from workbench.preparation.rule import (
-    MAX_LABELS,
-    MISSING,
-    OUTSIDE,
-    Rule,
-    is_list,
-    is_text,
-    some,
-)
+from workbench.preparation.matching import Texts, places_in_range
+from workbench.preparation.rule import MAX_LABELS, Rule, is_list, is_text, some
 from workbench.value import not_allowed, parameter, value
-
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
-_EXACT = 2**53  # whole numbers up to here are exact in float64
 
 
 @value
@@ -59,17 +48,17 @@ class Labels(Rule):
         return f"a whole number from {labels[0]} to {labels[-1]}{steps}"
 
     @cached_property
-    def _matcher(self) -> _Matcher:
+    def _texts(self) -> Texts:
         texts = {str(label): place for place, label in enumerate(self.labels)}
         if self.labels and isinstance(self.labels[0], bool):
             texts |= {text.lower(): place for text, place in texts.items()}
-        return _Matcher(texts)
+        return Texts(texts)
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places of labels."""
         if not isinstance(self.labels, range):
-            return self._matcher.places(values)
-        return _places_in_range(values, self.labels)
+            return self._texts.places(values)
+        return places_in_range(values, self.labels)
 
 
 @value
@@ -119,13 +108,13 @@ class Map(Rule):
         return f"a value of the map ({some([source for source, _ in self.map])})"
 
     @cached_property
-    def _matcher(self) -> _Matcher:
+    def _texts(self) -> Texts:
         places = {label: place for place, label in enumerate(self.labels)}
-        return _Matcher({source: places[label] for source, label in self.map})
+        return Texts({source: places[label] for source, label in self.map})
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places of the labels that values lead to."""
-        return self._matcher.places(values)
+        return self._texts.places(values)
 
 
 @value
@@ -189,96 +178,3 @@ class Cross(Rule):
         for rule, more in zip(self.cross[1:], codes[1:], strict=True):
             combined = combined * len(rule.all_labels) + more
         return combined
-
-
-@dataclass(frozen=True, eq=False)
-class _Matcher:
-    """Texts with places; a column of another kind is compared without making text of each row."""
-
-    texts: Mapping[str, int]
-
-    @cached_property
-    def _enum(self) -> pl.Enum:
-        return pl.Enum(list(self.texts))
-
-    @cached_property
-    def _place_of(self) -> Int[np.ndarray, " texts"]:
-        return np.fromiter(self.texts.values(), np.int64, len(self.texts))
-
-    @cached_property
-    def _whole(self) -> dict[int, int]:
-        whole = {
-            int(text): place for text, place in self.texts.items() if _WHOLE.fullmatch(text)
-        }
-        return {number: place for number, place in whole.items() if abs(number) < 2**63}
-
-    @cached_property
-    def _numbers(self) -> dict[float, int]:
-        numbers = {float(x): place for x, place in self._whole.items() if abs(x) <= _EXACT}
-        for text, place in self.texts.items():
-            try:
-                number = float(text)
-            except ValueError:
-                continue
-            if repr(number) == text:
-                numbers[number] = place
-        return numbers
-
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places, OUTSIDE or MISSING."""
-        missing = values.is_null()
-        kind = values.dtype
-        if kind.is_integer():
-            places = _replaced(values.cast(pl.Int64, strict=False), self._whole)
-        elif kind.is_float():
-            values = values.cast(pl.Float64)
-            places = _replaced(values, self._numbers)
-            missing = missing | values.is_nan()
-        elif kind == pl.Boolean:
-            names = {flag: self.texts.get(str(flag), OUTSIDE) for flag in (False, True)}
-            places = _replaced(values, names)
-        else:
-            codes = values.cast(pl.String).cast(self._enum, strict=False).to_physical()
-            if not codes.null_count():
-                return self._place_of[codes.to_numpy()]
-            texts = np.append(self._place_of, OUTSIDE)
-            places = texts[codes.cast(pl.Int64).fill_null(len(self.texts)).to_numpy()]
-        if missing.any():
-            places = np.where(missing.fill_null(True).to_numpy(), MISSING, places)
-        return places
-
-
-def _replaced(values: pl.Series, places: Mapping) -> Int[np.ndarray, " rows"]:
-    if not places:
-        return np.full(len(values), OUTSIDE)
-    new = pl.Series(list(places.values()), dtype=pl.Int64)
-    old = pl.Series(list(places), dtype=values.dtype)
-    return values.replace_strict(old, new, default=OUTSIDE, return_dtype=pl.Int64).to_numpy()
-
-
-def _places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
-    """Places of whole numbers; text is read as a number, also with zeros before it."""
-    missing = values.is_null()
-    if values.dtype.is_float():
-        values = values.cast(pl.Float64)
-        missing = missing | values.is_nan()
-        whole = values.is_between(-_EXACT, _EXACT) & (values == values.floor())
-        values = values.zip_with(whole.fill_null(False), pl.Series([None], dtype=pl.Float64))
-    elif not values.dtype.is_integer():
-        values = values.cast(pl.String)
-    numbers = values.cast(pl.Int64, strict=False)
-    inside = numbers.is_between(min(labels[0], labels[-1]), max(labels[0], labels[-1]))
-    inside = inside.fill_null(False).to_numpy()
-    if inside.all():
-        offsets = numbers.to_numpy() - labels.start
-    else:
-        offsets = np.where(inside, numbers.fill_null(0).to_numpy(), labels.start) - labels.start
-    places = offsets
-    if labels.step != 1:
-        inside = inside & (offsets % labels.step == 0)
-        places = offsets // labels.step
-    if inside.all():
-        return places
-    return np.where(
-        inside, places, np.where(missing.fill_null(True).to_numpy(), MISSING, OUTSIDE)
-    )

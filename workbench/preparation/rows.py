@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Bool, Int
-from workbench.libraries import pl
+from workbench.libraries import pa, pl
 from workbench.preparation.rule import DROPPED, REFUSED, Rule, shown
+
+_SHOWN = 10  # values of refused rows
 
 
 @dataclass(frozen=True)
@@ -25,14 +27,14 @@ class Refusal:
         What its values have to be.
     rows : int[n]
         Which rows, from 0.
-    values : polars.Series
-        Their values.
+    values : list
+        The values of the first ten.
     """
 
     column: str
     need: str
     rows: Int[np.ndarray, " n"]
-    values: pl.Series
+    values: list
 
     def found(self, i: int) -> str:
         """What stands in the i-th of these rows; a long value by its beginning."""
@@ -41,7 +43,9 @@ class Refusal:
 
 
 def row_keys(
-    rules: Mapping[str, Rule], columns: Mapping[str, Any], place: Callable[[int], str]
+    rules: Mapping[str, Rule],
+    columns: Mapping[str, Any],
+    refusal: Callable[[int, str, str], Exception] | None = None,
 ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
     """Keys of the cells of rows.
 
@@ -51,8 +55,8 @@ def row_keys(
         One an attribute, in the order of keys.
     columns : mapping from name to Arrow array or polars Series
         All of one length.
-    place : callable
-        Where the row of a number stands, for an error: "trips.csv, line 7".
+    refusal : callable, optional
+        Of the number of a row, a column and what is needed: the error that names the row's place.
 
     Returns
     -------
@@ -68,11 +72,12 @@ def row_keys(
     """
     codes = _leaf_codes(rules, columns)
     kept = _kept(codes)
-    refusal = next(_refusals(codes, kept), None)
-    if refusal is not None:
+    for refused in _refusals(codes, kept):
+        row = int(refused.rows[0])
+        if refusal is not None:
+            raise refusal(row, refused.column, refused.need)
         raise ValueError(
-            f"{place(int(refusal.rows[0]))}, column {refusal.column!r}: found {refusal.found(0)}, "
-            f"need {refusal.need}"
+            f"column {refused.column!r}, row {row}: found {refused.found(0)}, need {refused.need}"
         )
     keys: Any = 0
     for attribute, rule in rules.items():
@@ -91,7 +96,7 @@ def refusals(rules: Mapping[str, Rule], columns: Mapping[str, Any]) -> list[Refu
 class _LeafCodes:
     column: str
     leaf: Rule
-    values: pl.Series
+    values: Any
     codes: Int[np.ndarray, " rows"]
 
 
@@ -104,10 +109,21 @@ def _leaf_codes(
         for leaf in rule.leaves:
             column = leaf.column or attribute
             values = columns[column]
-            if not isinstance(values, pl.Series):
-                values = pl.Series(column, values)
-            all_codes[attribute].append(_LeafCodes(column, leaf, values, leaf.codes(values)))
+            all_codes[attribute].append(
+                _LeafCodes(column, leaf, values, _codes(leaf, column, values))
+            )
     return all_codes
+
+
+def _codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
+    """Codes of a column; of one that lists its different values, each of these is coded once."""
+    if not isinstance(values, pl.Series):
+        if pa.types.is_dictionary(values.type):
+            different = pl.Series(column, values.dictionary).extend_constant(None, 1)
+            places = values.indices.fill_null(len(different) - 1).to_numpy()
+            return leaf.codes(different)[places]
+        values = pl.Series(column, values)
+    return leaf.codes(values)
 
 
 def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
@@ -133,4 +149,14 @@ def _refusals(
                 refused &= kept
             if refused.any():
                 rows = np.flatnonzero(refused)
-                yield Refusal(leaf.column, leaf.leaf.need, rows, leaf.values.filter(refused))
+                yield Refusal(leaf.column, leaf.leaf.need, rows, _taken(leaf.values, rows))
+
+
+def _taken(values: Any, rows: Int[np.ndarray, " n"]) -> list:
+    """The values of some rows."""
+    first = rows[:_SHOWN]
+    return (
+        values.gather(first).to_list()
+        if isinstance(values, pl.Series)
+        else values.take(first).to_pylist()
+    )

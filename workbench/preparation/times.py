@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,9 +19,6 @@ _PARTS: dict[str, tuple | range] = {
     "day": range(1, 32),
     "month": range(1, 13),
 }
-_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
-_OFFSET = "(Z|[+-][0-9]{2}:?[0-9]{2})"
 _DIRECTIVES = set("YymdbBjHIMSfpz%")
 _DATES = ("Ymd", "ymd", "Ybd", "ybd", "YBd", "yBd", "Yj", "yj")
 
@@ -167,33 +165,42 @@ class TimePart(Rule):
 
     def _iso(self, text: pl.Series) -> pl.Series:
         text = text.str.replace("T", " ", literal=True)
-        is_date = text.str.contains(f"^{_DATE}$")
-        is_clock = text.str.contains(f"^{_DATE}{_CLOCK}$")
-        times = self._in_zone(_first_of(text.set(~is_clock, None), _CLOCKS))
-        if self.time != "hour":
-            times = times.zip_with(~is_date, _times(text, "%Y-%m-%d"))
+        length = text.str.len_bytes()
+        none = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(text))
+        times = _set_times(none, text, length == 19, _SECONDS)
+        times = _set_times(times, text, length == 16, _MINUTES)
+        times = _set_times(times, text, length > 19, f"{_SECONDS}%.f")
+        times = self._in_zone(times)
         if self.zone is not None:
-            is_offset = text.str.contains(f"^{_DATE}{_CLOCK}{_OFFSET}$")
-            if is_offset.any():
-                instants = _first_of(text.set(~is_offset, None), [f"{c}%#z" for c in _CLOCKS])
-                times = times.zip_with(~is_offset, self._in_zone(instants))
+            for written in (f"{_SECONDS}%.f%#z", f"{_MINUTES}%#z"):
+                times = _set_times(times, text, times.is_null(), written, self._in_zone)
+        if self.time != "hour":
+            times = _set_times(times, text, length == 10, "%Y-%m-%d")
         return times
 
 
-_CLOCKS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
+_MINUTES = "%Y-%m-%d %H:%M"
+_SECONDS = f"{_MINUTES}:%S"
 
 
 def _times(text: pl.Series, written: str) -> pl.Series:
     return text.str.to_datetime(written, time_unit="us", strict=False)
 
 
-def _first_of(text: pl.Series, formats) -> pl.Series:
-    """Times by the first of two formats that fits."""
-    times = _times(text, formats[0])
-    rest = times.is_null() & text.is_not_null()
-    if not rest.any():
+def _set_times(
+    times: pl.Series,
+    text: pl.Series,
+    rows: pl.Series,
+    written: str,
+    clock: Callable[[pl.Series], pl.Series] = lambda times: times,
+) -> pl.Series:
+    """The same times, but in some rows those that the text says."""
+    rows = rows & text.is_not_null()
+    if not rows.any():
         return times
-    return times.zip_with(~rest, _times(text, formats[1]))
+    if rows.all():
+        return clock(_times(text, written))
+    return times.scatter(rows.arg_true(), clock(_times(text.filter(rows), written)))
 
 
 def _refuse_unknown_zone(rule: TimePart, name: str) -> None:
