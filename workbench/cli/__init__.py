@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from workbench.cli import (
     advise,
     bench,
+    budget,
     command,
     data,
     explore,
@@ -109,6 +110,7 @@ app.command()(reproduce.reproduce)
 app.command()(advise.advise)
 app.command(cls=mechanism_options.Command)(release.release)
 app.command()(show.show)
+app.add_typer(budget.app, name="budget")
 app.add_typer(data.app, name="data")
 app.command()(explore.explore)
 app.command()(export.export)

@@ -11,6 +11,10 @@ Table = Annotated[Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parque
 Out = Annotated[Path, typer.Option(help="The release file to write (Parquet).")]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss ε.")]
 Delta = Annotated[float, typer.Option(help="Failure probability δ.")]
+Budget = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Spend from this file of `workbench budget new`."),
+]
 Count = Annotated[
     str | None, typer.Option(help="The column of counts; without it each row counts one.")
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.cli.request import Request
     from workbench.mechanism import Release
+    from workbench.session.booking import Booking
     from workbench.table import SparseTable
 
 
@@ -52,8 +53,15 @@ def _read_table(request: Request) -> SparseTable:
     return SparseTable.read(request.table, domain, request.bound, count=request.count)
 
 
+def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
+    """Spend from the budget file, if one is named, before anything is drawn."""
+    if request.account is None:
+        return None
+    return request.account.book(mechanism, private, request.out)
+
+
 def make(request: Request, mechanism: Any, private: Any) -> Release:
-    """The release: the budget is spent here, and nowhere else."""
+    """The release: noise is drawn here, and nowhere else."""
     import numpy as np
 
     from workbench import noise
@@ -66,6 +74,10 @@ def make(request: Request, mechanism: Any, private: Any) -> Release:
     return release
 
 
-def save(request: Request, release: Release) -> None:
-    """Write the release whole, or not at all."""
+def save(request: Request, release: Release, booking: Booking | None = None) -> None:
+    """Write the release whole, or not at all; of what costs more than was booked, nothing."""
+    if booking is not None:
+        booking.check(release)
     release.save(request.out, simulated=request.simulated, force=request.force)
+    if booking is not None:
+        booking.confirm()

@@ -25,6 +25,7 @@ def release(
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
     delta: options.Delta = 0.0,
+    budget: options.Budget = None,
     user: options.User = None,
     item: options.Item = None,
     context: options.Context = None,
@@ -49,6 +50,7 @@ def release(
         out=out,
         epsilon=epsilon,
         delta=delta,
+        budget_file=budget,
         count=count,
         domain_file=domain,
         bound_text=bound,
@@ -72,12 +74,18 @@ def release(
     cls = mechanism_options.mechanism_class(ctx, mechanism)
     request.refuse_unfit(cls)
     chosen = mechanism_options.stated_mechanism(ctx, cls, request)
+    if request.account is not None:
+        request.account.session.check(chosen)
     private = publishing.read(request, cls)
+    booking = publishing.book(request, chosen, private)
     made = publishing.make(request, chosen, private)
-    publishing.save(request, made)
+    publishing.save(request, made, booking)
 
     if count:
         screen.say("The counts of rows that name the same cell are summed.")
-    screen.say("\n  ".join(release_text.summary(made, out)))
+    lines = release_text.summary(made, out)
+    if request.account is not None:
+        lines[-1] = request.account.remaining_in_words()
+    screen.say("\n  ".join(lines))
     for warning in release_text.warnings(made):
         screen.warn(f"  {warning}")

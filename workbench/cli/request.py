@@ -11,6 +11,7 @@ from workbench.cli import spaces
 from workbench.cli.spaces import StatedSpace
 
 if TYPE_CHECKING:
+    from workbench.cli.budget import Account
     from workbench.domain import Domain
     from workbench.privacy import DP
     from workbench.table import Bound
@@ -48,6 +49,7 @@ class Request:
     out: Path
     epsilon: float
     delta: float = 0.0
+    budget_file: Path | None = None
     count: str | None = None
     domain_file: Path | None = None
     bound_text: str | None = None
@@ -68,6 +70,11 @@ class Request:
                 "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
                 "--simulated to save a release that says so"
             )
+        if self.budget_file is not None:
+            given = {"--seed": self.seed is not None, "--simulated": self.simulated}
+            given |= {"--domain-from-data": self.domain_from_data}
+            why = "what promises nothing is not paid for"
+            self._refuse_given("--budget", given, why)
         if not (self.domain_file or self.domain_from_data or self.space.is_stated):
             if self.bound_text is None and self.user is None:
                 raise ValueError(f"--bound is missing\n\n{_BOUND}")
@@ -158,11 +165,21 @@ class Request:
         return stated.read_queries(text, self.domain)
 
     @cached_property
+    def account(self) -> Account | None:
+        """The budget file that pays for the release; None where none is named."""
+        from workbench.cli.budget import Account
+
+        if self.budget_file is None:
+            return None
+        return Account.of(self.budget_file, unit=None, user=self.user)
+
+    @cached_property
     def budget(self) -> DP:
         """What the release may cost."""
         from workbench.privacy import DP
 
-        return DP(self.epsilon, self.delta)
+        cost = DP(self.epsilon, self.delta)
+        return cost if self.account is None else self.account.payable(cost)
 
     @cached_property
     def domain(self) -> Domain | None:

@@ -70,9 +70,9 @@ class Booking:
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     """A ValueError for what no budget of this relation pays for, at no cost: no private data is used.
 
-    The mechanism is tried on data of the same kind, domain and bound without a record, so that whatever
-    it refuses is refused before anything is booked. Where the number of units is public, as between
-    neighbours that replace one, there is no such data.
+    If data are given, the mechanism is tried on others of the same kind, domain and bound, without a
+    record: whatever it refuses is refused before anything is booked. Where the number of units is
+    public, as between neighbours that replace one, there are no such data.
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
@@ -86,6 +86,8 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
         )
     if getattr(mechanism, "idealised", False):
         raise ValueError(f"{name} is drawn with floating point: idealised, and never released")
+    if data is None:
+        return
     takes = getattr(mechanism, "takes", None)
     if isinstance(takes, type) and not isinstance(data, takes):
         raise ValueError(f"{name} takes {takes.__name__}, not {type(data).__name__}")
@@ -124,14 +126,17 @@ def refuse_unpaid(asked: DP, left: tuple[Fraction, Fraction], budget: DP) -> Non
     for name, remaining in zip(("epsilon", "delta"), left, strict=True):
         wanted = getattr(asked, name)
         if Fraction(wanted) > remaining:
+            rounded = round_down(remaining)
+            words = stated
+            if float(stated(rounded)) >= float(stated(wanted)):
+                words = repr  # all digits: the usual ones would say that it is enough
             raise ValueError(
-                f"{name} = {wanted!r} is more than the {_amount(remaining, wanted)} that remain "
-                f"of {budget}: nothing was spent"
+                f"{name} = {words(wanted)} is more than the {words(rounded)} that remain of "
+                f"{budget}: nothing was spent"
             )
 
 
-def _amount(remaining: Fraction, wanted: float) -> str:
-    """What remains, in words: all its digits only where the usual ones would say that it is enough."""
-    rounded = round_down(remaining)
-    text = stated(rounded)
-    return repr(rounded) if float(text) >= wanted else text
+def description(mechanism: Any) -> str:
+    """A mechanism as the ledger names it, where its budget has columns of its own."""
+    budget = f"budget={mechanism.budget!r}"
+    return repr(mechanism).replace(f"{budget}, ", "").replace(budget, "")

@@ -24,7 +24,7 @@ from workbench.mechanism import Release, refuse_existing, sensitivity
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, RELATIONS
 from workbench.session import file as session_file
-from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
+from workbench.session.booking import Booking, description, refuse_unpaid, refuse_unpayable
 from workbench.session.counter import data_counter, known_counter, new_counter
 from workbench.session.file import SessionFile, same_unit
 from workbench.shares import round_down
@@ -312,7 +312,8 @@ class Session:
         data : optional
             What the mechanism takes, of this budget's people; by default the session's table.
         unit : str, optional
-            Whom the data's bound is about; another unit than the budget's is refused.
+            Whom the data's bound is about, in words; another unit than the budget's is refused. By
+            default what the bound says, or the budget's.
         out : path, optional
             Where the release is saved; the ledger names the file.
         force : bool
@@ -334,7 +335,7 @@ class Session:
         self.check(mechanism, data, unit=unit)
         if out is not None:
             refuse_existing(Path(out), force)
-        booking = self.book(mechanism.budget, repr(mechanism), out=out)
+        booking = self.book(mechanism.budget, description(mechanism), out=out)
         release = mechanism(data)
         booking.check(release)
         if out is not None:
@@ -342,13 +343,15 @@ class Session:
         booking.confirm()
         return release
 
-    def check(self, mechanism: Any, data: Any, *, unit: str | None = None) -> None:
+    def check(
+        self, mechanism: Any = None, data: Any = None, *, unit: str | None = None
+    ) -> None:
         """Refuse, at no cost, what `release` would not book.
 
         Parameters
         ----------
         mechanism, data, unit
-            As for `release`.
+            As for `release`; without mechanism or data, as far as can be told.
 
         Raises
         ------
@@ -356,7 +359,9 @@ class Session:
             If the budget cannot pay for it, or it is of another unit or relation, or the mechanism
             refuses data of this kind even where there is no record.
         """
-        self._refuse_other_unit(unit)
+        self._refuse_other_unit(unit, getattr(data, "bound", None))
+        if mechanism is None:
+            return
         refuse_unpayable(mechanism, data, self.relation)
         with self._file.transaction(write=False) as db:
             refuse_unpaid(mechanism.budget, self._exactly_remaining(db), self.budget)
@@ -431,12 +436,21 @@ class Session:
         except (OSError, ValueError) as e:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
-    def _refuse_other_unit(self, unit: str | None) -> None:
-        if unit is not None and not (self.unit and same_unit(unit, self.unit)):
-            declared = f"protects {self.unit!r}" if self.unit else "declares no unit"
-            raise ValueError(
-                f"{self.path} {declared}, not {unit!r}: what is spent on one unit says nothing of another"
-            )
+    def _refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
+        """A ValueError if the caller or the data's bound names another unit than the budget's.
+
+        What a bound calls a user is whomever its column names, which the caller may say.
+        """
+        of_bound = getattr(bound, "unit", "")
+        enforced = getattr(bound, "status", "") == "enforced"
+        names = [unit] if unit is not None and enforced else [unit, of_bound]
+        for name in names:
+            if name and not (self.unit and same_unit(name, self.unit)):
+                declared = f"protects {self.unit!r}" if self.unit else "declares no unit"
+                raise ValueError(
+                    f"{self.path} {declared}, not {name!r}: what is spent on one unit says nothing of "
+                    "another"
+                )
 
     def recall(
         self, workload: Workload, alpha: float | None = None

@@ -1,0 +1,110 @@
+"""`workbench budget` and `release --budget`: one budget over many releases."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from workbench.cli import app
+from workbench.mechanism import Release
+from workbench.privacy import DP
+from workbench.session import Session
+
+NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
+ROWS = "--domain domain.json --count n --bound 1,1 --mechanism HighPassFilter --theta 20"
+USERS = "t.csv --domain domain.json --bound 2 --mechanism SRA --l 1 --user n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("domain.json").write_text(json.dumps({"home": ["kent", "bristol"], "age": 99}))
+    Path("t.csv").write_text("home,age,n\nkent,30,50\nbristol,41,70\n")
+
+    def run(line, code=0):
+        words = line.split() if isinstance(line, str) else line
+        result = CliRunner().invoke(app, words)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return re.sub(r"\s+", " ", result.stdout if code == 0 else result.stderr)
+
+    return run
+
+
+def release(out, epsilon, rest=""):
+    return f"release t.csv {ROWS} --budget b.sqlite --epsilon {epsilon} --out {out} {rest}"
+
+
+def test_five_fifths_are_one(run):
+    told = run([*NEW, "a user", "--epsilon", "1", "--delta", "1e-6"])
+    assert "(1, 1e-06)-DP for customers of shop X" in told
+    for i in range(5):  # in floats 5 · 0.2 > 1
+        told = run(release(f"{i}.parquet", 0.2))
+        left = ("0.8", "0.6", "0.4", "0.2", "0")[i]
+        assert f"ε = {left}, δ = 1e-06 of (1, 1e-06)-DP remain for customers of shop X" in told
+    assert sum(Session.open("b.sqlite").ledger.epsilon) <= 1
+    assert str(Release.load("4.parquet").privacy) == "0.2-DP"
+    assert "0.2 is more than the 0 that remain" in run(release("5.parquet", 0.2), 2)
+    told = run("budget show b.sqlite")
+    assert "Spent ε = 1, δ = 0 Left ε = 0, δ = 1e-06" in told
+    assert "HighPassFilter(theta=20) 0.2 0" in told and "4.parquet released" in told
+
+
+def test_what_was_booked_and_did_not_come_out_is_lost(run, monkeypatch):
+    run([*NEW, "a user", "--epsilon", "1"])
+
+    def fails(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Release, "save", fails)
+    assert "full" in run(release("a.parquet", 0.25), 2)
+    told = run("budget show b.sqlite")
+    assert "Left ε = 0.75" in told and "a.parquet lost, or under way" in told
+
+
+def test_users_spend_from_a_budget_of_users(run):
+    run([*NEW, "user", "--epsilon", "1"])
+    run(f"release {USERS} --budget b.sqlite --epsilon 0.25 --out a.parquet")
+    assert Session.open("b.sqlite").remaining == 0.75
+
+
+@pytest.mark.parametrize(
+    "unit, line, says",
+    [
+        (
+            "a trip",
+            f"release {USERS} --budget b.sqlite --epsilon 0.2",
+            "protects 'a trip', not",
+        ),
+        ("a trip", f"release {USERS} --budget b.sqlite --epsilon 0.2", "--unit 'a trip'"),
+        ("a user", release("x", 0.2, "--seed 1 --simulated"), "does not take --seed"),
+        ("a user", release("x", 3), "3 is more than the 1 that remain of 1-DP: nothing"),
+        ("a user", release("x", "inf"), "need a finite epsilon"),
+        ("a user", release("x", 0.2).replace("b.sqlite", "t.csv"), "t.csv: not a session"),
+        ("a user", release("x", 0.2).replace("b.sqlite", "none"), "none: no such budget file"),
+        ("a user", release("x", 0.2).replace("HighPassFilter --theta 20", "Flipping"), "local"),
+        ("a user", release("x", 0.2, "--delta 1e-6"), "spends no delta"),
+        ("a user", [*NEW, "a user", "--epsilon", "1"], "exists: a budget is begun once"),
+        ("a user", [*NEW[:2], "c", *NEW[3:], "x", "--epsilon", "inf"], "need DP(0 < epsilon"),
+        ("a user", [*NEW[:2], "c", *NEW[3:], " ", "--epsilon", "1"], "unit = ' '"),
+        ("a user", "budget show t.csv", "not a session"),
+    ],
+)
+def test_bad_input_is_one_line_and_costs_nothing(run, unit, line, says):
+    run([*NEW, unit, "--epsilon", "1"])
+    if isinstance(line, str) and line.startswith("release") and "--out" not in line:
+        line += " --out x"
+    assert says in run(line, 2)
+    assert Session.open("b.sqlite").remaining == 1.0 and not Path("x").exists()
+
+
+def test_a_session_of_one_table_is_no_budget_of_people(run):
+    from workbench.domain import Domain
+    from workbench.table import Bound, SparseTable
+
+    table = SparseTable.from_keys(Domain(("x",), (4,)), [0], [3], Bound())
+    Session.open("b.sqlite", table, DP(1.0))
+    assert "declares no people" in run(release("x", 0.2), 2)

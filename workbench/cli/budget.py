@@ -1,0 +1,176 @@
+"""`workbench budget`: one budget of declared people, from which all releases about them are paid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.cli import options, screen
+from workbench.wording import stated
+
+if TYPE_CHECKING:
+    from workbench.privacy import DP
+    from workbench.session import Session
+    from workbench.session.booking import Booking
+
+_DUST = 1e-12  # of what remains: float sums of budgets differ by less from sums on paper
+
+app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
+File = Annotated[Path, typer.Argument(help="The budget file.")]
+
+
+@app.command()
+def new(
+    file: File,
+    people: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose data: 'customers of shop X'.")
+    ],
+    unit: Annotated[
+        str, typer.Option(metavar="TEXT", help="What is protected: 'a user', 'a trip'.")
+    ],
+    epsilon: options.Epsilon,
+    delta: options.Delta = 0.0,
+    relation: Annotated[
+        str, typer.Option(help="Which neighbours: as receipts name them.")
+    ] = "add-remove-one-unit",
+    counter: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A small file that knows an older copy; best where no backup restores both.",
+            show_default="FILE.count",
+        ),
+    ] = None,
+) -> None:
+    """Begin a budget for people. Data are never hashed: next month's export spends from it as well."""
+    from workbench.privacy import DP
+    from workbench.session import Session
+
+    session = Session.create(
+        file,
+        DP(epsilon, delta),
+        people=people,
+        unit=unit,
+        relation=relation,
+        counter=counter,
+    )
+    screen.say(f"{file}: {session.budget} for {session.people}; protects {session.unit}")
+    screen.say(f"\nworkbench release … --budget {file} --epsilon {stated(epsilon / 4)}")
+
+
+@app.command()
+def show(file: File) -> None:
+    """Show what was spent on what, and what is left."""
+    session = _opened(file)
+    budget = session.budget
+    ledger = session.ledger
+    columns = ["epsilon", "delta"] if budget.delta else ["epsilon"]
+    signs = {"epsilon": "ε", "delta": "δ"}
+    left = {"epsilon": session.remaining, "delta": session.remaining_delta}
+    spent = {name: float(sum(map(Fraction, ledger[name]))) for name in columns}
+    screen.say(f"People    {screen.plain(session.people or 'not declared')}")
+    screen.say(f"Unit      {screen.plain(session.unit or 'not declared')} ({session.relation})")
+    screen.say(f"Budget    {budget}")
+    for title, amounts in {"Spent": spent, "Left": left}.items():
+        amounts = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
+        screen.say(f"{title:10}{amounts}")
+    if len(ledger):
+        screen.table(
+            "Ledger",
+            ["", "when (UTC)", "what", *(signs[name] for name in columns), "file", "came out"],
+            [_ledger_row(number, row, columns) for number, row in ledger.iterrows()],
+            right=["", *signs.values()],
+        )
+
+
+def _opened(file: Path) -> Session:
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
+    from workbench.session import Session
+
+    return Session.open(file)
+
+
+def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
+    is_release = row.queries is None or row.queries != row.queries
+    came_out = "released" if is_release else "answers"
+    return [
+        str(number),
+        row.time.replace("T", " ").removesuffix("+00:00"),
+        row.asked,
+        *(stated(row[name]) for name in columns),
+        row.file or "",
+        came_out if row.answered else "lost, or under way",
+    ]
+
+
+@dataclass(frozen=True)
+class Account:
+    """The budget file that a command spends from.
+
+    Parameters
+    ----------
+    session : its session.
+    unit : whom the data are about, where the command says so.
+    """
+
+    session: Session
+    unit: str | None
+
+    @classmethod
+    def of(cls, file: Path, *, unit: str | None, user: str | None) -> Account:
+        """Open the file; a ValueError if it is about another unit than `--unit` or `--user` says."""
+        session = _opened(file)
+        if session.people is None or session.unit is None:
+            raise ValueError(
+                f"{file} declares no people or no unit: it belongs to one table. Begin a budget with "
+                "workbench budget new"
+            )
+        if user is not None and unit is None:
+            unit = "a user"
+        try:
+            session.check(unit=unit)
+        except ValueError as e:
+            more = (
+                f"\n\n--user {user} protects a user. If the values of that column are what the budget "
+                f"protects, say so: --unit {session.unit!r}"
+            )
+            raise ValueError(f"{e}{more if user is not None else ''}") from None
+        return cls(session, unit)
+
+    def payable(self, cost: DP) -> DP:
+        """The cost; what remains where it is more only because decimals are no floats.
+
+        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less.
+        """
+        return replace(
+            cost,
+            epsilon=_payable(cost.epsilon, self.session.remaining),
+            delta=_payable(cost.delta, self.session.remaining_delta),
+        )
+
+    def book(
+        self, mechanism: Any, private: Any, out: Path, also: list[tuple[DP, str]] = ()
+    ) -> Booking:
+        """Book the release, and what else is drawn for it, before the first draw."""
+        from workbench.session.booking import description
+
+        self.session.check(mechanism, private, unit=self.unit)
+        what = description(mechanism)
+        return self.session.book(mechanism.budget, what, also=also, out=out)
+
+    def remaining_in_words(self) -> str:
+        """What is left, in a line."""
+        session = self.session
+        left = f"ε = {stated(session.remaining)}"
+        if session.budget.delta:
+            left += f", δ = {stated(session.remaining_delta)}"
+        return f"{left} of {session.budget} remain for {session.people} ({session.path.name})"
+
+
+def _payable(asked: float, left: float) -> float:
+    return left if left < asked <= left * (1 + _DUST) else asked
