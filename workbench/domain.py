@@ -23,9 +23,9 @@ from workbench.preparation import (
     rule_from_dict,
     rule_to_dict,
 )
-from workbench.preparation.rule import shown
+from workbench.preparation.labels import of_one_kind
 from workbench.preparation.statements import range_to_dict
-from workbench.value import value
+from workbench.value import shown, value
 
 MAX_CELLS = 2**63 - 1  # keys are int64
 _TRUTH_PUBLIC = "truth_public"  # the one key of a domain's file that is no attribute
@@ -102,7 +102,7 @@ class Domain:
             raise ValueError(f"Domain.preparation has {len(rules)} rules for {len(self.shape)}")
         for name, rule, own in zip(self.attributes, rules, labels, strict=True):
             if rule is not None and rule.all_labels != own:
-                raise ValueError(f"Domain.labels of {name!r} must be those of its rule")
+                raise ValueError(f"Domain.labels of {shown(name)} must be those of its rule")
         fix = rules if any(rule is not None for rule in rules) else None
         object.__setattr__(self, "preparation", fix)
 
@@ -393,32 +393,18 @@ def _checked_labels(names, shape, labels) -> tuple[tuple | range | None, ...] | 
     checked = []
     for name, n, values in zip(names, shape, labels, strict=True):
         if values is not None and not isinstance(values, range):
-            values = _of_one_kind(name, values)
+            try:
+                values = of_one_kind(values)
+            except ValueError as e:
+                raise ValueError(f"Domain.labels of {shown(name)}: {e}") from None
         if values is not None and len(values) != n:
-            raise ValueError(f"Domain.labels of {name!r} must be {n} labels, got {len(values)}")
+            raise ValueError(
+                f"Domain.labels of {shown(name)} must be {n} labels, got {len(values)}"
+            )
         if isinstance(values, tuple) and len(set(map(str, values))) != n:
             twice = next(text for text, k in Counter(map(str, values)).items() if k > 1)
             raise ValueError(
-                f"Domain.labels of {name!r} must be different: {twice!r} stands twice"
+                f"Domain.labels of {shown(name)} must be different: {shown(twice)} stands twice"
             )
         checked.append(values)
     return None if all(values is None for values in checked) else tuple(checked)
-
-
-def _of_one_kind(name: str, labels) -> tuple:
-    """Labels as Python's own values, or a ValueError if they are not all of one kind."""
-    labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
-    kinds = {type(label) for label in labels}
-    allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
-    missing = any(label != label for label in labels)  # NaN
-    if not allowed or missing or (kinds == {int} and max(map(abs, labels)) >= 2**63):
-        raise ValueError(
-            f"Domain.labels of {name!r} must be all text, all whole numbers (64 bits), all "
-            "numbers, or all true or false"
-        )
-    if kinds == {str}:
-        try:
-            "".join(labels).encode()
-        except UnicodeEncodeError as e:
-            raise ValueError(f"Domain.labels of {name!r} must be valid Unicode: {e}") from None
-    return labels

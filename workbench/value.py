@@ -7,6 +7,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from math import inf
 from typing import Any, dataclass_transform
 
+_SHOWN = 60  # characters of a long value in an error
+
 
 def parameter(
     default: Any = MISSING,
@@ -81,8 +83,23 @@ def value(cls: type) -> type:
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
     """The error for a field of `owner` that is refused, `given` other fields or data."""
-    text = f"{type(owner).__name__}.{field} = {getattr(owner, field)!r} is not allowed{given}"
+    text = (
+        f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"
+    )
     return ValueError(f"{text}: {why}")
+
+
+def shown(x: Any) -> str:
+    """A value for an error, a long one by its beginning.
+
+    >>> shown("Bern"), shown("x" * 200_000)
+    ("'Bern'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (200,000 characters)")
+    """
+    text = repr(x)
+    if len(text) <= 2 * _SHOWN:
+        return text
+    size = f" ({len(x):,} characters)" if isinstance(x, str) else ""
+    return f"{text[:_SHOWN]}…{size}"
 
 
 def read_only(array: Any) -> Any:

@@ -17,6 +17,24 @@ from workbench.preparation.rule import MAX_LABELS, Rule, is_list, is_text, some
 from workbench.value import not_allowed, parameter, value
 
 
+def of_one_kind(labels: Sequence) -> tuple:
+    """Labels as Python's own values, or a ValueError if they are not all of one kind."""
+    labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
+    kinds = {type(label) for label in labels}
+    allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
+    missing = any(label != label for label in labels)  # NaN
+    if not allowed or missing or (kinds == {int} and max(map(abs, labels)) >= 2**63):
+        raise ValueError(
+            "labels must be all text, all whole numbers (64 bits), all numbers, or all true or false"
+        )
+    if kinds == {str}:
+        try:
+            "".join(labels).encode()
+        except UnicodeEncodeError as e:
+            raise ValueError(f"labels must be valid Unicode ({e.reason})") from None
+    return labels
+
+
 @value
 class Labels(Rule):
     """Labels as they stand in the column, compared as text where their kinds differ.
@@ -31,7 +49,7 @@ class Labels(Rule):
 
     def __post_init__(self):
         if not isinstance(self.labels, range):
-            object.__setattr__(self, "labels", tuple(self.labels))
+            object.__setattr__(self, "labels", of_one_kind(self.labels))
 
     @property
     def is_plain(self) -> bool:

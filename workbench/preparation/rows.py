@@ -10,7 +10,8 @@ import numpy as np
 
 from workbench.arrays import Bool, Int
 from workbench.libraries import pa, pl
-from workbench.preparation.rule import DROPPED, REFUSED, Rule, shown
+from workbench.preparation.rule import DROPPED, REFUSED, Rule
+from workbench.value import shown
 
 _SHOWN = 10  # values of refused rows
 

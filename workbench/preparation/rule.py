@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.libraries import pl
-from workbench.value import parameter, value
+from workbench.value import parameter, shown, value
 
 OUTSIDE = -1  # places: the value is none of the rule's
 MISSING = -2
@@ -18,7 +18,7 @@ REFUSED = -1  # codes
 DROPPED = -2
 MAX_LABELS = 10**6  # that a rule makes by itself
 _ACTIONS = ("refuse", "drop", "label")
-_SHOWN = 60  # characters of a value, and of a list of labels, in an error
+_SHOWN = 60  # characters of a list of labels in an error
 
 
 def is_text(x: Any) -> str | None:
@@ -94,18 +94,6 @@ class Rule:
     def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
         """The attribute's codes of those of its leaves, none of which is refused or dropped."""
         return codes[0]
-
-
-def shown(x: Any) -> str:
-    """A value for an error, a long one by its beginning.
-
-    >>> shown("Bern"), shown("x" * 200_000)
-    ("'Bern'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'… (200000 characters)")
-    """
-    if isinstance(x, str) and len(x) > _SHOWN:
-        return f"{x[:_SHOWN]!r}… ({len(x)} characters)"
-    text = repr(x)
-    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def some(labels: Sequence) -> str:

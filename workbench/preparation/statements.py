@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Any
 
 from workbench.preparation.bins import Bins
 from workbench.preparation.labels import Cross, Labels, Map
-from workbench.preparation.rule import Rule, shown
+from workbench.preparation.rule import Rule
 from workbench.preparation.times import TimePart
+from workbench.value import shown
 
 BLANK = "FILL IN"
 _KINDS = {  # by a word that only this one has; the first that fits
@@ -56,7 +57,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
     """
     if isinstance(stated, Rule):
         return stated
-    whose = f"attribute {name!r} of the domain"
+    whose = f"attribute {shown(name)} of the domain"
     _refuse_blanks(whose, stated)
     try:
         match stated:
@@ -296,7 +297,7 @@ def _map(stated: Any, folder: Path, column: Any) -> Any:
     line_of: dict[str, int] = {}
     pairs = []
     reader = csv.reader(_lines(path))
-    for row in reader:
+    for row in _rows(reader, path):
         if not any(field.strip() for field in row):
             continue
         if len(row) != 2:
@@ -315,6 +316,15 @@ def _map(stated: Any, folder: Path, column: Any) -> Any:
         line_of[source] = reader.line_num
         pairs.append((source, label))
     return pairs
+
+
+def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
+    import csv
+
+    try:
+        yield from reader
+    except csv.Error as e:
+        raise ValueError(f"{path}, line {reader.line_num}: {e}") from None
 
 
 def _refuse_blanks(whose: str, stated: Any) -> None:

@@ -1,0 +1,154 @@
+"""Domain files that say something wrong are refused in words."""
+
+import json
+
+import pytest
+
+from workbench import Domain
+from workbench.preparation import Map
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 2, "a": 3}', "'a' stands twice"),
+        ('{"a": {"from": 0, "from": 1, "to": 2}}', "'from' stands twice"),
+        ('{"a": {"from": 0, "to": 9, "step": "x"}}', "step = 'x'.*whole number"),
+        ('{"a": {"from": 0, "to": 9, "step": 0}}', "step = 0"),
+        ('{"a": {"from": 0, "to": 9, "step": true}}', "step = True"),
+        ('{"a": {"from": 9, "to": 0}}', "no number from 9 to 0"),
+        ('{"a": {"from": 0}}', "need from and to"),
+        ('{"a": {"from": 0.5, "to": 3}}', "from = 0.5"),
+        ('{"a": {"from": 0, "to": 10000000000000000000000}}', "to = 10000"),
+        ('{"a": {"from": -9223372036854775808, "to": 9223372036854775807}}', "too many"),
+        ('{"a": 10000000000000000000000}', "values are not possible"),
+        ('{"a": {"labels": 10000000000000000000000}}', "values are not possible"),
+        ('{"a": 3000000000, "b": 3000000000, "c": 9}', "cells"),
+        ("[" * 100_000 + "]" * 100_000, "lists or objects in each other"),
+        ('{"a": ' * 100_000 + "1" + "}" * 100_000, "lists or objects in each other"),
+        ('{"a": ' + "9" * 5000 + "}", "digits"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": {"edges": [0, Infinity]}}', "Infinity is not a number"),
+        ('{"a": {"edges": [0, 1e999]}}', "finite"),
+        ('{"a": 1_0}', "line 1: not JSON"),
+        ('{"a": {"low": "1_0", "high": 20, "width": 1}}', "low = '1_0'"),
+        ('{"a": 2,}', "line 1: not JSON"),
+        ("", "line 1: not JSON"),
+        ("{}", "a domain is an object of attributes"),
+        ('{"a": {}}', "attribute 'a'.*need"),
+        ('{"a": []}', "attribute 'a'.*need"),
+        ('{"a": null}', "attribute 'a'.*need"),
+        ('{"a": 0}', "0 values"),
+        ('{"a": {"lables": ["x"]}}', "'lables'.*mean 'labels'"),
+        ('{"a": {"low": 0, "high": 9, "wdith": 3}}', "'wdith'.*mean 'width'"),
+        ('{"a": {"time": "hour", "edges": [0, 1]}}', "'time'"),
+        ('{"a": {"time": "hour", "qqq": 1}}', "'qqq' is known here; need"),
+        ('{"a": {"time": "houra"}}', "need one of 'hour'"),
+        ('{"a": {"time": ["hour"]}}', "need one of 'hour'"),
+        ('{"a": {"column": "b"}}', "does not say what its labels are"),
+        ('{"a": {"labels": ["x"], "from": 0, "to": 2}}', "stated twice"),
+        ('{"a": {"labels": "x"}}', "need a list"),
+        ('{"a": {"labels": []}}', "need a list"),
+        ('{"a": {"labels": [["x"], ["y"]], "missing": "label"}}', "all text"),
+        ('{"a": {"labels": ["x", {"y": 2}]}}', "all text"),
+        ('{"a": {"labels": ["x", "missing"], "missing": "label"}}', "'missing' stands twice"),
+        ('{"a": {"labels": ["x"], "missing": "labels"}}', "missing = 'labels'"),
+        ('{"a": {"labels": ["x"], "missing": {"label": "y"}}}', "missing"),
+        ('{"a": {"labels": ["x"], "missing_label": 3}}', "missing_label = 3"),
+        ('{"a": {"labels": ["x"], "column": 3}}', "column = 3"),
+        ('{"a": {"edges": [3, 1, 2]}}', "ascending order: 3 and 1"),
+        ('{"a": {"edges": [[0, 10], [5, 20]]}}', "numbers"),
+        ('{"a": {"edges": "0,1"}}', "edges = '0,1'.*list"),
+        ('{"a": {"edges": [0, 1], "labels": "x"}}', "labels = 'x'.*list"),
+        ('{"a": {"width": 3}}', "low and high"),
+        ('{"a": {"map": {"x": "y"}, "labels": ["z"]}}', "leads to y: need one of z"),
+        ('{"a": {"map": {"x": ["y"]}}}', "to text"),
+        ('{"a": {"map": {"x": null}}}', "to text"),
+        ('{"a": {"map": 3}}', "need an object"),
+        ('{"a": {"map": "none.csv"}}', "none.csv: No such file"),
+        ('{"a": {"map": "none.json"}}', "none.json: No such file"),
+        ('{"a": {"file": "none.txt"}}', "none.txt: No such file"),
+        ('{"a": {"file": 3, "missing": "drop"}}', "file = 3"),
+        ('{"a": {"file": "."}}', "directory"),
+        ('{"a": {"cross": "x"}}', "cross must be"),
+        ('{"a": {"cross": [1, 2]}}', "cross must be a list of rules"),
+        ('{"a": {"cross": [{"labels": ["x"]}, {"labels": ["y"]}]}}', "each with its column"),
+        ('{"a": {"cross": [{"cross": []}, {"cross": []}]}}', "cross stands in cross"),
+        ('{"a": "FILL IN"}', "attribute 'a'.*filled in"),
+        ('{"a": ["FILL IN"]}', "attribute 'a'.*filled in"),
+        (
+            '{"a": {"from": "FILL IN", "to": 9}}',
+            "attribute 'a'.*'from' is still to be filled in",
+        ),
+        (f'{{"a": {{"{LONG}": 1}}}}', "no word 'xxx"),
+        (f'{{"a": {{"time": "{LONG}"}}}}', "time"),
+        (f'{{"a": "{LONG}"}}', "need a number of values"),
+        (f'{{"a": {{"labels": "{LONG}"}}}}', "need a list"),
+        (f'{{"a": ["{LONG}", "{LONG}"]}}', "stands twice"),
+        (f'{{"a": {{"edges": ["{LONG}", 1]}}}}', "numbers"),
+        (f'{{"a": {{"low": 0, "high": 1, "width": "{LONG}"}}}}', "width"),
+        (f'{{"a": {{"map": {{"x": "{LONG}"}}, "labels": ["{LONG}y"]}}}}', "leads to"),
+        (f'{{"{LONG}": {{"edges": [3, 1]}}}}', "ascending"),
+        (f'{{"{LONG}": 0}}', "values"),
+        (f'{{"a": {{"time": "hour", "zone": "{LONG}"}}}}', "zone"),
+    ],
+)
+def test_a_wrong_domain_file_is_refused_in_words(tmp_path, text, why):
+    path = tmp_path / "domain.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=why) as e:
+        Domain.read(path)
+    assert len(str(e.value)) < 1000
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+def test_another_encoding_is_named(tmp_path, encoding):
+    path = tmp_path / "domain.json"
+    path.write_bytes('{"a": ["Zürich"]}'.encode(encoding))
+    with pytest.raises(ValueError, match="domain.json.*save it as UTF-8"):
+        Domain.read(path)
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text('{"a": ["Zürich"]}', encoding="utf-8-sig")
+    assert Domain.read(path).labels == (("Zürich",),)
+
+
+def test_maps_and_labels_come_from_files(tmp_path):
+    (tmp_path / "towns.csv").write_text('town,canton\nBern, BE\n\n"Genf, Ville",GE\nThun,BE\n')
+    (tmp_path / "towns.json").write_text('{"Bern": "BE", "Thun": "BE"}')
+    (tmp_path / "labels.txt").write_text("\ufeffF\nM\n\n", encoding="utf-8")
+    stated = {
+        "canton": {"map": "towns.csv", "column": "town", "other": "label"},
+        "again": {"map": "towns.json", "column": "town"},
+        "sex": {"file": "labels.txt", "missing": "label"},
+    }
+    domain = Domain.from_dict(stated, tmp_path)
+    assert domain.labels == (("BE", "GE", "other"), ("BE",), ("F", "M", "missing"))
+    pairs = (("Bern", "BE"), ("Genf, Ville", "GE"), ("Thun", "BE"))
+    assert domain.rules["canton"] == Map(pairs, column="town", other="label")
+    assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("m.csv", "a,b\na,c\n", "line 2: 'a' stood in line 1"),
+        ("m.csv", "a,b,c\n", "line 1: need value,label"),
+        ("m.csv", "a\n", "line 1: need value,label"),
+        ("m.csv", "", "map"),
+        ("m.csv", "x,label\n", "map"),
+        ("m.csv", f"{LONG},{LONG},a\n", "m.csv"),
+        ("m.json", '{"a": "b", "a": "c"}', "stands twice"),
+        ("m.json", "[1]", "need an object"),
+        ("m.json", "{", "line 1: not JSON"),
+    ],
+)
+def test_a_wrong_map_is_refused_with_its_line(tmp_path, name, text, why):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=f"attribute 'x'.*{why}") as e:
+        Domain.from_dict({"x": {"map": name}}, tmp_path)
+    assert len(str(e.value)) < 1000
