@@ -27,6 +27,7 @@ _NAMES = {
     "noise": "Aligned",
     "mechanism": "Mechanism",
     "release": "Release",
+    "mechanisms.maximum_entropy_synthesis": "MaximumEntropySynthesis",
     "claims": "Claim Verdict",
     "advice": "Advice advise",
     "experiment": "Sweep Trial run",

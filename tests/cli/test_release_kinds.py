@@ -94,6 +94,26 @@ def test_a_user_is_one_unit_however_many_records(run):
     assert release.bound.l1 == 5
 
 
+def test_microdata_are_synthesised(run):
+    words = "--domain domain.json --bound 1,1 --epsilon 4 --marginals 2 --out m.parquet --force"
+    said = run(f"synthesize t.csv --rows 250 {words}").stdout
+    assert "4-DP: if one unit's" in said and "250 records" in said
+    release = Release.load("m.parquet")
+    assert (
+        release.to_frame().columns.tolist() == ["film", "day"]
+        and len(release.to_frame()) == 250
+    )
+    run(f"synthesize t.csv --rows paid {words}")
+    assert len(Release.load("m.parquet").ledger) == 2
+    for wrong, says in {
+        "--rows 0": "MaximumEntropySynthesis.rows = 0",
+        "--rows many": "--rows = 'many' is not allowed",
+        "--rows 5 --marginals 7": "need 1 to 2",
+        "--rows 5 --out m.txt": "ends in .csv or .parquet",
+    }.items():
+        assert says in run(f"synthesize t.csv {words} {wrong}", code=2).stderr
+
+
 REST = "--epsilon 1 --out o.parquet"
 BAD = {
     f"SRA --domain domain.json --l 5 {REST}": "SRA needs --user COLUMN, which says whose each row is",

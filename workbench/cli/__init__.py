@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -27,9 +27,11 @@ from workbench.cli import (
     reproduce,
     screen,
     show,
+    synthesize,
     whereis,
 )
 
+_TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
 _UsageError = typer.BadParameter.__base__
 
 
@@ -72,6 +74,23 @@ class _Commands(TyperGroup):
         except MemoryError:
             screen.complain("there is not enough memory for this")
             raise typer.Exit(2) from None
+        except RuntimeError as e:
+            if isinstance(e, typer.Exit | typer.Abort):
+                raise
+            _give_up(e)
+        except Exception as e:
+            _give_up(e)
+
+
+def _give_up(e: Exception) -> NoReturn:
+    """A mistake of ours, without its traceback, which would show values of private data."""
+    if os.environ.get(_TRACEBACKS):
+        raise e
+    screen.complain(
+        f"this is a mistake of the workbench, please report it ({type(e).__name__}: {e})\n"
+        f"Where it happened is shown with {_TRACEBACKS}=1."
+    )
+    raise typer.Exit(1) from None
 
 
 @contextmanager
@@ -109,6 +128,7 @@ app = typer.Typer(
 app.command()(reproduce.reproduce)
 app.command()(advise.advise)
 app.command(cls=mechanism_options.Command)(release.release)
+app.command()(synthesize.synthesize)
 app.command()(show.show)
 app.add_typer(budget.app, name="budget")
 app.add_typer(data.app, name="data")

@@ -5,6 +5,7 @@ from workbench.estimates.hierarchical_sums import HierarchicalSums
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.item_edge_counts import ItemEdgeCounts
 from workbench.estimates.leaves import Leaves
+from workbench.estimates.microdata import Microdata
 from workbench.estimates.model import Model
 from workbench.estimates.noisy_answers import NoisyAnswers
 from workbench.estimates.partition import Partition
@@ -17,7 +18,7 @@ from workbench.transform import Basis, Cells
 
 ALL = (
     Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,
-    Leaves, Partition, NoisyAnswers, Model, Reports, BitReports,
+    Leaves, Partition, NoisyAnswers, Model, Microdata, Reports, BitReports,
 )  # fmt: skip
 
 

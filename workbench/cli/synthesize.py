@@ -1,0 +1,72 @@
+"""`workbench synthesize`: microdata, records that nobody has, with about the table's noisy marginals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from workbench.cli import options, publishing, release_text, screen
+from workbench.cli.request import Request
+
+
+def synthesize(
+    table: options.Table,
+    out: options.Out,
+    epsilon: options.Epsilon,
+    rows: Annotated[
+        str,
+        typer.Option(
+            metavar="N|paid",
+            help="How many records: a public number, or `paid`, which buys a noisy count of the table's.",
+        ),
+    ],
+    marginals: Annotated[
+        str,
+        typer.Option(
+            metavar="ORDER|FILE",
+            help="Which counts to buy: all marginals on so many attributes, or a file with one marginal a "
+            "line, its attributes parted by commas.",
+        ),
+    ],
+    count: options.Count = None,
+    domain: options.DomainFile = None,
+    bound: options.BoundText = None,
+    force: options.Force = False,
+    seed: options.Seed = None,
+    simulated: options.Simulated = False,
+) -> None:
+    """Make synthetic records under differential privacy: noisy counts of marginals are bought, and records
+    are drawn from the model of maximum entropy that has about these.
+
+    Marginals and number are stated: nothing is chosen by looking at the table.
+    """
+    if out.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"--out {out}: need a name that ends in .csv or .parquet")
+    request = Request(
+        table=table,
+        out=out,
+        epsilon=epsilon,
+        count=count,
+        domain_file=domain,
+        bound_text=bound,
+        force=force,
+        seed=seed,
+        simulated=simulated,
+    )
+
+    from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
+    from workbench.option_grammar import parse_number
+
+    request.refuse_unfit(MaximumEntropySynthesis)
+    mechanism = MaximumEntropySynthesis(
+        request.budget,
+        request.workload("--marginals", marginals),
+        rows=None if rows == "paid" else parse_number("--rows", rows),
+    )
+    private = publishing.read(request, MaximumEntropySynthesis)
+    made = publishing.make(request, mechanism, private)
+    publishing.save(request, made)
+    screen.say("\n  ".join(release_text.summary(made, out)))
+    for warning in release_text.warnings(made):
+        screen.warn(f"  {warning}")

@@ -1,0 +1,66 @@
+"""Microdata: synthetic records over a domain, a row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.arrays import Int
+from workbench.domain import Domain
+from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
+from workbench.table import PUBLIC, SparseTable
+from workbench.workload import Workload
+
+_NUMBER = dict(
+    write=lambda x: None if np.isnan(x) else x, read=lambda x: float("nan") if x is None else x
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata(Estimate):
+    """Records that nobody has, drawn from a model of the tuples: any query is a count of rows.
+
+    `keys` are their cells, sorted. `gap` and `lacks` are those of the model that they were drawn from
+    (`Model`). Standard errors are NaN: how far a model is from the truth it cannot know.
+    """
+
+    domain: Domain
+    keys: Int[np.ndarray, " records"]
+    gap: float = float("nan")
+    lacks: float = float("nan")
+    kind: ClassVar[str] = "microdata"
+    contents: ClassVar[str] = "records"
+    arrays: ClassVar = ("keys",)
+    stored: ClassVar = (
+        DOMAIN,
+        Stored("gap", optional=True, **_NUMBER),
+        Stored("lacks", optional=True, **_NUMBER),
+    )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<Microdata of {self._attribute_names}: {len(self):,} records>"
+
+    @cached_property
+    def table(self) -> SparseTable:
+        """How many records each cell has."""
+        counts = np.ones(len(self), np.int64)
+        return SparseTable.from_keys(self.domain, self.keys, counts, PUBLIC)
+
+    def _answer(self, workload: Workload, error: bool) -> Any:
+        return without_errors(self.table.answer(workload), error)
+
+    def _columns(self) -> dict:
+        """A column an attribute, of labels."""
+        return dict(self.domain.frame(self.keys))
+
+    @classmethod
+    def _from_columns(cls, table, fields: dict) -> dict:
+        domain = fields["domain"]
+        codes = [domain.encode(a, table[a].to_pandas()) for a in domain.attributes]
+        return {"keys": domain.keys(np.stack(codes, axis=1))}
