@@ -140,6 +140,21 @@ def test_what_is_refused_costs_nothing(path, mechanism, data, unit, message):
     assert not len(session.ledger) and session.remaining == 1.0
 
 
+def test_the_unit_of_a_bound_is_the_budgets(path):
+    users = SparseTable.from_keys(DOMAIN, [0, 5, 5], None, Bound(), users=[1, 2, 2])
+    session = create(path)
+    session.release(HistogramOf(DP(0.125)), users)
+    trips = replace(TABLE, bound=Bound(3, 2).of("a trip"))
+    with pytest.raises(ValueError, match="not 'a trip'"):
+        session.release(HistogramOf(DP(0.125)), trips)
+    with pytest.raises(ValueError, match="not 'a trip'"):  # nobody's word makes it another one
+        session.release(HistogramOf(DP(0.125)), trips, unit="a user")
+    other = create(path.with_name("other"), unit="a customer")
+    with pytest.raises(ValueError, match="protects 'a customer', not 'a user"):
+        other.release(HistogramOf(DP(0.125)), users)
+    other.release(HistogramOf(DP(0.125)), users, unit="a customer")  # whom the column names
+
+
 def test_what_promises_nothing_is_never_booked(path):
     session = create(path)
     for cost in (DP(inf), DP(0.0), DP(0.5, 1.0), 0.5):
@@ -259,7 +274,7 @@ def test_data_also_count(tmp_path):
         Session.open(path, TABLE, DP(1.0), data=data)
 
 
-@pytest.mark.parametrize("flips", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("flips", [25, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_flipped_bit_changes_what_is_recalled_or_left(path, flips):
     create(path).release(HistogramOf(DP(0.25)), TABLE)
     session = Session.open(path, TABLE, total=20.0)

@@ -28,7 +28,7 @@ from workbench.session.booking import Booking, description, refuse_unpaid, refus
 from workbench.session.counter import data_counter, known_counter, new_counter
 from workbench.session.file import SessionFile, same_unit
 from workbench.shares import round_down
-from workbench.table import Bound, SparseTable
+from workbench.table import ENFORCED, Bound, SparseTable
 from workbench.wording import stated
 from workbench.workload import (
     Products,
@@ -442,7 +442,7 @@ class Session:
         What a bound calls a user is whomever its column names, which the caller may say.
         """
         of_bound = getattr(bound, "unit", "")
-        enforced = getattr(bound, "status", "") == "enforced"
+        enforced = getattr(bound, "status", "") == ENFORCED
         names = [unit] if unit is not None and enforced else [unit, of_bound]
         for name in names:
             if name and not (self.unit and same_unit(name, self.unit)):
