@@ -8,6 +8,7 @@ from workbench.arrays import Int, Num
 
 LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 _KEY_BITS = 63  # of an int64 that is not negative
+_WAITING = 2**25  # rows
 
 
 def cells_of_keys(
@@ -28,18 +29,19 @@ def cells_of_counts(
     """The distinct keys of rows that count something, ascending, and what their counts sum to.
 
     Key and count are sorted as one number where both fit; numbers are sorted much faster than orders.
+    What `keys` held is overwritten.
     """
-    total = counts.sum(dtype=float)
-    if total > LARGEST_TOTAL:
+    if counts.sum(dtype=float) > LARGEST_TOTAL:
         raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
     if not len(keys):
         return keys, counts
     bits = int(counts.max()).bit_length()
     if int(keys.max()).bit_length() + bits <= _KEY_BITS:
-        packed = (keys << bits) | counts
-        packed.sort()
-        keys = packed >> bits
-        counts = packed & ((1 << bits) - 1)
+        keys <<= bits
+        keys |= counts
+        keys.sort()
+        counts = keys & ((1 << bits) - 1)
+        keys >>= bits
     else:
         order = np.argsort(keys)
         keys = keys[order]
@@ -52,6 +54,79 @@ def cells_of_counts(
     if occupied.all():
         return keys, counts
     return keys[occupied], counts[occupied]
+
+
+class CellCounts:
+    """Cells and their counts of rows that come in batches; memory is for the cells and some rows.
+
+    Rows wait until they are as many as there are cells, so that each is sorted a few times in all.
+
+    Parameters
+    ----------
+    waiting : int
+        How many rows are sorted at once, at least.
+    """
+
+    def __init__(self, waiting: int = _WAITING):
+        self._least = waiting
+        self._rows = GrowingArray()
+        self._row_counts = GrowingArray()
+        self._keys = np.zeros(0, np.int64)
+        self._counts = np.zeros(0, np.int64)
+        self._total = 0.0
+
+    def add(
+        self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
+    ) -> None:
+        """Some rows; without counts, which all batches have or none, each counts one."""
+        self._total += len(keys) if counts is None else counts.sum(dtype=float)
+        if self._total > LARGEST_TOTAL:
+            raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
+        self._rows.append(keys)
+        if counts is not None:
+            self._row_counts.append(counts)
+        if self._rows.size >= max(self._least, len(self._keys)):
+            self._sort()
+
+    def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+        """The keys of cells that are not empty, ascending, and their counts."""
+        self._sort()
+        return self._keys, self._counts
+
+    def _sort(self) -> None:
+        has_counts = self._row_counts.size > 0
+        keys = self._rows.take()
+        counts = self._row_counts.take()
+        keys, counts = cells_of_counts(keys, counts) if has_counts else cells_of_keys(keys)
+        if len(self._keys):
+            keys = np.concatenate([self._keys, keys])
+            counts = np.concatenate([self._counts, counts])
+            keys, counts = cells_of_counts(keys, counts)
+        self._keys = keys
+        self._counts = counts
+
+
+class GrowingArray:
+    """Numbers that are appended to one array, which the system moves without copying where it is large."""
+
+    def __init__(self):
+        self.size = 0
+        self._numbers = np.empty(0, np.int64)
+
+    def append(self, numbers: Int[np.ndarray, " more"]) -> None:
+        """Some more numbers."""
+        size = self.size + len(numbers)
+        if size > len(self._numbers):
+            self._numbers.resize(size + size // 4, refcheck=False)  # nobody else has it
+        self._numbers[self.size : size] = numbers
+        self.size = size
+
+    def take(self) -> Int[np.ndarray, " numbers"]:
+        """All numbers, which are then somebody else's."""
+        numbers = self._numbers[: self.size]
+        self._numbers = np.empty(0, np.int64)
+        self.size = 0
+        return numbers
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:

@@ -13,6 +13,7 @@ import numpy as np
 from workbench.arrays import Float, Int
 from workbench.cell_counts import (
     LARGEST_TOTAL,
+    CellCounts,
     cells_of_counts,
     cells_of_keys,
     whole_counts,
@@ -23,15 +24,9 @@ from workbench.contributions import (
     new_key,
     users_of,
 )
-from workbench.contributions.users import user_column
 from workbench.domain import Domain
-from workbench.labelled_rows import (
-    arrow_column,
-    read_table_file,
-    refuse_missing_columns,
-    value_codes,
-)
 from workbench.libraries import pd
+from workbench.reading import Progress, all_rows, counted_rows
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
 
@@ -343,13 +338,13 @@ class SparseTable:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """From a DataFrame (pandas or polars) with one column an attribute; `count` names the counts.
+        """From a frame (pandas, polars or Arrow) with one column an attribute; `count` names the counts.
 
         A domain is public and is never learnt from the data.
 
         Parameters
         ----------
-        frame : pandas.DataFrame or polars.DataFrame
+        frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
             Rows of the same cell add up.
         domain : Domain
             Which cells there can be.
@@ -372,53 +367,42 @@ class SparseTable:
         Raises
         ------
         ValueError
-            A column that is missing, or a value that is missing or outside the domain, with its
-            column and row.
+            A column that is missing or there twice, or a value that is missing or outside the domain,
+            with its column and row.
         """
-        refuse_missing_columns(
-            [*domain.attributes, *([count] if count else []), *([user] if user else [])], frame
-        )
-        keys = np.zeros(len(frame), np.int64)
-        for attribute, size in zip(domain.attributes, domain.shape, strict=True):
-            keys *= size
-            keys += value_codes(domain, attribute, arrow_column(frame[attribute]), attribute)
-        counts = frame[count].to_numpy() if count else None
-        users = None
-        if user:
-            column = UserNumbers(user)
-            users = column.users(column.numbers(user_column(frame[user])))
-        return cls.from_keys(
-            domain,
-            keys,
-            counts,
-            bound,
-            truth_public=truth_public,
-            users=users,
-            rng=rng,
-            key=key,
-        )
+        return cls._of_rows(frame, domain, bound, truth_public, user, rng, key, count=count)
 
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         domain: Domain,
         bound: Bound | Public,
         *,
         count: str | None = None,
+        table: str | None = None,
         truth_public: bool = False,
         user: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
+        progress: Progress | None = None,
     ) -> SparseTable:
-        """From a CSV (`.csv.gz` too) or Parquet file, whose values are compared with labels as text.
+        """From files: CSV (`.csv.gz` and `.csv.zst` too), Parquet, or a table of a database.
+
+        Values are compared with labels as text. Rows are read in batches, so that memory is for the
+        cells and not for the rows.
 
         Parameters
         ----------
-        path : path
-            One column an attribute; rows of the same cell add up.
+        path : path, or several
+            One column an attribute; rows of the same cell add up. A folder means its files, which all
+            have the same columns; a glob such as "trips/2026-*.parquet" those that match.
         domain, bound, count, truth_public, user, rng, key
             As in `from_frame`.
+        table : str, optional
+            The name of a table, where the file is a DuckDB or SQLite database.
+        progress : callable, optional
+            Called now and then with the bytes that were read and those that there are.
 
         Returns
         -------
@@ -427,27 +411,28 @@ class SparseTable:
         Raises
         ------
         ValueError
-            A file that cannot be read, a column that is missing, or a value that is missing or outside
-            the domain, with its column and line.
+            A file that cannot be read, a column that is missing or there twice, or a value that is
+            missing or outside the domain, with its file, line and column.
         """
-        columns = [*domain.attributes, *([count] if count else []), *([user] if user else [])]
-        rows = read_table_file(Path(path), [*dict.fromkeys(columns)])
-        keys = domain.keys(rows.domain_codes(domain))
-        counts = rows.counts(count) if count else None
-        users = None
-        if user:
-            rows.refuse(rows.frame[user].is_null(), user, "a user")
-            column = UserNumbers(user)
-            users = column.users(column.numbers(rows.frame[user].to_arrow()))
-        return cls.from_keys(
-            domain,
-            keys,
-            counts,
-            bound,
-            truth_public=truth_public,
-            users=users,
-            rng=rng,
-            key=key,
+        how = {"count": count, "table": table, "progress": progress}
+        return cls._of_rows(path, domain, bound, truth_public, user, rng, key, **how)
+
+    @classmethod
+    def _of_rows(cls, data, domain, bound, truth_public, user, rng, key, **how) -> SparseTable:
+        """Of a frame or file, a batch of rows at a time."""
+        if user is None:
+            if rng is not None or key is not None:
+                raise ValueError("rng and key say how users are cut: need users, too")
+            cells = CellCounts()
+            for rows in counted_rows(data, domain, **how):
+                cells.add(rows.keys, rows.counts)
+            keys, counts = cells.cells()
+            return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
+        column = UserNumbers(user)
+        rows = all_rows(counted_rows(data, domain, users=column, **how))
+        users = column.users(rows.users)
+        return cls._of_users(
+            domain, rows.keys, rows.counts, bound, truth_public, users, rng, key
         )
 
     def __len__(self) -> int:

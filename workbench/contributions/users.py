@@ -88,7 +88,7 @@ class UserNumbers:
     """
 
     def __init__(self, column: str):
-        self._column = column
+        self.column = column
         self._kind: str | None = None
         self._numbers: dict[bytes, int] = {}
 
@@ -119,7 +119,7 @@ class UserNumbers:
         def refuse(row: int, need: str) -> ValueError:
             if refusal is not None:
                 return refusal(row, need)
-            place = f"column {self._column!r}, row {first_row + row}"
+            place = f"column {self.column!r}, row {first_row + row}"
             return ValueError(f"{place}: a value is missing, or says not who: need {need}")
 
         if pa.types.is_dictionary(values.type):
@@ -155,17 +155,17 @@ class UserNumbers:
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
-        return Users(numbers, self.ids(), f"a user (column {_shown(self._column)})")
+        return Users(numbers, self.ids(), f"a user (column {_shown(self.column)})")
 
     def _refuse_other_kind(self, kind: str | None) -> None:
         if kind is None:
             raise ValueError(
-                f"column {self._column!r} cannot say who a row is of: need whole numbers, text, bytes "
+                f"column {self.column!r} cannot say who a row is of: need whole numbers, text, bytes "
                 "or dates, one value a user"
             )
         if self._kind not in (None, kind):
             raise ValueError(
-                f"column {self._column!r}: some users are {self._kind}, others {kind}; need one kind, "
+                f"column {self.column!r}: some users are {self._kind}, others {kind}; need one kind, "
                 "as 7 and '7' may be one person or two"
             )
         self._kind = kind

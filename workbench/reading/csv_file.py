@@ -1,0 +1,173 @@
+"""Files of comma-separated values as rows, plain, or packed by gzip or Zstandard."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.libraries import pa, pc
+from workbench.reading.source import Columns, CountedFile, FileSource
+
+_BLOCK = 2**22  # bytes that are parsed at a time; a row is at most as long
+_LONGEST_FIELD = 2**31 - 1
+
+
+class CsvFile(FileSource):
+    """The rows of a CSV file as text, counted by the lines they end on.
+
+    Space around a field is no part of it, an empty field is missing, and rows at the end whose fields
+    are all empty are none.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose first row names its columns.
+    packed : "gzip" or "zstd", optional
+        How its bytes are packed.
+    """
+
+    row_word = "line"
+
+    def __init__(self, path: Path, packed: str | None = None):
+        super().__init__(path)
+        self.packed = packed
+        try:
+            with _any_length(), self._text() as text:
+                first = next(self._records(text), None)
+        except (OSError, EOFError, csv.Error) as e:
+            raise self._damaged(e) from None
+        if first is None:
+            raise ValueError(f"{self}: it is empty, without the names of columns")
+        self.names = first[1]
+
+    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+        """The rows of some blocks of the file."""
+        from pyarrow.csv import open_csv
+
+        self.raw = CountedFile(self.path)
+        held: list[Columns] = []  # empty rows: none, if they are the last
+        try:
+            with (
+                self._bytes(self.raw) as file,
+                open_csv(file, **self._options(columns)) as rows,
+            ):
+                for batch in rows:
+                    fields = {name: _trimmed(batch.column(name)) for name in columns}
+                    filled = _filled_rows(fields)
+                    if filled:
+                        yield from held
+                        held.clear()
+                        yield {name: texts[:filled] for name, texts in fields.items()}
+                    if filled < batch.num_rows:
+                        held.append({name: texts[filled:] for name, texts in fields.items()})
+        except (pa.ArrowException, OSError) as e:
+            raise self._damaged(e) from None
+        finally:
+            self.raw.close()
+
+    def line_of(self, row: int) -> int:
+        """The line that a row ends on; the file is read again for it."""
+        with _any_length(), self._text() as text:
+            lines = (line for line, _ in self._records(text))
+            return next(line for number, line in enumerate(lines) if number == row + 1)
+
+    def _bytes(self, raw: CountedFile) -> pa.NativeFile:
+        file = pa.PythonFile(raw, mode="r")
+        return pa.CompressedInputStream(file, self.packed) if self.packed else file
+
+    def _text(self) -> TextIOWrapper:
+        raw = CountedFile(self.path)
+        return TextIOWrapper(self._bytes(raw), "utf-8-sig", errors="replace", newline="")
+
+    def _records(self, text: TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
+        """The records with the lines that they end on; empty lines are none, but in a single column."""
+        records = csv.reader(text)
+        width = 0
+        for record in records:
+            if record or width == 1:
+                yield records.line_num, record
+            width = width or len(record)
+
+    def _options(self, columns: Sequence[str]) -> dict[str, Any]:
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
+
+        return {
+            "read_options": ReadOptions(block_size=_BLOCK),
+            "parse_options": ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
+            ),
+            "convert_options": ConvertOptions(
+                include_columns=[*columns],
+                column_types=dict.fromkeys(columns, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        }
+
+    def _damaged(self, e: Exception) -> ValueError:
+        """What is wrong with the file, and in which line, as far as it can be said."""
+        why = str(e).splitlines()[0][:80] if str(e) else "it ends in the middle"
+        try:
+            with _any_length(), self._text() as text:
+                records = self._records(text)
+                _, names = next(records)
+                for line, record in records:
+                    if len(record) != len(names):
+                        return ValueError(
+                            f"{self}, line {line}: it has {_fields(len(record))}, and the first line names "
+                            f"{_fields(len(names))}"
+                        )
+                    for field in record:
+                        if "\ufffd" in field and "UTF8" in why:
+                            return ValueError(
+                                f"{self}, line {line}: its text is not UTF-8: save the file as UTF-8"
+                            )
+                        if len(field.encode("utf-8", "replace")) > _BLOCK // 2:
+                            return ValueError(
+                                f"{self}, line {line}: a field of {len(field):,} characters: is a quote "
+                                "left open?"
+                            )
+        except (OSError, EOFError, csv.Error, StopIteration):
+            pass
+        return ValueError(f"{self}: it cannot be read ({why})")
+
+
+def _fields(n: int) -> str:
+    return f"{n} field{'s' if n != 1 else ''}"
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    """Without space around them; what is empty then is missing."""
+    content = texts.buffers()[2]
+    characters = np.frombuffer(content or b"", np.uint8)
+    if not len(characters) or (characters.min() > ord(" ") and characters.max() < 128):
+        return texts
+    texts = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.equal(texts, ""), None, texts)
+
+
+def _filled_rows(fields: Columns) -> int:
+    """How many rows there are up to the last that has a field."""
+    last = 0
+    for texts in fields.values():
+        if not texts.null_count or (len(texts) and texts[-1].is_valid):
+            return len(texts)
+        filled = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
+        last = max(last, int(filled[-1]) + 1 if len(filled) else 0)
+    return last
+
+
+@contextmanager
+def _any_length() -> Iterator[None]:
+    """Fields may be as long as they like, while Python's reader looks for a line."""
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

@@ -1,0 +1,149 @@
+"""A named table of a DuckDB or SQLite file as rows.
+
+Views and queries are not read: they could make the rows of one user depend on another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from workbench.libraries import pa
+from workbench.preparation.rule import shown
+from workbench.reading.source import BATCH, Columns, FileSource, names_shown
+
+_ROWS = 2**16  # of SQLite, as Python's values
+
+
+def _quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class DatabaseTable(FileSource):
+    """The rows of a table, counted from 1 in the order of the database.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    table : str, optional
+        The name of one of its tables, written as it is there.
+    """
+
+    tables: str  # a query for the names of tables that are stored, and are no view
+
+    def __init__(self, path: Path, table: str | None):
+        super().__init__(path)
+        self.table = table
+        with self._connection() as connection:
+            tables = [name for (name,) in self._run(connection, self.tables)]
+            if table not in tables:
+                what = "a table is needed (views and queries are not read)"
+                stated = f"{self.path} has no table {shown(table)}" if table else str(self.path)
+                raise ValueError(f"{stated}: {what}; it has {names_shown(sorted(tables))}")
+            cursor = self._run(connection, f"SELECT * FROM {_quoted(table)} LIMIT 0")
+            self.names = [column[0] for column in cursor.description]
+
+    def __str__(self) -> str:
+        return f"{self.path}, table {self.table}" if self.table else str(self.path)
+
+    def _connection(self) -> Any:
+        """To read the database, and no more."""
+        raise NotImplementedError
+
+    def _run(self, connection: Any, sql: str) -> Any:
+        raise NotImplementedError
+
+    def _damaged(self, e: Exception) -> ValueError:
+        return ValueError(f"{self}: it cannot be read ({str(e)[:80]})")
+
+    def _select(self, columns: Sequence[str]) -> str:
+        return f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(self.table or '')}"
+
+
+class DuckDbTable(DatabaseTable):
+    """A table of a DuckDB file."""
+
+    tables = (
+        "SELECT table_name FROM duckdb_tables() "
+        "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
+    )
+
+    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+        """Arrow's batches, as they come."""
+        with self._connection() as connection:
+            rows = self._run(connection, self._select(columns)).to_arrow_reader(BATCH)
+            for batch in rows:
+                yield {name: batch.column(place) for place, name in enumerate(columns)}
+
+    def _connection(self) -> Any:
+        try:
+            import duckdb
+        except ImportError:
+            raise ValueError(
+                f"{self.path} is a DuckDB file: pip install 'dp-workbench[duckdb]' to read it"
+            ) from None
+        try:
+            return duckdb.connect(
+                str(self.path), read_only=True, config={"enable_external_access": "false"}
+            )
+        except duckdb.Error as e:
+            raise self._damaged(e) from None
+
+    def _run(self, connection: Any, sql: str) -> Any:
+        import duckdb
+
+        try:
+            return connection.execute(sql)
+        except duckdb.Error as e:
+            raise self._damaged(e) from None
+
+
+class SqliteTable(DatabaseTable):
+    """A table of a SQLite file, whose columns may hold values of several kinds."""
+
+    tables = (
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
+        "ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    )
+
+    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+        """So many rows at a time."""
+        import sqlite3
+
+        with self._connection() as connection:
+            cursor = self._run(connection, self._select(columns))
+            try:
+                while rows := cursor.fetchmany(_ROWS):
+                    fields = zip(columns, zip(*rows, strict=True), strict=True)
+                    yield {name: self._array(name, field, one_kind) for name, field in fields}
+            except sqlite3.Error as e:
+                raise self._damaged(e) from None
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        import sqlite3
+        from urllib.parse import quote
+
+        name = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+        with closing(sqlite3.connect(name, uri=True)) as connection:
+            yield connection
+
+    def _run(self, connection: Any, sql: str) -> Any:
+        import sqlite3
+
+        try:
+            return connection.execute(sql)
+        except sqlite3.Error as e:
+            raise self._damaged(e) from None
+
+    def _array(self, name: str, values: tuple, one_kind: str | None) -> pa.Array:
+        try:
+            return pa.array(values)
+        except (pa.ArrowException, OverflowError):
+            if name == one_kind:
+                raise ValueError(f"{self}, column {name!r}: values of several kinds") from None
+        return pa.array([None if x is None else str(x) for x in values])

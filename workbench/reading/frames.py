@@ -1,0 +1,56 @@
+"""Frames of pandas, polars and Arrow as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.contributions.users import user_column
+from workbench.labelled_rows import arrow_column
+from workbench.libraries import pa
+from workbench.preparation.rule import shown
+from workbench.reading.source import BATCH, Columns, Source, names_shown
+
+
+def is_frame(x: Any) -> bool:
+    """Whether it has named columns of rows: a frame of pandas or polars, or an Arrow table."""
+    return hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "columns")
+
+
+class Frame(Source):
+    """A frame's rows, counted from 0."""
+
+    def __init__(self, frame: Any):
+        self.frame = frame
+        is_arrow = isinstance(frame, pa.Table | pa.RecordBatch)
+        self.names = list(frame.column_names if is_arrow else frame.columns)
+
+    def __str__(self) -> str:
+        return "the table"
+
+    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+        """Slices; none is copied."""
+        arrays = {name: _whole_column(self.frame, name, name == one_kind) for name in columns}
+        for start in range(0, len(self.frame), BATCH):
+            yield {name: array.slice(start, BATCH) for name, array in arrays.items()}
+
+    def without(self, missing: Sequence[str]) -> str:
+        """Names what there is."""
+        return f"columns {list(missing)} are missing: the table has {names_shown(self.names)}"
+
+    def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
+        """Names column and row."""
+        place = f"column {column!r}, row {row}"
+        if found is None:
+            return ValueError(f"{place}: a value is missing")
+        return ValueError(
+            f"{place}: {shown(found)} is outside the domain of {column!r}: need {need}"
+        )
+
+
+def _whole_column(frame: Any, name: str, one_kind: bool) -> pa.Array:
+    if isinstance(frame, pa.RecordBatch):
+        return frame.column(name)
+    if isinstance(frame, pa.Table):
+        return frame.column(name).combine_chunks()
+    return user_column(frame[name]) if one_kind else arrow_column(frame[name])

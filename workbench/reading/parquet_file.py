@@ -1,0 +1,53 @@
+"""Parquet files as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workbench.libraries import pa, parquet
+from workbench.reading.source import BATCH, Columns, CountedFile, FileSource
+
+_BUFFER = 2**20  # bytes of a column that are read at once
+
+
+class ParquetFile(FileSource):
+    """The rows of a Parquet file, counted from 1; texts come as places in a list of them."""
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        try:
+            with parquet.ParquetFile(path) as file:
+                self.names = file.schema_arrow.names
+                self.types = file.schema_arrow.types
+        except (pa.ArrowException, OSError) as e:
+            raise self._damaged(e) from None
+
+    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+        """Some rows of a row group each; little more than a batch is in memory."""
+        for name, dtype in zip(self.names, self.types, strict=True):
+            if name in columns and pa.types.is_nested(dtype):
+                raise ValueError(
+                    f"{self}, column {name!r} holds {str(dtype)[:60]}: need text, numbers, truth values or "
+                    "times"
+                )
+        texts = [
+            name
+            for name, dtype in zip(self.names, self.types, strict=True)
+            if name in columns
+            and (pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
+        ]
+        self.raw = CountedFile(self.path)
+        try:
+            with parquet.ParquetFile(
+                self.raw, read_dictionary=texts, buffer_size=_BUFFER
+            ) as file:
+                for batch in file.iter_batches(BATCH, columns=[*columns]):
+                    yield {name: batch.column(name) for name in columns}
+        except (pa.ArrowException, OSError) as e:
+            raise self._damaged(e) from None
+        finally:
+            self.raw.close()
+
+    def _damaged(self, e: Exception) -> ValueError:
+        return ValueError(f"{self}: not a complete Parquet file ({str(e)[:80]})")
