@@ -49,6 +49,7 @@ class Mechanism(Protocol):
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE
     idealised: ClassVar[bool] = False
+    withdrawn: ClassVar[bool] = False
 
     def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
         """Release a private estimate.

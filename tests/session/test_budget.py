@@ -76,6 +76,11 @@ def test_the_bank_begins_with_the_first_question(path):
     assert session.remaining == 0.5 and len(session.recall(Marginals(1))[0]) == 14
 
 
+def printed():
+    example = mechanisms.ImprovedAdaptiveHistogram.example(DP(0.5))
+    return replace(example, strategy="progressive")
+
+
 class Greedy(HistogramOf):
     """Draws for more than it says, of data that has a record."""
 
@@ -105,7 +110,9 @@ def test_booked_before_the_first_draw(path, monkeypatch):
 
     def spied(self, data, rng=None):
         seen.append((len(data), len(Session.open(path).ledger)))
-        return draw(self, data, rng)
+        release = draw(self, data, rng)
+        assert len(data)  # without data it stops at the first draw
+        return release
 
     monkeypatch.setattr(HistogramOf, "__call__", spied)
     session.release(HistogramOf(DP(0.25)), TABLE)
@@ -129,6 +136,7 @@ def test_booked_before_the_first_draw(path, monkeypatch):
         (HistogramOf(DP(0.5), memory=1), TABLE, None, "memory"),
         (mechanisms.PrioritySampling(DP(0.5), size=49), TABLE, None, "size"),
         (SRA(DP(0.5), l=1), TABLE, None, "takes Interactions"),
+        (printed(), Subject(type(printed())).given(TABLE), None, "withdrawn"),
         (HistogramOf(DP(0.5)), None, None, "no table"),
         ("a histogram", TABLE, None, "no budget"),
     ],

@@ -53,6 +53,14 @@ def _read_table(request: Request) -> SparseTable:
     return SparseTable.read(request.table, domain, request.bound, count=request.count)
 
 
+def publish(request: Request, mechanism: Any, private: Any) -> Release:
+    """Book, draw and save, in this order."""
+    booking = book(request, mechanism, private)
+    release = make(request, mechanism, private)
+    save(request, release, booking)
+    return release
+
+
 def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
     """Spend from the budget file, if one is named, before anything is drawn."""
     if request.account is None:

@@ -74,18 +74,12 @@ def release(
     cls = mechanism_options.mechanism_class(ctx, mechanism)
     request.refuse_unfit(cls)
     chosen = mechanism_options.stated_mechanism(ctx, cls, request)
-    if request.account is not None:
-        request.account.session.check(chosen)
+    request.refuse_unpaid(chosen)
     private = publishing.read(request, cls)
-    booking = publishing.book(request, chosen, private)
-    made = publishing.make(request, chosen, private)
-    publishing.save(request, made, booking)
+    made = publishing.publish(request, chosen, private)
 
     if count:
         screen.say("The counts of rows that name the same cell are summed.")
-    lines = release_text.summary(made, out)
-    if request.account is not None:
-        lines[-1] = request.account.remaining_in_words()
-    screen.say("\n  ".join(lines))
+    screen.say("\n  ".join(release_text.summary(made, out, request.account)))
     for warning in release_text.warnings(made):
         screen.warn(f"  {warning}")

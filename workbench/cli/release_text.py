@@ -10,6 +10,7 @@ from workbench.cli import screen
 from workbench.wording import number, stated
 
 if TYPE_CHECKING:
+    from workbench.cli.budget import Account
     from workbench.mechanism import Release
     from workbench.table import Bound
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _AGAIN = "every release of the same data adds its ε, also one that replaces another"
 
 
-def summary(release: Release, file: Path) -> list[str]:
+def summary(release: Release, file: Path, account: Account | None = None) -> list[str]:
     """What a person reads who has just made a release, a line each."""
     lines = [
         str(file),
@@ -25,7 +26,7 @@ def summary(release: Release, file: Path) -> list[str]:
         bound_in_words(release.bound) if release.bound else "",
         sizes(release, file),
         cells_from_nothing(release),
-        _AGAIN,
+        _AGAIN if account is None else account.remaining_in_words(),
     ]
     return [line for line in lines if line]
 

@@ -117,6 +117,11 @@ class Request:
         _ = self.budget
         _ = self.domain
 
+    def refuse_unpaid(self, mechanism: Any) -> None:
+        """Refuse what the budget file does not pay for, before any data is read."""
+        if self.account is not None:
+            self.account.session.check(mechanism)
+
     def _refuse_unfit_for_users(self, name: str) -> None:
         if self.user is None:
             raise ValueError(

@@ -29,6 +29,7 @@ def synthesize(
             "line, its attributes parted by commas.",
         ),
     ],
+    budget: options.Budget = None,
     count: options.Count = None,
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
@@ -47,6 +48,7 @@ def synthesize(
         table=table,
         out=out,
         epsilon=epsilon,
+        budget_file=budget,
         count=count,
         domain_file=domain,
         bound_text=bound,
@@ -64,9 +66,9 @@ def synthesize(
         request.workload("--marginals", marginals),
         rows=None if rows == "paid" else parse_number("--rows", rows),
     )
+    request.refuse_unpaid(mechanism)
     private = publishing.read(request, MaximumEntropySynthesis)
-    made = publishing.make(request, mechanism, private)
-    publishing.save(request, made)
-    screen.say("\n  ".join(release_text.summary(made, out)))
+    made = publishing.publish(request, mechanism, private)
+    screen.say("\n  ".join(release_text.summary(made, out, request.account)))
     for warning in release_text.warnings(made):
         screen.warn(f"  {warning}")

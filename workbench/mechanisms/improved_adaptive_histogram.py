@@ -58,6 +58,11 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
     def __post_init__(self):
         self.effective_discount(1)
 
+    @property
+    def withdrawn(self) -> bool:
+        """Whether its guarantee, as the paper prints it, is wrong."""
+        return self.strategy == "progressive"
+
     def _decision_epsilon(self) -> float:
         """ε_s, of the noise on each comparison."""
         return self.budgets().structure / 2
@@ -114,7 +119,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
         """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""
-        if self.strategy == "progressive":
+        if self.withdrawn:
             return noise.withdrawn("structure", replaces=comparisons)
         price = DP(self.budgets().structure)
         return noise.by_theorem(

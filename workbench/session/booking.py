@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -70,9 +71,9 @@ class Booking:
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     """A ValueError for what no budget of this relation pays for, at no cost: no private data is used.
 
-    If data are given, the mechanism is tried on others of the same kind, domain and bound, without a
-    record: whatever it refuses is refused before anything is booked. Where the number of units is
-    public, as between neighbours that replace one, there are no such data.
+    If data are given, the mechanism is run, up to its first draw, on others of the same kind, domain
+    and bound without a record: what it refuses by then is refused before anything is booked. Where the
+    number of units is public, as between neighbours that replace one, there are no such data.
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
@@ -86,15 +87,32 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
         )
     if getattr(mechanism, "idealised", False):
         raise ValueError(f"{name} is drawn with floating point: idealised, and never released")
+    if getattr(mechanism, "withdrawn", False):
+        raise ValueError(
+            f"{name} promises nothing as it is printed: its guarantee is withdrawn"
+        )
     if data is None:
         return
     takes = getattr(mechanism, "takes", None)
     if isinstance(takes, type) and not isinstance(data, takes):
         raise ValueError(f"{name} takes {takes.__name__}, not {type(data).__name__}")
     if about == ADD_REMOVE and is_dataclass(data):
-        wrong = _unfit(mechanism(_without_records(data)).ledger, relation)
-        if wrong:
-            raise ValueError(f"{name} is not released from a budget: {wrong}")
+        with suppress(_FirstDraw):
+            mechanism(_without_records(data), _Undrawn())
+
+
+class _FirstDraw(Exception):
+    """Somebody wants a random bit."""
+
+
+class _Undrawn(np.random.Generator):
+    """A generator that stops whoever draws from it."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+    def __getattribute__(self, name: str) -> Any:
+        raise _FirstDraw
 
 
 def _without_records(data: Any) -> Any:
