@@ -241,3 +241,64 @@ def test_many_writers_of_one_name_leave_one_whole_file(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda r: r.save(tmp_path / "x.parquet", force=True), releases))
     assert Release.load(tmp_path / "x.parquet") and os.listdir(tmp_path) == ["x.parquet"]
+
+
+def test_a_csv_file_carries_its_guarantee_beside_it(tmp_path):
+    for mechanism in MECHANISMS:
+        release = mechanism(TABLE)
+        path = release.save(tmp_path / "x.csv", force=True)
+        assert sorted(os.listdir(tmp_path)) == ["x.csv", "x.csv.json"]
+        assert pd.read_csv(path, dtype={"home": str}).equals(
+            release.to_frame().astype({"home": str})
+        )
+        told = json.loads((tmp_path / "x.csv.json").read_text(encoding="utf-8"))
+        assert told["guarantee"] == "0.5-DP" and told["estimate"]["domain"] == DOMAIN.to_dict()
+        back = Release.load(path)
+        assert back.ledger == release.ledger and back.bound == release.bound
+        assert back.to_frame().equals(release.to_frame())
+        assert repr(back.estimate) == repr(release.estimate)
+
+
+def test_labels_pass_through_csv_as_they_are(tmp_path):
+    labels = ("", " a", 'b"c', "d,e", "f\ng", "NA", "007", "żółć")
+    domain = Domain(("name", "x", "y"), (8, 2, 2), (labels, (0.1, 2.5), (True, False)))
+    table = SparseTable.from_keys(domain, range(32), range(100, 132), Bound())
+    release = HighPassFilter(DP(10.0), 6)(table)
+    back = Release.load(release.save(tmp_path / "x.csv"))
+    assert back.to_frame().equals(release.to_frame()) and len(back.estimate) == 32
+
+
+def test_a_csv_file_that_is_not_as_it_was_released_is_refused(tmp_path):
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.csv")
+    beside = tmp_path / "x.csv.json"
+    with pytest.raises(ValueError, match="exists"):
+        MECHANISMS[0](TABLE).save(path)
+    whole = path.read_text()
+    path.write_text(whole.replace("2000", "2001", 1) + "\n")
+    with pytest.raises(ValueError, match="was changed"):
+        Release.load(path)
+    path.write_text(whole)
+    assert Release.load(path)
+    described = json.loads(beside.read_text(encoding="utf-8"))
+    for wrong in (
+        "nothing", "[" * 100_000, "3", "{}", json.dumps({**described, "csv": 3}),
+        json.dumps({**described, "csv": {**described["csv"], "columns": {"home": "list"}}}),
+    ):  # fmt: skip
+        beside.write_text(wrong)
+        with pytest.raises(ValueError, match="x.csv"):
+            Release.load(path)
+    beside.unlink()
+    with pytest.raises(FileNotFoundError, match="guarantee"):
+        Release.load(path)
+    path.unlink()
+    beside.write_text("precious")
+    with pytest.raises(ValueError, match="x.csv.json exists"):
+        MECHANISMS[0](TABLE).save(path)
+    assert not path.exists() and beside.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["x", "x.xlsx", "x.csv.gz", "x.PARQUET"])
+def test_another_ending_is_refused_with_those_that_are_written(tmp_path, name):
+    with pytest.raises(ValueError, match=r"x\S*\.parquet.*x\S*\.csv"):
+        MECHANISMS[0](TABLE).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())

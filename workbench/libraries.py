@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     import pyarrow.compute as pc
+    import pyarrow.csv as csv
     import pyarrow.parquet as parquet
 else:
 
@@ -24,4 +25,5 @@ else:
     pl = _Library("polars")
     pa = _Library("pyarrow")
     pc = _Library("pyarrow.compute")
+    csv = _Library("pyarrow.csv")
     parquet = _Library("pyarrow.parquet")

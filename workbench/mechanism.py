@@ -13,7 +13,7 @@ from workbench import noise
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.summary import Summary
 from workbench.privacy import ADD_REMOVE, DP
-from workbench.release import Release, read_release, refuse_existing
+from workbench.release import Release
 from workbench.shares import (
     approximate_budget,
     consistent_field,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
-import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from workbench import estimates, provenance
-from workbench.libraries import pa, parquet, pd
+from workbench.domain import Domain
+from workbench.estimates.bars import Answers
+from workbench.libraries import pd
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
+from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import STATED, Bound
-from workbench.workload import Workload
+from workbench.workload import Workload, labelled_queries, marginal_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,44 +95,151 @@ class Release:
             f"</thead><tbody>{rows}</tbody></table>"
         )
 
-    def answer(self, workload: Workload, **options: Any) -> Any:
-        """The estimate's answers.
+    def answer(
+        self,
+        queries: Workload | Mapping[str, Any] | str | Sequence[Any],
+        *,
+        error: Any = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The estimate's answers; they cost nothing.
 
         Parameters
         ----------
-        workload : the queries.
-        options : those of the estimate, as `error=True` for standard errors.
+        queries : a workload, or queries by label.
+            {"origin": "Bern", "hour": (7, 9)} counts what has all of these: a label, a pair (first, last)
+            of which both belong to it, or a list or set of these; as text: `'origin=Bern hour=7..9'`. A
+            list of such asks several; {} counts everything.
+        error : whether it is wanted how far answers may be off.
+        belief : "empty" takes absent cells for empty, which narrows the second part and is said.
+        options : those of the estimate, as `weights="raw"`.
 
         Returns
         -------
-        float64[queries]
-            An answer for each query, in counts; with `error=True` also their standard errors.
+        float64[queries], or estimates.bars.Answers
+            An answer for each query, in counts. With `error=True` a pair: answers and standard errors; its
+            `noise`, `absent_cells` and `absent` say in two parts what may be wrong.
 
         Raises
         ------
         ValueError
-            If the estimate cannot answer the workload.
+            If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
+            query selects nothing, or a belief is none.
         """
-        return self.estimate.answer(workload, **options)
+        if not hasattr(queries, "on"):
+            queries = labelled_queries(self._labelled_domain(**options), queries)
+        if error is not True:
+            if belief is not None:
+                raise ValueError("a belief narrows error bars: need error=True with it")
+            return self.estimate.answer(queries, error=error, **options)
+        answers, errors = self.estimate.answer(queries, error=True, **options)
+        bars = self.estimate.bars(queries, **self._law_of_noise, **options)
+        return Answers(answers, errors, bars, belief)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The estimate as a table with labels.
+    def marginal(
+        self,
+        *attributes: str | Sequence[str],
+        error: bool = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """All counts of one attribute, or of several together, with their labels.
+
+        Parameters
+        ----------
+        attributes : their names.
+        error : whether it is wanted how far counts may be off.
+        belief, options : as in `answer`.
 
         Returns
         -------
         DataFrame
-            A row for each released cell, node or report.
+            A row for each combination of labels, and its `count`; with `error` also the standard deviation
+            of its `noise`, how many `absent_cells` it has, and how much these hold at most, `absent`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
+            estimate cannot answer.
         """
-        return self.estimate.to_frame()
+        names = [
+            x for given in attributes for x in ([given] if isinstance(given, str) else given)
+        ]
+        domain = self._labelled_domain(**options)
+        workload = marginal_queries(domain, names)
+        frame = domain.project(names).frame(np.arange(len(workload)))
+        answers = self.answer(workload, error=error, belief=belief, **options)
+        if not error:
+            return frame.assign(count=answers)
+        columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
+        _refuse_columns(frame, columns)
+        frame = frame.assign(count=answers.values, **columns)
+        if belief is not None:
+            frame.attrs["belief"] = answers.belief
+        return frame
 
-    def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:
-        """Write one Parquet file that any reader opens as a plain table; it carries the guarantee.
+    def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
+        """The domain whose labels queries name."""
+        domain = self.estimate.domain
+        if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
+            domain = self.estimate.items.domain
+        domain = getattr(domain, "domain", domain)  # of `Attributes`
+        if not isinstance(domain, Domain):
+            raise ValueError(
+                f"{self.estimate!r} has no attributes with labels: ask a workload, such as Nodes"
+            )
+        return domain
 
-        The file appears whole or not at all.
+    @property
+    def _law_of_noise(self) -> dict[str, float]:
+        """What the receipts tell of the noise, and the estimate does not."""
+        names = [receipt.name for receipt in self.ledger]
+        is_summary = isinstance(self.estimate, estimates.Summary)
+        if names != ["stability"] or not is_summary or self.bound is None:
+            return {}
+        return {"filled_decay": self.privacy.epsilon / self.bound.l1}
+
+    def to_frame(self, error: bool = False) -> pd.DataFrame:
+        """The estimate as a table with labels.
 
         Parameters
         ----------
-        path : where; its folder must exist.
+        error : whether the standard deviation of the `noise` on each row is wanted.
+
+        Returns
+        -------
+        DataFrame
+            A row for each released cell, node or report. With `error` the column `noise`, NaN where it is
+            not known, and in `attrs` the other part: how many cells are `absent_cells`, and what each of
+            them holds at most, `absent_at_most`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute has the name of such a column.
+        """
+        frame = self.estimate.to_frame()
+        if not error:
+            return frame
+        _refuse_columns(frame, ["noise"])
+        law = self._law_of_noise
+        frame = frame.assign(noise=self.estimate.deviations(**law))
+        if isinstance(self.estimate, estimates.Summary):
+            frame.attrs["absent_cells"] = self.estimate.absent_cells
+            frame.attrs["absent_at_most"] = self.estimate.absent_at_most(**law)
+        return frame
+
+    def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:
+        """Write a file that any reader opens as a plain table, with its guarantee.
+
+        A Parquet file carries it; beside a CSV file stands `x.csv.json`. The file appears whole or not at
+        all.
+
+        Parameters
+        ----------
+        path : where, `x.parquet` or `x.csv`; its folder must exist.
         simulated : says by name that a release from seeded noise is meant, which the file then carries.
         force : overwrite an existing file.
 
@@ -142,7 +251,7 @@ class Release:
         Raises
         ------
         ValueError
-            If the release is not fit to be saved, or the file exists.
+            If the release is not fit to be saved, the file exists, or its ending is another.
         FileNotFoundError
             If the folder does not exist.
         OSError
@@ -150,11 +259,8 @@ class Release:
         """
         path = Path(path)
         self._refuse_unfit(simulated)
-        refuse_existing(path, force)
-        table = self.estimate.to_arrow()
-        metadata = dict(table.schema.metadata or {})
-        metadata[b"workbench"] = json.dumps(self._record()).encode()
-        _write(table.replace_schema_metadata(metadata), path, force)
+        refuse_place(path, force)
+        write_release(self.estimate.to_arrow(), self._record(), path, force)
         return path
 
     def _refuse_unfit(self, simulated: bool) -> None:
@@ -194,7 +300,7 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a file that `save` wrote; its mechanism stays text and is never evaluated.
+        """Read a file that `save` wrote, Parquet or CSV; its mechanism stays text and is never evaluated.
 
         Parameters
         ----------
@@ -208,9 +314,9 @@ class Release:
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If there is no such file, or nothing beside a CSV file that says what it promises.
         ValueError
-            If it is not a whole release of this workbench.
+            If it is not a whole release of this workbench, or a CSV file was changed.
         """
         table, record = read_release(path)
         try:
@@ -231,82 +337,12 @@ class Release:
             ) from None
 
 
-def read_release(path: str | Path) -> tuple[pa.Table, dict]:
-    """What a release file holds, before any of it is believed.
-
-    Parameters
-    ----------
-    path : the file.
-
-    Returns
-    -------
-    pyarrow.Table
-        The estimate's rows.
-    dict
-        The release's record; whatever is shown of it is printable.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is not a whole release of this workbench.
-    """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path}: no such release file")
-    try:
-        table = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as e:
-        raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
-    text = (table.schema.metadata or {}).get(b"workbench", b"{}")
-    record = json.loads(text)
-    if record.get("format") != 1:
-        raise ValueError(f"{path}: a Parquet file, but not a release of this workbench")
-    for shown in {"guarantee", "ledger", "mechanism", "versions"} & record.keys():
-        record[shown] = _printable(record[shown])
-    return table, record
-
-
-def refuse_existing(path: Path, force: bool) -> None:
-    """A ValueError if `path` may not be written: it exists, or its folder does not."""
-    if path.exists() and not force:
-        raise ValueError(f"{path} exists: choose another name, or force to overwrite")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
-
-
-def _write(table: pa.Table, path: Path, force: bool) -> None:
-    """The table as a file that appears whole or not at all, and never in place of another."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        parquet.write_table(table, part, compression="zstd")
-        with open(part, "rb") as f:
-            os.fsync(f.fileno())
-        if force:
-            os.replace(part, path)
-        else:
-            try:
-                os.link(part, path)  # fails where replace would silently overwrite
-            except FileExistsError:
-                refuse_existing(path, force)
-            except OSError:  # no hard links on this file system
-                open(path, "xb").close()
-                os.replace(part, path)
-    except OSError as e:
-        raise OSError(f"{path} was not written: {e.strerror or e}") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _printable(x: Any) -> Any:
-    """The same, where text shows its control characters: a terminal would obey them."""
-    if isinstance(x, dict):
-        return {_printable(key): _printable(item) for key, item in x.items()}
-    if isinstance(x, list):
-        return [_printable(item) for item in x]
-    if not isinstance(x, str):
-        return x
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
+def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
+    taken = sorted(set(names) & set(frame.columns))
+    if taken:
+        raise ValueError(
+            f"attributes called {taken} leave no name for error bars: leave error out"
+        )
 
 
 def _bound_record(bound: Bound) -> dict:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from math import floor, isfinite, log10, ulp
 from typing import Any
 
 _MINUS = str.maketrans("-", "−")
+_COMPARED = 20_000  # names among which the nearest is looked for
+_LONGEST = 60  # letters of such a name
+_LISTED = 6
 
 
 def number(x: float, digits: int = 6) -> str:
@@ -87,3 +92,19 @@ def cell(x: Any) -> str:
     if isinstance(x, bool) or not hasattr(x, "__float__"):
         return str(x)
     return number(int(x) if float(x).is_integer() and abs(x) < 1e15 else float(x))
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """The names nearest to one that is none of them, else the first few, to end a sentence with.
+
+    >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
+    ('the nearest is Bern', 'there are Bern, Genf')
+    """
+    by_lower = {other.lower(): other for other in names[:_COMPARED] if len(other) <= _LONGEST}
+    near = get_close_matches(name[:_LONGEST].lower(), by_lower, n=3, cutoff=0.6)
+    if near:
+        verb = "is" if len(near) == 1 else "are"
+        return f"the nearest {verb} {', '.join(by_lower[other] for other in near)}"
+    shown = ", ".join(other[:_LONGEST] for other in names[:_LISTED])
+    more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return f"there {'is' if len(names) == 1 else 'are'} {shown}{more}"

@@ -13,7 +13,7 @@ from tests.hierarchy.test_hierarchy import path
 from tests.reference import adaptive, direct_synthesis, privtree
 from workbench import DP, Bound, Boxes, Domain, Ranges, Release, SparseTable, noise
 from workbench.estimates import Leaves
-from workbench.estimates.summary import geometric_variance
+from workbench.estimates.bars import geometric_variance
 from workbench.hierarchy import Attributes, Prefixes, Quadtree, Taxonomy
 from workbench.inference import project_to_simplex
 from workbench.mechanisms import (

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.domain import Domain
+from workbench.estimates.bars import Bars
 from workbench.hierarchy import from_dict, to_dict
 from workbench.libraries import pa, pd
 from workbench.value import read_only
@@ -93,6 +94,27 @@ class Estimate:
 
     def _answer(self, workload: Workload, error: bool) -> Any:
         raise NotImplementedError
+
+    def bars(self, workload: Workload, **options: Any) -> Bars:
+        """How far answers may be off, in two parts: here no cell is absent.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that the class says it answers.
+        options : those of `answer`.
+
+        Returns
+        -------
+        Bars
+            Standard errors as `answer` gives them.
+        """
+        noise = self.answer(workload, error=True, **options)[1]
+        return Bars(noise, np.zeros(len(noise)), np.zeros(len(noise)))
+
+    def deviations(self) -> Any:
+        """The standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
+        return np.nan
 
     def _columns(self) -> dict[str, Any]:
         """The columns of the file."""

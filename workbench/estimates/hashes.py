@@ -17,7 +17,7 @@ import numpy as np
 from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
-from workbench.workload import Ranges, Subsets, Workload
+from workbench.workload import Ranges, Selections, Subsets, Workload
 
 MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
 _LEAST_LOOKUPS = 16  # that a cell counts for
@@ -131,10 +131,10 @@ def visited_ranges(
     workload: Workload, domain: Domain, lookups: int
 ) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
     """The ranges that make up each query, if all cells can be visited at so many look-ups each."""
-    if not isinstance(workload, Ranges | Subsets):
+    if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
-            "query, and need Ranges or Subsets"
+            "query, and need Ranges, Subsets or labels"
         )
     cells = workload.cells(domain).sum()
     max_cells = MAX_LOOKUPS // max(lookups, _LEAST_LOOKUPS)

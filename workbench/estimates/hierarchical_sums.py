@@ -96,6 +96,10 @@ class HierarchicalSums(Estimate):
             hi = right // k
         return sums, nodes
 
+    def deviations(self) -> float:
+        """The standard deviation of the noise on each node; NaN where they are not independent."""
+        return np.nan if self.variance is None else float(np.sqrt(self.variance))
+
     def to_frame(self) -> pd.DataFrame:
         """All nodes as a table.
 

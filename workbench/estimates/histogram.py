@@ -58,6 +58,10 @@ class Histogram(Estimate):
         variance = np.nan if self.variance is None else self.variance
         return answers, np.sqrt(workload.cells(self.domain) * variance)
 
+    def deviations(self) -> float:
+        """The standard deviation of the noise on each value; NaN where they are not independent."""
+        return np.nan if self.variance is None else float(np.sqrt(self.variance))
+
     def to_frame(self) -> pd.DataFrame:
         """All values as a table.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.domain import Domain
+from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import Estimate, check_weights
 from workbench.estimates.histogram import Histogram
 from workbench.libraries import pa, pd
@@ -101,6 +102,28 @@ class ItemEdgeCounts(Estimate):
         if self.sampled and error != "noise":
             deviations = np.full(len(answers), np.nan)
         return answers, deviations
+
+    def bars(self, workload: Workload, of: str = "edges", **options: Any) -> Bars:
+        """How far answers may be off: the noise, and NaN for records that may have been dropped.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain of edges, or of items.
+        of, options : as in `answer`.
+
+        Returns
+        -------
+        Bars
+            Every cell is released; what is absent are records.
+        """
+        noise = self.answer(workload, error="noise", of=of, **options)[1]
+        absent = np.full(len(noise), np.nan if self.sampled else 0.0)
+        return Bars(noise, np.zeros(len(noise)), absent)
+
+    def deviations(self) -> float:
+        """The standard deviation of the noise on each edge."""
+        return self.edges.deviations()
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """How many ordered pairs of different edges of one item each query covers."""

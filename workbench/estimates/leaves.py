@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from workbench.arrays import Float, Int
+from workbench.estimates.bars import Bars, geometric_variance
 from workbench.estimates.estimate import HIERARCHY, Estimate, Stored
-from workbench.estimates.summary import geometric_variance
 from workbench.hierarchy import (
     Hierarchy,
     Keys,
@@ -21,7 +21,7 @@ from workbench.hierarchy import (
 from workbench.libraries import pd
 from workbench.records import Records
 from workbench.table import PUBLIC
-from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
+from workbench.workload import Boxes, Selections, Workload, key_runs, queries_on_hierarchy
 
 
 class _Position(NamedTuple):
@@ -82,6 +82,8 @@ class Leaves(OverHierarchy, Estimate):
         return int(self.counts().sum())
 
     def _answer(self, workload: Workload, error: bool) -> Any:
+        if isinstance(workload, Selections):
+            return workload.summed(self._answer(workload.boxes[1], error), error)
         workload = queries_on_hierarchy(workload, self.hierarchy)
         ones = np.ones(len(self))
         if isinstance(workload, Boxes):
@@ -103,6 +105,11 @@ class Leaves(OverHierarchy, Estimate):
             return answers
         variance = np.nan if self.decay is None else geometric_variance(self.decay)
         return answers, np.where(cut, np.nan, np.sqrt(np.rint(nodes) * variance))
+
+    def bars(self, workload: Workload, **options: Any) -> Bars:
+        """How far answers may be off: the noise; what lies in no node, nobody knows (NaN)."""
+        noise = self.answer(workload, error=True, **options)[1]
+        return Bars(noise, np.zeros(len(noise)), np.full(len(noise), np.nan))
 
     def _sums(self, which, start: _Position, end: _Position, values, queries: int):
         """Of each query, the values of the nodes from `start` to `end`."""

@@ -11,7 +11,7 @@ from workbench.arrays import Int
 from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
 from workbench.hierarchy import Hierarchy, OverHierarchy
 from workbench.libraries import pd
-from workbench.workload import Boxes, Workload, queries_on_hierarchy
+from workbench.workload import Boxes, Selections, Workload, queries_on_hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,8 @@ class Partition(OverHierarchy, Estimate):
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"
 
     def _answer(self, workload: Workload, error: bool) -> Any:
+        if isinstance(workload, Selections):
+            return workload.summed(self._answer(workload.boxes[1], error), error)
         workload = queries_on_hierarchy(workload, self.hierarchy)
         if not isinstance(workload, Boxes):
             raise ValueError(f"{workload!r} cannot be asked of a partition: ask Boxes")

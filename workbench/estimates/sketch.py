@@ -11,8 +11,8 @@ import numpy as np
 from workbench.arrays import Int, UInt64
 from workbench.domain import Domain
 from workbench.estimates import hashes
+from workbench.estimates.bars import geometric_variance
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored
-from workbench.estimates.summary import geometric_variance
 from workbench.workload import Workload
 
 
@@ -76,6 +76,10 @@ class Sketch(Estimate):
         per_cell = cells * (max(squares, 0) / width + noise) / depth
         together = np.maximum(answers**2 - per_cell, 0) * (cells > 1) / width / depth
         return answers, np.sqrt(per_cell + together)
+
+    def deviations(self) -> float:
+        """The standard deviation of the noise on each bucket."""
+        return float(np.sqrt(geometric_variance(self.decay)))
 
     def _columns(self) -> dict:
         """One row a bucket: its row and place, and its noisy value."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, expm1
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from workbench.arrays import Bool, Float, Int
 from workbench.domain import Domain
+from workbench.estimates.bars import (
+    Bars,
+    absent_at_most,
+    empty_cell_moments,
+    geometric_variance,
+)
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, check_weights
 from workbench.libraries import pa, pd
 from workbench.value import read_only
 from workbench.workload import Workload
-
-
-def geometric_variance(decay: float) -> float:
-    """2α/(1−α)² with α = exp(−decay): the variance of two-sided geometric noise."""
-    return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +154,90 @@ class Summary(Estimate):
             sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
             variance += workload.sums(self.domain, self.keys, sampling)
         return answers, np.sqrt(variance)
+
+    @property
+    def cut(self) -> float:
+        """From where on a noisy value is released for certain, in counts."""
+        return max(self.theta, self.tau)
+
+    def bars(
+        self,
+        workload: Workload,
+        weights: str = "unbiased",
+        absent: float = 0.0,
+        filled_decay: float | None = None,
+    ) -> Bars:
+        """How far answers may be off, in two parts.
+
+        The noise is the standard error where that has a closed form. Else it is the square root of
+        r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺ over released v: σ² is the variance of the noise on
+        each of n cells, of which r passed the filter (of a sample an unbiased estimate of how many); μ and
+        s² are the mean and variance of what a cell adds that is empty.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain.
+        weights, absent
+            As in `answer`.
+        filled_decay : float, optional
+            ε/Δ where only cells that are not empty got noise, of which a summary itself says nothing.
+
+        Returns
+        -------
+        Bars
+            NaN where the law of the noise is not known, or the sample is not unbiased.
+        """
+        workload = workload.on(self.domain)
+        cells = workload.cells(self.domain)
+        released = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
+        absent_cells = cells - released
+        unknown = np.full(len(workload), np.nan)
+        decay = self.decay if filled_decay is None else filled_decay
+        if decay is None or self.scale != 1:
+            return Bars(unknown, absent_cells, np.where(absent_cells > 0, np.nan, 0.0))
+        each = absent_at_most(self.cut, self.sides, decay)
+        each = max(each - absent, absent)
+        if filled_decay is not None:
+            noise = np.sqrt(released * geometric_variance(decay))
+            return Bars(noise, absent_cells, each * absent_cells)
+        errors = self.answer(workload, weights, error=True)[1]
+        if weights == "raw" and self.tau > 1:
+            return Bars(unknown, absent_cells, each * absent_cells)
+        noise = np.where(np.isnan(errors), self._noise_after_filter(workload, cells), errors)
+        return Bars(noise, absent_cells, each * absent_cells)
+
+    def _noise_after_filter(self, workload: Workload, cells) -> Float[np.ndarray, " queries"]:
+        sizes = np.abs(self.values)
+        passed = np.maximum(self.tau / sizes, 1) if self.tau else np.ones(len(self))
+        released = workload.sums(self.domain, self.keys, passed)
+        sampling = workload.sums(
+            self.domain, self.keys, self.tau * np.maximum(self.tau - sizes, 0)
+        )
+        others = np.maximum(cells - released, 0)
+        mean, square = empty_cell_moments(self.decay, self.theta, self.sides)
+        noise = released * geometric_variance(self.decay) + others * (square - mean**2)
+        return np.sqrt(noise + (cells * mean) ** 2 + sampling)
+
+    def deviations(self, filled_decay: float | None = None) -> Float[np.ndarray, " cells"]:
+        """The standard deviation of each released weight, in counts."""
+        decay = self.decay if filled_decay is None else filled_decay
+        if decay is None or self.scale != 1:
+            return np.full(len(self), np.nan)
+        sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
+        return np.sqrt(geometric_variance(decay) + sampling)
+
+    @property
+    def absent_cells(self) -> int:
+        """How many cells (nodes, of a tree) were not released."""
+        return self.domain.size - len(self)
+
+    def absent_at_most(self, filled_decay: float | None = None) -> float:
+        """What each absent cell holds at most, in counts: the cut and three deviations of noise."""
+        decay = self.decay if filled_decay is None else filled_decay
+        if decay is None or self.scale != 1:
+            return np.nan
+        return absent_at_most(self.cut, self.sides, decay)
 
     def to_frame(self) -> pd.DataFrame:
         """The released cells as a table.

@@ -9,8 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Float, Int
+from workbench.estimates.bars import (
+    Bars,
+    absent_at_most,
+    empty_cell_moments,
+    geometric_variance,
+)
 from workbench.estimates.estimate import Stored
-from workbench.estimates.summary import Summary, geometric_variance
+from workbench.estimates.summary import Summary
 from workbench.libraries import pd
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
@@ -107,6 +113,76 @@ class TransformedSummary(Summary):
             variance[np.bincount(which, minlength=len(workload)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
+    def bars(self, workload: Workload, weights: str = "unbiased") -> Bars:
+        """How far answers may be off, in two parts, over the nodes that they need.
+
+        As for `Summary.bars`; each part of the basis has its own noise. NaN where a query is made of
+        several ranges of wavelets.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain that are made of ranges.
+        weights : "unbiased" or "raw"
+            See `weights`.
+
+        Returns
+        -------
+        Bars
+            Of each query; absent are nodes.
+        """
+        workload = workload.on(self.domain)
+        errors = self.answer(workload, weights, error=True)[1]
+        which, pieces = self.basis.pieces(workload)
+        cut = self.cut
+        laws = [empty_cell_moments(d, self.theta, self.sides) for d in self._decays]
+        most = np.array([absent_at_most(cut, self.sides, d) for d in self._decays])
+        mean = np.array([law.mean for law in laws])
+        spread = np.array([law.square - law.mean**2 for law in laws])
+        if self.tau:  # those that passed and were not drawn are among the absent ones
+            spread = self._noise
+        sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
+        absent_nodes, absent, shift, variance = np.zeros((4, len(pieces)))
+        for term in self.basis.terms(pieces):
+            places, released = self._find(term.nodes)
+            part = self._part(term.nodes)
+            factor = np.broadcast_to(term.factor, released.shape)
+            missing = ~released & (factor != 0)
+            absent_nodes[term.pieces] += missing
+            absent[term.pieces] += np.abs(factor) * missing * most[part]
+            shift[term.pieces] += factor * mean[part]
+            variance[term.pieces] += factor**2 * np.where(
+                released, self._noise[part], spread[part]
+            )
+            variance[term.pieces[released]] += (
+                factor[released] ** 2 * sampling[places[released]]
+            )
+        absent_nodes, absent, shift, variance = (
+            np.bincount(which, x, len(workload))
+            for x in (absent_nodes, absent, shift, variance)
+        )
+        noise = np.sqrt(variance + shift**2)
+        several = np.bincount(which, minlength=len(workload)) > 1
+        if isinstance(self.transform, Haar):
+            noise[several] = np.nan
+        if weights == "raw" and self.tau > 1:
+            noise[:] = np.nan
+        return Bars(np.where(np.isnan(errors), noise, errors), absent_nodes, absent)
+
+    def deviations(self, filled_decay: float | None = None) -> Float[np.ndarray, " nodes"]:
+        """The standard deviation of each released weight, in counts."""
+        sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
+        return np.sqrt(self._noise[self._part(self.keys)] + sampling)
+
+    @property
+    def absent_cells(self) -> int:
+        """How many nodes were not released."""
+        return sum(part.size for part in self.basis.noise_blocks) - len(self)
+
+    def absent_at_most(self, filled_decay: float | None = None) -> float:
+        """What each absent node holds at most, in counts, where noise is widest."""
+        return max(absent_at_most(self.cut, self.sides, decay) for decay in self._decays)
+
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
         """Where nodes stand among the released ones, and whether they were released."""
         if not len(self):
@@ -116,12 +192,16 @@ class TransformedSummary(Summary):
         return at, self.keys[at] == nodes
 
     @cached_property
+    def _decays(self) -> list[float]:
+        """ε/l1 of the noise on a node of each part."""
+        return [
+            self.decay * float(p.share) / p.nodes_per_count for p in self.basis.noise_blocks
+        ]
+
+    @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
         """The variance of the noise on a node of each part."""
-        decays = (
-            self.decay * float(p.share) / p.nodes_per_count for p in self.basis.noise_blocks
-        )
-        return np.array([*map(geometric_variance, decays)])
+        return np.array([*map(geometric_variance, self._decays)])
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         ends = np.cumsum([part.size for part in self.basis.noise_blocks])

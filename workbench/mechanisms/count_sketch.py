@@ -18,7 +18,7 @@ import numpy as np
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Sketch, hashes
-from workbench.estimates.summary import geometric_variance
+from workbench.estimates.bars import geometric_variance
 from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import Bound, SparseTable
 from workbench.value import value

@@ -10,6 +10,7 @@ from workbench.domain import Domain
 from workbench.workload.linear import Linear
 from workbench.workload.products import Products
 from workbench.workload.queries import Boxes, Ranges, Subsets
+from workbench.workload.selections import Selections
 
 MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
@@ -25,6 +26,10 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
         return workload
     if isinstance(workload, Boxes):
         return Products.boxes(domain, workload.lo, workload.hi)
+    if isinstance(workload, Selections):
+        ones = np.ones(len(workload))
+        ends = np.arange(len(workload) + 1)
+        return Products(domain.attributes, workload.factors, workload.which, ones, ends)
     if isinstance(workload, Subsets) and len(workload.members) <= MAX_TERMS:
         codes = domain.codes(workload.members)
         return Products.boxes(domain, codes, codes + 1, workload.offsets)

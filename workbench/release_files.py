@@ -1,0 +1,219 @@
+"""Files of releases, each of which appears whole or not at all: Parquet, or CSV with a sidecar.
+
+A Parquet file holds its record among its metadata. A CSV file cannot: `x.csv` stands beside `x.csv.json`,
+which holds the same record, the types of the columns and the digest of the CSV, so that a table that
+somebody has changed is not taken for what was released.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from workbench.libraries import csv, pa, parquet
+
+ENDINGS = (".parquet", ".csv")
+_TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
+
+
+def sidecar(path: str | Path) -> Path:
+    """Where the guarantee of a CSV file stands."""
+    return Path(f"{path}.json")
+
+
+def refuse_ending(path: Path) -> None:
+    """A ValueError unless a release can be written to a file of this name."""
+    if path.suffix not in ENDINGS:
+        raise ValueError(
+            f"{path}: a release is written as {path.stem or 'x'}.parquet, which carries its guarantee, or "
+            f"as {path.stem or 'x'}.csv with its guarantee beside it in {path.stem or 'x'}.csv.json"
+        )
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """A ValueError if `path` may not be written: it exists, or its folder does not."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists: choose another name, or force to overwrite")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
+
+
+def refuse_place(path: Path, force: bool) -> None:
+    """A ValueError if a release cannot be written there: its ending, or what is there already."""
+    refuse_ending(path)
+    refuse_existing(path, force)
+    if path.suffix == ".csv":
+        refuse_existing(sidecar(path), force)
+
+
+def write_release(table: pa.Table, record: dict, path: Path, force: bool) -> None:
+    """The rows and the record of a release, as the ending of the file says."""
+    refuse_place(path, force)
+    if path.suffix == ".csv":
+        _write_csv(table, record, path, force)
+        return
+    metadata = dict(table.schema.metadata or {})
+    metadata[b"workbench"] = json.dumps(record).encode()
+    table = table.replace_schema_metadata(metadata)
+    with _draft(path) as draft:
+        parquet.write_table(table, draft, compression="zstd")
+        _publish(draft, path, force)
+
+
+def _write_csv(table: pa.Table, record: dict, path: Path, force: bool) -> None:
+    """The sidecar first: a CSV file that is there has its guarantee beside it."""
+    plain = _plain_columns(table)
+    with _draft(path) as draft, _draft(sidecar(path)) as beside:
+        csv.write_csv(plain, draft)
+        columns = {f.name: str(f.type) for f in plain.schema}
+        described = record | {"csv": {"sha256": _digest(draft), "columns": columns}}
+        text = json.dumps(described, indent=1, ensure_ascii=False)
+        beside.write_text(text + "\n", encoding="utf-8")
+        _publish(beside, sidecar(path), force)
+        try:
+            _publish(draft, path, force)
+        except BaseException:
+            if not force:
+                sidecar(path).unlink(missing_ok=True)
+            raise
+
+
+def _plain_columns(table: pa.Table) -> pa.Table:
+    """Columns as CSV has them: labels as text, and of one width."""
+    columns = {}
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = pa.string() if pa.types.is_large_string(kind) else kind
+        columns[field.name] = table[field.name].cast(kind)
+    return pa.table(columns)
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """A file beside `path` that is gone afterwards; what the disk refuses is said of `path`."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield part
+    except OSError as e:
+        raise OSError(f"{path} was not written: {e.strerror or e}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _publish(draft: Path, path: Path, force: bool) -> None:
+    """Give a whole file its name, and never in place of another unless forced."""
+    with open(draft, "rb") as f:
+        os.fsync(f.fileno())
+    if force:
+        os.replace(draft, path)
+        return
+    try:
+        os.link(draft, path)  # fails where replace would silently overwrite
+    except FileExistsError:
+        refuse_existing(path, force)
+    except OSError:  # no hard links on this file system
+        open(path, "xb").close()
+        os.replace(draft, path)
+
+
+def read_release(path: str | Path) -> tuple[pa.Table, dict]:
+    """What a release file holds, before any of it is believed.
+
+    Parameters
+    ----------
+    path : the file: Parquet, or CSV with its sidecar.
+
+    Returns
+    -------
+    pyarrow.Table
+        The estimate's rows.
+    dict
+        The release's record; whatever is shown of it is printable.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no sidecar beside a CSV.
+    ValueError
+        If it is not a whole release of this workbench.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such release file")
+    if Path(path).suffix == ".csv":
+        table, record = _read_csv(Path(path))
+    else:
+        try:
+            table = parquet.read_table(path)
+        except (pa.ArrowException, OSError) as e:
+            raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
+        text = (table.schema.metadata or {}).get(b"workbench", b"{}")
+        record = _record(Path(path), lambda: text)
+    if record.get("format") != 1:
+        raise ValueError(f"{path}: a table, but not a release of this workbench")
+    for shown in {"guarantee", "ledger", "mechanism", "versions"} & record.keys():
+        record[shown] = _printable(record[shown])
+    return table, record
+
+
+def _read_csv(path: Path) -> tuple[pa.Table, dict]:
+    """The rows of a CSV file that nobody has changed, and its sidecar."""
+    beside = sidecar(path)
+    if not beside.is_file():
+        raise FileNotFoundError(
+            f"{beside}: no such file, and {path} alone says of no guarantee what it is worth"
+        )
+    record = _record(beside, beside.read_bytes)
+    described = record.pop("csv", None)
+    try:
+        digest = described["sha256"]
+        kinds = {str(name): str(kind) for name, kind in described["columns"].items()}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"{beside}: not what stands beside the CSV file of a release"
+        ) from None
+    if _digest(path) != digest:
+        raise ValueError(
+            f"{path} is not the file that {beside} describes: it was changed after it was released"
+        )
+    if not set(kinds.values()) <= set(_TYPES):
+        raise ValueError(f"{beside}: columns of types that no release has")
+    types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
+    try:
+        return csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        ), record
+    except pa.ArrowException as e:
+        raise ValueError(f"{path}: not a complete CSV file ({str(e)[:80]})") from None
+
+
+def _record(path: Path, read: Callable[[], bytes]) -> dict:
+    """A release's record from its JSON text."""
+    try:
+        record = json.loads(read())
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"{path}: not a record of a release ({str(e)[:80]})") from None
+    return record if isinstance(record, dict) else {}
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def _printable(x: Any) -> Any:
+    """The same, where text shows its control characters: a terminal would obey them."""
+    if isinstance(x, dict):
+        return {_printable(key): _printable(item) for key, item in x.items()}
+    if isinstance(x, list):
+        return [_printable(item) for item in x]
+    if not isinstance(x, str):
+        return x
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)

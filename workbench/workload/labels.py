@@ -1,0 +1,287 @@
+"""What a person types of labels, as queries: no code and no half-open range is ever seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.domain import Domain
+from workbench.wording import nearest
+from workbench.workload.selections import CodeSets, Selections
+
+ALL = "*"  # every value of an attribute, where queries are typed
+
+_TOKEN = re.compile(
+    r"""(?P<space>[\s,]+)
+      | (?P<quoted>"(?:[^"]|"")*"|'(?:[^']|'')*')
+      | (?P<sign>=|\||\.\.)
+      | (?P<bare>(?!["'])(?:(?!\.\.)[^\s,=|])+)""",
+    re.VERBOSE,
+)
+_FORM = (
+    "need attribute=label, attribute=first..last or attribute=one|other, with spaces between"
+)
+
+
+def labelled_queries(domain: Domain, queries: Any) -> Selections:
+    """Queries that name labels, as those that choose codes.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose labels they are.
+    queries : mapping, str, or a list of them
+        {attribute: labels} counts what has all of these: a label, a pair (first, last) of which both
+        belong to it, in the domain's own order, or a list or set of labels and pairs. Attributes that
+        are not named may have any value. A text is read as `typed_query` reads it.
+
+    Returns
+    -------
+    Selections
+        The queries, in their order.
+
+    Raises
+    ------
+    ValueError
+        For an attribute or a label that the domain does not have (the nearest are named), or a query
+        that selects nothing.
+
+    Examples
+    --------
+    >>> domain = Domain(("hour",), (24,))
+    >>> labelled_queries(domain, [{"hour": (7, 9)}, {"hour": [7, 9]}, {}]).cells(domain)
+    array([ 3.,  2., 24.])
+    """
+    listed = [queries] if isinstance(queries, Mapping | str) else list(queries)
+    sets: list[dict[tuple, int]] = [{} for _ in domain.shape]
+    which = np.zeros((len(listed), len(domain.shape)), np.int64)
+    for i, query in enumerate(listed):
+        chosen = typed_query(query) if isinstance(query, str) else query
+        if not isinstance(chosen, Mapping):
+            raise ValueError(
+                f"query {i} is {str(query)[:60]!r}: need {{attribute: labels}}, or its text"
+            )
+        for name, labels in chosen.items():
+            axis = _axis(domain, name)
+            runs = _runs(domain, domain.attributes[axis], labels)
+            if runs != ((0, domain.shape[axis]),):
+                which[i, axis] = sets[axis].setdefault(runs, len(sets[axis]) + 1)
+    codes = [CodeSets.of(n, list(own)) for n, own in zip(domain.shape, sets, strict=True)]
+    return Selections(domain.attributes, tuple(codes), which)
+
+
+def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
+    """Each combination of labels of some attributes, the last varying fastest.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose attributes they are.
+    attributes : sequence of str
+        Different ones.
+
+    Returns
+    -------
+    Selections
+        At most 2²² queries.
+
+    Raises
+    ------
+    ValueError
+        For no attribute, one that stands twice or is not there, or too many cells.
+    """
+    names = tuple(attributes)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"attributes {names!r} are not allowed: need different ones, at least one"
+        )
+    for name in names:
+        _axis(domain, name)
+    return Selections.cells_of(domain, names)
+
+
+def typed_query(text: str) -> dict[str, Any]:
+    """A query as it is typed, for `labelled_queries`.
+
+    Parameters
+    ----------
+    text : str
+        Conditions, parted by spaces or commas: `attribute=label`, `attribute=first..last` (both belong
+        to it), `attribute=one|other` (a set, also of ranges), or `attribute=*`; `*` alone counts
+        everything. Names and labels with spaces or any of `= .. | ,` stand in quotes, in which a
+        doubled quote is one.
+
+    Returns
+    -------
+    dict
+        Labels, pairs and lists of each attribute.
+
+    Raises
+    ------
+    ValueError
+        If it is written in another way.
+
+    Examples
+    --------
+    >>> typed_query('origin="St. Gallen"|Bern hour=7..9')
+    {'origin': ['St. Gallen', 'Bern'], 'hour': ('7', '9')}
+    """
+    conditions = _conditions(text)
+    query: dict[str, Any] = {}
+    for condition in conditions:
+        if condition == [("bare", ALL)] and len(conditions) == 1:
+            return {}
+        if len(condition) < 3 or condition[0][0] == "sign" or condition[1] != ("sign", "="):
+            raise ValueError(
+                f"query {text[:60]!r}: {_shown(condition)!r} is no condition: {_FORM}"
+            )
+        name = condition[0][1]
+        if name in query:
+            raise ValueError(
+                f"query {text[:60]!r} names {name!r} twice: need one set, as {name}=one|other"
+            )
+        query[name] = _typed_labels(text, condition[2:])
+    return {name: labels for name, labels in query.items() if labels != [ALL]}
+
+
+def _conditions(text: str) -> list[list[tuple[str, str]]]:
+    """The tokens between spaces and commas, with the kind of each."""
+    conditions: list[list[tuple[str, str]]] = [[]]
+    place = 0
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if not found:
+            raise ValueError(f"query {text[:60]!r}: a quote is opened and not closed")
+        kind = str(found.lastgroup)
+        token = found[0]
+        place = found.end()
+        if kind == "space":
+            conditions.append([])
+            continue
+        if kind == "quoted":
+            token = token[1:-1].replace(2 * token[0], token[0])
+        conditions[-1].append((kind, token))
+    conditions = [condition for condition in conditions if condition]
+    if not conditions:
+        raise ValueError(f"an empty query says nothing: {_FORM}; {ALL!r} counts everything")
+    return conditions
+
+
+def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
+    """A label, a pair, or a list of them; [ALL] where any value will do."""
+    if tokens == [("bare", ALL)]:
+        return [ALL]
+    parts: list[list[tuple[str, str]]] = [[]]
+    for token in tokens:
+        if token == ("sign", "|"):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    labels: list[Any] = []
+    for part in parts:
+        match part:
+            case [(kind, label)] if kind != "sign":
+                labels.append(label)
+            case [(first, low), ("sign", ".."), (last, high)] if "sign" not in (first, last):
+                labels.append((low, high))
+            case _:
+                raise ValueError(
+                    f"query {text[:60]!r}: {_shown(tokens)!r} names no labels: {_FORM}; labels with "
+                    "any of = .. | , or spaces stand in quotes"
+                )
+    return labels[0] if len(labels) == 1 else labels
+
+
+def _shown(tokens: list[tuple[str, str]]) -> str:
+    return "".join(token for _, token in tokens)[:60]
+
+
+def _axis(domain: Domain, name: Any) -> int:
+    """The attribute's number; one that is not there is answered by the nearest."""
+    if name not in domain.attributes:
+        raise ValueError(
+            f"attribute {str(name)[:60]!r} is not in the domain: {nearest(str(name), domain.attributes)}"
+        )
+    return domain.axis(name)
+
+
+def _runs(domain: Domain, name: str, labels: Any) -> tuple[tuple[int, int], ...]:
+    """The codes of labels as runs [lo, hi), which neither meet nor overlap."""
+    is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
+    parts = list(labels) if is_set else [labels]
+    ends = []
+    for part in parts:
+        if isinstance(part, tuple):
+            if len(part) != 2:
+                raise ValueError(
+                    f"{name} = {str(labels)[:60]}: a tuple is a pair (first, last), of which both belong "
+                    "to it; need a list for a set of labels"
+                )
+            ends += part
+        else:
+            ends += [part, part]
+    if not ends:
+        raise ValueError(f"{name} = {labels!r} selects nothing: need at least one label")
+    first, last = _codes(domain, name, ends).reshape(-1, 2).T
+    if (first > last).any():
+        low, high = ends[2 * int((first > last).argmax()) :][:2]
+        raise ValueError(
+            f"{name} = {low}..{high} selects nothing, as {low} comes after {high} in the domain: a set "
+            f"of two ranges goes round the end"
+        )
+    order = np.argsort(first, kind="stable")
+    runs: list[tuple[int, int]] = []
+    for lo, hi in zip(first[order].tolist(), (last[order] + 1).tolist(), strict=True):
+        if runs and lo <= runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(runs[-1][1], hi))
+        else:
+            runs.append((lo, hi))
+    return tuple(runs)
+
+
+def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
+    """The code of each label; one that is not there is answered by the nearest."""
+    values = domain.decode(name, np.arange(1))
+    kind = type(values[0]) if values.dtype == object else int
+    codes = domain.encode(name, [_text(label, kind) for label in labels])
+    if (codes < 0).any():
+        label = str(labels[int((codes < 0).argmax())])
+        raise ValueError(
+            f"{name} = {label[:60]!r} is not in the domain: {_nearest_labels(domain, name, label)}"
+        )
+    return codes
+
+
+def _text(label: Any, kind: type) -> str:
+    """A label as the domain writes those of a kind."""
+    text = str(label)
+    try:
+        if kind is bool:
+            return text.capitalize()
+        if kind is float and "_" not in text:
+            return str(float(text))
+        if kind is int and isinstance(label, float | np.floating) and label == int(label):
+            return str(int(label))
+    except (ValueError, OverflowError):
+        pass
+    return text
+
+
+def _nearest_labels(domain: Domain, name: str, label: str) -> str:
+    """What stands nearest to a label that is none."""
+    own = domain.labels and domain.labels[domain.axis(name)]
+    if own is None:
+        own = range(domain.shape[domain.axis(name)])
+    if not isinstance(own, range):
+        return nearest(label, [str(x) for x in own])
+    shown = f"its values are {own[0]} to {own[-1]}"
+    if abs(own.step) != 1:
+        shown += f" by {abs(own.step)}"
+    try:
+        steps = (float(label) - own.start) / own.step
+        return f"{shown}, the nearest is {own[round(min(max(steps, 0), len(own) - 1))]}"
+    except ValueError:
+        return shown
