@@ -14,6 +14,7 @@ from workbench.estimates.histogram import Histogram
 from workbench.estimates.summary import Summary
 from workbench.privacy import ADD_REMOVE, DP
 from workbench.release import Release
+from workbench.release_files import read_release, refuse_place
 from workbench.shares import (
     approximate_budget,
     consistent_field,

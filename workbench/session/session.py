@@ -20,7 +20,7 @@ from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
 from workbench.libraries import pd
-from workbench.mechanism import Release, refuse_existing, sensitivity
+from workbench.mechanism import Release, refuse_place, sensitivity
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, RELATIONS
 from workbench.session import file as session_file
@@ -334,7 +334,7 @@ class Session:
             raise ValueError("this session has no table: give the data to release")
         self.check(mechanism, data, unit=unit)
         if out is not None:
-            refuse_existing(Path(out), force)
+            refuse_place(Path(out), force)
         booking = self.book(mechanism.budget, description(mechanism), out=out)
         release = mechanism(data)
         booking.check(release)

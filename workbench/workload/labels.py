@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,8 +56,7 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     array([ 3.,  2., 24.])
     """
     listed = [queries] if isinstance(queries, Mapping | str) else list(queries)
-    sets: list[dict[tuple, int]] = [{} for _ in domain.shape]
-    which = np.zeros((len(listed), len(domain.shape)), np.int64)
+    named: dict[int, list[_Named]] = {}
     for i, query in enumerate(listed):
         chosen = typed_query(query) if isinstance(query, str) else query
         if not isinstance(chosen, Mapping):
@@ -66,11 +65,24 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
             )
         for name, labels in chosen.items():
             axis = _axis(domain, name)
-            runs = _runs(domain, domain.attributes[axis], labels)
+            named.setdefault(axis, []).append(_Named(i, _ends(name, labels)))
+    codes = [CodeSets.of(n, []) for n in domain.shape]
+    which = np.zeros((len(listed), len(domain.shape)), np.int64)
+    for axis, conditions in named.items():
+        different: dict[tuple, int] = {}
+        for condition, runs in zip(conditions, _runs(domain, axis, conditions), strict=True):
             if runs != ((0, domain.shape[axis]),):
-                which[i, axis] = sets[axis].setdefault(runs, len(sets[axis]) + 1)
-    codes = [CodeSets.of(n, list(own)) for n, own in zip(domain.shape, sets, strict=True)]
+                place = different.setdefault(runs, len(different) + 1)
+                which[condition.query, axis] = place
+        codes[axis] = CodeSets.of(domain.shape[axis], list(different))
     return Selections(domain.attributes, tuple(codes), which)
+
+
+class _Named(NamedTuple):
+    """The labels that a query names of one attribute: the first and the last of each range, in turn."""
+
+    query: int
+    ends: list[Any]
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
@@ -208,38 +220,49 @@ def _axis(domain: Domain, name: Any) -> int:
     return domain.axis(name)
 
 
-def _runs(domain: Domain, name: str, labels: Any) -> tuple[tuple[int, int], ...]:
-    """The codes of labels as runs [lo, hi), which neither meet nor overlap."""
+def _ends(name: str, labels: Any) -> list[Any]:
+    """The first and last label of each range, in turn; a label by itself is both."""
     is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
-    parts = list(labels) if is_set else [labels]
-    ends = []
-    for part in parts:
-        if isinstance(part, tuple):
-            if len(part) != 2:
-                raise ValueError(
-                    f"{name} = {str(labels)[:60]}: a tuple is a pair (first, last), of which both belong "
-                    "to it; need a list for a set of labels"
-                )
+    ends: list[Any] = []
+    for part in labels if is_set else [labels]:
+        if not isinstance(part, tuple):
+            ends += [part, part]
+        elif len(part) == 2:
             ends += part
         else:
-            ends += [part, part]
+            raise ValueError(
+                f"{name} = {str(labels)[:60]}: a tuple is a pair (first, last), of which both belong to "
+                "it; need a list for a set of labels"
+            )
     if not ends:
         raise ValueError(f"{name} = {labels!r} selects nothing: need at least one label")
-    first, last = _codes(domain, name, ends).reshape(-1, 2).T
-    if (first > last).any():
-        low, high = ends[2 * int((first > last).argmax()) :][:2]
-        raise ValueError(
-            f"{name} = {low}..{high} selects nothing, as {low} comes after {high} in the domain: a set "
-            f"of two ranges goes round the end"
-        )
-    order = np.argsort(first, kind="stable")
-    runs: list[tuple[int, int]] = []
-    for lo, hi in zip(first[order].tolist(), (last[order] + 1).tolist(), strict=True):
-        if runs and lo <= runs[-1][1]:
-            runs[-1] = (runs[-1][0], max(runs[-1][1], hi))
-        else:
-            runs.append((lo, hi))
-    return tuple(runs)
+    return ends
+
+
+def _runs(
+    domain: Domain, axis: int, conditions: list[_Named]
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Of each condition the codes as runs [lo, hi), which neither meet nor overlap."""
+    name = domain.attributes[axis]
+    codes = _codes(domain, name, [label for _, ends in conditions for label in ends])
+    start = 0
+    for _, ends in conditions:
+        pairs = codes[start : start + len(ends)].reshape(-1, 2)
+        start += len(ends)
+        wrong = pairs[:, 0] > pairs[:, 1]
+        if wrong.any():
+            low, high = ends[2 * int(wrong.argmax()) :][:2]
+            raise ValueError(
+                f"{name} = {low}..{high} selects nothing, as {low} comes after {high} in the domain: a set "
+                "of two ranges goes round the end"
+            )
+        runs: list[tuple[int, int]] = []
+        for lo, last in sorted(map(tuple, pairs.tolist())):
+            if runs and lo <= runs[-1][1]:
+                runs[-1] = (runs[-1][0], max(runs[-1][1], last + 1))
+            else:
+                runs.append((lo, last + 1))
+        yield tuple(runs)
 
 
 def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
