@@ -107,8 +107,7 @@ def test_the_parts_are_apart_and_a_belief_is_said():
 def test_of_a_closed_form_the_noise_is_the_standard_error():
     (table,) = list(tables())[2:]
     for mechanism in (
-        MECHANISMS[0],
-        MECHANISMS[3],
+        *MECHANISMS[:2],
         GeometricHistogram(EPSILON, transform=Haar()),
     ):
         answers = mechanism(table, seeded(2)).answer([{"town": "C"}, {}], error=True)
