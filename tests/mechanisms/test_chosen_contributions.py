@@ -1,0 +1,88 @@
+"""How many records of each user: the score's sensitivity by brute force, the choice's law, its price."""
+
+import numpy as np
+import pytest
+
+from tests.agreement import seeded
+from workbench import DP, UNBOUNDED, Domain, Interactions
+from workbench.mechanisms import HPA, LPA, SRA
+from workbench.mechanisms.chosen_contributions import ChosenContributions
+
+DOMAIN = Domain(("item", "context"), (5, 3))
+B = DP(1.0)
+CHOICES = [
+    ChosenContributions(SRA(B, 1), (1, 3, 10), 0.5),
+    ChosenContributions(HPA(B, 1, 2), (2, 7), 0.5),
+    ChosenContributions(LPA(B, 1), (4, 1, 9), 0.5),
+]
+
+
+def interactions(records_per_user):
+    """Users with so many records each, of random items."""
+    rng = np.random.default_rng(sum(records_per_user))
+    users = np.repeat(np.arange(len(records_per_user)), records_per_user)
+    items = rng.integers(0, 5, len(users))
+    contexts = rng.integers(0, 3, len(users))
+    return Interactions.from_codes(DOMAIN, users, items, contexts, UNBOUNDED)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda c: type(c.mechanism).__name__)
+def test_a_user_moves_all_scores_one_way_by_no_more_than_is_stated(choice):
+    """Over all numbers of records of the user who joins, and over random others; it is attained."""
+    rng = np.random.default_rng(0)
+    largest = 0
+    for _ in range(10):
+        others = rng.integers(0, 30, rng.integers(0, 8)).tolist()
+        without = choice.scores(interactions(others))
+        for records in (*range(1, 25), 1000):
+            moved = choice.scores(interactions([*others, records])) - without
+            assert (moved <= 0).all() and (-moved <= choice.score_sensitivity).all()
+            largest = max(largest, -moved.min())
+    assert largest == choice.score_sensitivity
+
+
+def test_scores_are_dropped_records_and_noise():
+    choice = ChosenContributions(SRA(B, 1), (1, 3, 10), 0.5)
+    records = [2, 5, 40]
+    expected = []
+    for count in choice.candidates:
+        dropped = sum(min(n, 10) - min(n, count) for n in records)
+        alpha = np.exp(-0.5 / count)  # half of ε is for items
+        ks = np.arange(1, 3000)
+        noise = 5 * (2 * (1 - alpha) / (1 + alpha) * (ks * alpha**ks).sum())
+        expected.append(-dropped - round(noise))
+    assert choice.scores(interactions(records)).tolist() == expected
+
+
+def test_the_choice_follows_the_exponential_mechanism():
+    """Its frequencies over 600 seeds, within 5 standard deviations."""
+    choice = ChosenContributions(SRA(DP(50.0), 1), (1, 3, 10), 2.0)
+    data = interactions([12, 1, 2, 2, 4])
+    weights = np.exp(2.0 * choice.scores(data) / 9)
+    law = weights / weights.sum()
+    drawn = [choice(data, seeded(s)).mechanism.l for s in range(600)]
+    shares = np.array([drawn.count(count) / 600 for count in choice.candidates])
+    assert law.max() < 0.8 and law.min() > 0.01
+    assert np.abs(shares - law).max() < 5 * np.sqrt(0.25 / 600)
+
+
+def test_the_choice_has_its_own_receipt():
+    for choice in CHOICES:
+        release = choice(interactions([3, 5]), seeded())
+        assert release.ledger[0].name == "choice" and release.ledger[0].cost.epsilon == 0.5
+        assert choice.budget == DP(1.5) and choice.budget.covers(release.privacy)
+        assert getattr(release.mechanism, choice.chosen_field) in choice.candidates
+
+
+def test_what_cannot_be_chosen_is_refused():
+    from workbench.mechanisms import GS
+
+    for mechanism, candidates, epsilon, says in (
+        (GS(B, 3), (1, 2), 1.0, "need SRA, HPA or LPA"),
+        (SRA(B, 3), (2, 2), 1.0, "two or more different"),
+        (SRA(B, 3), (2,), 1.0, "two or more different"),
+        (SRA(B, 3), (0, 2), 1.0, "whole numbers >= 1"),
+        (SRA(B, 3), (1, 2), 0.0, "epsilon = 0.0"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ChosenContributions(mechanism, candidates, epsilon)
