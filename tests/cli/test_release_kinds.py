@@ -94,6 +94,31 @@ def test_a_user_is_one_unit_however_many_records(run):
     assert release.bound.l1 == 5
 
 
+def test_the_data_choose_among_stated_candidates(run):
+    people = "--user user_id --domain domain.json --epsilon 1 --out o.parquet --force"
+    chosen = "--choose l=1,3,10 --choose-epsilon 0.5"
+    said = run(f"release t.csv --mechanism SRA {people} {chosen}").stdout
+    assert "1.5-DP: if one unit's" in said
+    release = Release.load("o.parquet")
+    assert release.ledger[0].name == "choice" and release.privacy.epsilon == 1.5
+    assert release.mechanism in {f"SRA(budget=DP(epsilon=1.0), l={k})" for k in (1, 3, 10)}
+    run(f"release t.csv --mechanism LPA {people} {chosen.replace('l=', 'bound=')}")
+    assert "LPA(" in Release.load("o.parquet").mechanism
+    for wrong, says in {
+        f"SRA {chosen} --l 3": "--l is stated and to be chosen",
+        "SRA --choose l=1,3": "--choose and --choose-epsilon need each other",
+        "SRA --choose 1,3 --choose-epsilon 1": "need an option and candidates",
+        "SRA --choose l=1,x --choose-epsilon 1": "--choose = 'x' is not allowed",
+        "SRA --choose l=1,1 --choose-epsilon 1": "two or more different",
+        "SRA --choose l=1,3 --choose-epsilon 0": "epsilon = 0",
+        "SRA --choose theta=1,3 --choose-epsilon 1": "SRA has no option --theta",
+        "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "of SRA the data choose l",
+        "GS --choose bound=1,3 --choose-epsilon 1": "need SRA, HPA or LPA",
+    }.items():
+        line = f"release t.csv --mechanism {wrong} {people}"
+        assert says in run(line, code=2).stderr.splitlines()[0]
+
+
 def test_microdata_are_synthesised(run):
     words = "--domain domain.json --bound 1,1 --epsilon 4 --marginals 2 --out m.parquet --force"
     said = run(f"synthesize t.csv --rows 250 {words}").stdout

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.cli import command, screen
 
@@ -123,7 +123,32 @@ def mechanism_class(ctx: Any, name: str) -> type:
     return cls
 
 
-def stated_mechanism(ctx: Any, cls: type, request: Request) -> Any:
+class Choice(NamedTuple):
+    """Candidates for an option of a mechanism, and what choosing among them costs."""
+
+    option: str
+    candidates: tuple
+    epsilon: float
+
+
+def stated_choice(text: str | None, epsilon: float | None) -> Choice | None:
+    """What `--choose` and `--choose-epsilon` say together; a ValueError if one says nothing."""
+    from workbench.option_grammar import parse_numbers
+
+    if text is None and epsilon is None:
+        return None
+    if text is None or epsilon is None:
+        raise ValueError(
+            "--choose and --choose-epsilon need each other: candidates that you state, and what it may "
+            "cost to choose one by the data"
+        )
+    name, equals, numbers = text.partition("=")
+    if not (name and equals):
+        raise ValueError(f"--choose {text!r}: need an option and candidates, as l=1,3,10,30")
+    return Choice(f"--{name.strip()}", tuple(parse_numbers("--choose", numbers)), epsilon)
+
+
+def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | None) -> Any:
     """The mechanism with the options that stand on the command line, and the request's budget.
 
     Parameters
@@ -134,6 +159,8 @@ def stated_mechanism(ctx: Any, cls: type, request: Request) -> Any:
         Of the mechanism.
     request : Request
         Whose `--bound` is the mechanism's own where it limits the records of a user.
+    choice : Choice, optional
+        What of it the data choose.
 
     Returns
     -------
@@ -151,6 +178,12 @@ def stated_mechanism(ctx: Any, cls: type, request: Request) -> Any:
     typed = list(ctx.meta[__name__])
     if "--bound" in declared and request.bound_text is not None:
         typed.append(("--bound", request.bound_text))
+    if choice is not None:
+        if choice.option not in declared:
+            raise ValueError(_option_of_others(choice.option, name, list(declared)))
+        if choice.option in {option for option, _ in typed}:
+            raise ValueError(f"{choice.option} is stated and to be chosen: need one of the two")
+        typed.append((choice.option, str(choice.candidates[0])))
     values: dict[str, Any] = {}
     for option, text in typed:
         if option not in declared:
@@ -165,7 +198,18 @@ def stated_mechanism(ctx: Any, cls: type, request: Request) -> Any:
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
-    return cls(request.budget, **values)
+    mechanism = cls(request.budget, **values)
+    if choice is None:
+        return mechanism
+
+    from workbench.mechanisms.chosen_contributions import ChosenContributions
+
+    chosen = ChosenContributions(mechanism, choice.candidates, choice.epsilon)
+    if choice.option != f"--{chosen.chosen_field}":
+        raise ValueError(
+            f"--choose {choice.option[2:]}: of {name} the data choose {chosen.chosen_field}"
+        )
+    return chosen
 
 
 def each_mechanism() -> Iterator[type]:

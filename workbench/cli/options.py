@@ -55,6 +55,18 @@ Context = Annotated[
         rich_help_panel=_PEOPLE,
     ),
 ]
+Choose = Annotated[
+    str | None,
+    typer.Option(
+        metavar="l=N,N,…",
+        help="Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA.",
+        rich_help_panel=_PEOPLE,
+    ),
+]
+ChooseEpsilon = Annotated[
+    float | None,
+    typer.Option(help="What the choice costs, beside --epsilon.", rich_help_panel=_PEOPLE),
+]
 Box = Annotated[
     str | None,
     typer.Option(

@@ -29,6 +29,8 @@ def release(
     user: options.User = None,
     item: options.Item = None,
     context: options.Context = None,
+    choose: options.Choose = None,
+    choose_epsilon: options.ChooseEpsilon = None,
     box: options.Box = None,
     levels: options.Levels = 20,
     strings: options.Strings = None,
@@ -71,9 +73,10 @@ def release(
             code=code,
         ),
     )
+    choice = mechanism_options.stated_choice(choose, choose_epsilon)
     cls = mechanism_options.mechanism_class(ctx, mechanism)
     request.refuse_unfit(cls)
-    chosen = mechanism_options.stated_mechanism(ctx, cls, request)
+    chosen = mechanism_options.stated_mechanism(ctx, cls, request, choice)
     request.refuse_unpaid(chosen)
     private = publishing.read(request, cls)
     made = publishing.publish(request, chosen, private)
