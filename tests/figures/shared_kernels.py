@@ -1,19 +1,28 @@
 """`workbench reproduce` with few kernels: each runs one notebook after another, emptied between them.
 
 It saves every notebook but a kernel's first the start and the imports, and all the pictures between
-cells, some 8 s of processor time a notebook; the files of figures are drawn as always.
+cells, some 8 s of processor time a notebook. Figures are drawn and saved as always, as PNG alone: the
+other kinds are half of what saving takes.
+
+    python -m tests.figures.shared_kernels RESULTS '[[["hay2010_fig5"], ["seeds=1"]], …]'
 """
 
+import json
 import os
+import sys
 import threading
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from jupyter_core.utils import run_sync
 
-from workbench.cli import main
+from workbench import report
+from workbench.reproduction import reproduce
 from workbench.reproduction.batch import _Batch
 
-EMPTY = "import matplotlib.pyplot\nmatplotlib.pyplot.close('all')\n%reset -f"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+BEFORE = "import workbench.figures.saved\nworkbench.figures.saved.IMAGES = ('png',)"
+BETWEEN = "import matplotlib.pyplot\nmatplotlib.pyplot.close('all')\n%reset -f"
 
 _own_kernel = _Batch._kernel
 _of_thread = threading.local()
@@ -26,20 +35,38 @@ def _shared_kernel(batch, job, *more):
     kernel = vars(_of_thread).pop("kernel", None)
     if kernel is None:
         kernel = _kernels.enter_context(_own_kernel(batch, job, *more))
+        _execute(kernel, BEFORE)
     batch.kernels[kernel] = job
     yield kernel
+    _execute(kernel, BETWEEN)
+    _of_thread.kernel = kernel
+
+
+def _execute(kernel, code):
     for client in kernel.clients:
         client.stop_channels()
     kernel.clients.clear()
     client = kernel.client()  # a new one: it hears nothing of what the notebook has said
     client.start_channels()
     run_sync(client.wait_for_ready)(timeout=60)
-    run_sync(client.execute_interactive)(EMPTY, silent=True, timeout=60)
-    _of_thread.kernel = kernel
+    reply = run_sync(client.execute_interactive)(code, silent=True, timeout=60)
+    assert reply["content"]["status"] == "ok", reply["content"]
+
+
+def main(results, groups):
+    """Runs figures group by group, each at the settings that go with it; then writes the report."""
+    failed = []
+    for figures, settings in groups:
+        runs = reproduce(figures, notebooks=NOTEBOOKS, results=results, settings=settings)
+        failed += [run for run in runs if run.state != "done"]
+    for run in failed:
+        print(run.stem, run.state, run.cell, run.error)
+    print(report.write(results, "quick"))
+    return bool(failed)
 
 
 if __name__ == "__main__":
     os.environ["MPLBACKEND"] = "agg"
     _Batch._kernel = _shared_kernel
     with _kernels:
-        main()
+        sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2])))

@@ -9,16 +9,26 @@ import sys
 import tokenize
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from experiments.verdicts import contradictions
 from tests.rows.check import compare
+from workbench import claims
 from workbench.claims import UNTESTABLE
-from workbench.figures import find_figure, find_notebooks, load, parameters_cell
+from workbench.figures import (
+    SavedFigure,
+    find_figure,
+    find_notebooks,
+    load,
+    parameters_cell,
+)
+from workbench.figures.records import TIMED
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = find_notebooks(ROOT / "notebooks")
 VERDICTS = ROOT / "experiments" / "verdicts"
+RECORDS = ROOT / "tests" / "rows"
 each = pytest.mark.parametrize("figure", NOTEBOOKS)
 DRAWN_BY_HAND = {
     "plot",
@@ -115,29 +125,24 @@ def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(figure):
         assert heading in prose
 
 
-IN_FULL = {  # at every seed of the quick profile; the longest run does so with all
-    "00_tour",
-    "adaptive2009_thm3",
-    "chen2012_fig3",
-    "chen2012_fig6",
-    "cormode2012_fig3",
-    "cormode2012_fig6c",
-    "fan2015_table5",
-    "hay2010_thm4",
-}
 BY_COMMAND = {"00_tour", "01_explore", "03_answer_bank", "fan2015_table5", "hay2010_thm4"}
+TIMES_DECIDE = {"cormode2012_fig4", "cormode2012_table1"}  # of as many runs as quick takes
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
     "cormode2012_fig5",
     "cormode2012_sec45",
     "hay2010_appE",
 }
+RECORDED = [figure for figure in NOTEBOOKS if (RECORDS / f"{figure}.csv.xz").exists()]
 
 
-def one_seed(figure):
-    """Whether the figure is run with one seed, where the quick profile has more."""
-    if figure in IN_FULL or "open_notebook" not in NOTEBOOKS[figure].read_text():
-        return False
-    return "seeds" in find_figure(figure).parameters()
+def thin(figure):
+    """The least of each effort that leaves the figure's other rows as they are."""
+    if figure in BY_COMMAND | TIMES_DECIDE:
+        return []
+    if "open_notebook" not in NOTEBOOKS[figure].read_text():
+        return []
+    cls = find_figure(figure)
+    return [f"{name}=1" for name in ("seeds", "repeat") if cls.quick.get(name, 1) > 1]
 
 
 @pytest.fixture(
@@ -151,31 +156,33 @@ def reproduced(request, tmp_path_factory):
     """The quick profile of everything, and each figure's folder.
 
     Those of `BY_COMMAND`, and in the longest run all, by the command that users type, the others in shared
-    kernels. Rows of one seed are among the recorded ones of all, so that every figure's are compared.
+    kernels and with little effort. Rows of one seed are among the recorded ones of all, so that every
+    figure's are compared.
     """
-    thin = [figure for figure in NOTEBOOKS if request.param and one_seed(figure)]
-    full = [figure for figure in NOTEBOOKS if figure not in thin]
-    typed = [figure for figure in full if not request.param or figure in BY_COMMAND]
+    settings = {figure: thin(figure) if request.param else [] for figure in NOTEBOOKS}
+    typed = [figure for figure in NOTEBOOKS if not request.param or figure in BY_COMMAND]
+    groups = {}
+    for figure in NOTEBOOKS:
+        if figure not in typed:
+            groups.setdefault(tuple(settings[figure]), []).append(figure)
     results = tmp_path_factory.mktemp("reproduced")
-    command = [Path(sys.executable).with_name("workbench")]
+    command = Path(sys.executable).with_name("workbench")
     shared = [sys.executable, "-m", "tests.figures.shared_kernels"]
+    programs = [[command, "reproduce", "--results", results, *typed]]
+    if groups:
+        figures_and_settings = [[figures, [*setting]] for setting, figures in groups.items()]
+        programs.append([*shared, results, json.dumps(figures_and_settings)])
     outcomes = [
-        subprocess.run(
-            [*program, "reproduce", "--results", results, *figures, *setting],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-        )
-        for program, figures, setting in (
-            (command, typed, []),
-            (shared, [figure for figure in full if figure not in typed], []),
-            (shared, thin, ["-p", "seeds=1"]),
-        )
-        if figures
+        subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+        for program in programs
     ]
-    folders = {id: find_figure(id).at("quick", seeds=1).name("quick") for id in thin}
-    return results, {id: id for id in NOTEBOOKS} | folders, outcomes
+    folders = {}
+    for figure, setting in settings.items():
+        values = dict(each.split("=") for each in setting)
+        folders[figure] = (
+            find_figure(figure).at("quick", **values).name("quick") if setting else figure
+        )
+    return results, folders, outcomes
 
 
 run_once = pytest.mark.xdist_group("notebooks")  # by one worker, for all tests of the results
@@ -194,11 +201,12 @@ def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
 
 @run_once
 @each
-def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced):
+def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced, request):
     results, folders, _ = reproduced
     folder = results / "quick" / folders[figure]
     manifest = json.loads((folder / "manifest.json").read_text())
-    for suffix in ("pdf", "svg", "png"):
+    shared = figure not in BY_COMMAND and request.node.callspec.params["reproduced"]
+    for suffix in ["png"] if shared else ["pdf", "svg", "png"]:
         assert (folder / f"{figure}.{suffix}").stat().st_size > 5000
     with open(folder / "rows.csv", newline="") as f:
         rows = list(csv.DictReader(f))
@@ -220,15 +228,25 @@ def test_no_row_moved(reproduced):
 
 
 @run_once
-@each
-def test_no_quick_verdict_contradicts_the_paper_profile(figure, reproduced):
-    """Of figures that ran at every seed: those of `IN_FULL`, and in the longest run all."""
-    results, folders, _ = reproduced
+@pytest.mark.parametrize("figure", sorted(TIMES_DECIDE))
+def test_no_verdict_on_times_contradicts_the_paper_profile(figure, reproduced):
+    results, _, _ = reproduced
+    assert contradictions(load(results / "quick" / figure)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", RECORDED)
+def test_no_quick_verdict_contradicts_the_paper_profile(figure):
+    """On the recorded rows of all seeds, which a run's are found to be; those of times hold none."""
     if not (VERDICTS / f"{figure.partition('_')[0]}.csv").exists():
         pytest.skip("no paper's")
-    if folders[figure] != figure:
-        pytest.skip("one seed decides little")
-    assert contradictions(load(results / "quick" / figure)) == []
+    rows = pd.read_csv(RECORDS / f"{figure}.csv.xz", low_memory=False)
+    if "metric" in rows and rows.metric.isin(TIMED).any():
+        pytest.skip("times are not recorded")
+    verdicts = claims.to_frame(find_figure(figure).at("quick").judge(rows))
+    datasets = rows.dataset.dropna().unique() if "dataset" in rows else []
+    saved = SavedFigure(RECORDS, {"id": figure, "datasets": [*datasets]}, verdicts)
+    assert contradictions(saved) == []
 
 
 @run_once

@@ -86,7 +86,8 @@ def _close(a: pd.Series, b: pd.Series) -> np.ndarray:
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """For each recorded figure "same", "not run", "other data", or what moved.
 
-    `folders` names those of figures that ran with fewer seeds: the recorded rows of these are compared.
+    `folders` names those of figures that ran with fewer seeds or timings: their recorded rows are
+    compared.
     """
     record = json.loads(RECORD.read_text())
     outcomes = {}
@@ -99,7 +100,8 @@ def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) ->
         recorded, rows = read(HERE / f"{figure}.csv.xz"), read(path)
         if folder != figure:
             rows = rows.drop(columns="off_profile")
-            recorded = recorded[recorded.trial.isin(rows.trial)].reset_index(drop=True)
+            if "trial" in rows:
+                recorded = recorded[recorded.trial.isin(rows.trial)].reset_index(drop=True)
         if _datasets(rows) != _datasets(recorded):
             outcomes[figure] = "other data"
             continue
