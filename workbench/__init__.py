@@ -8,7 +8,7 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 
 _ROOMS = (
-    "advice claims cli compiled datasets domain estimates experiment figures hierarchy "
+    "advice audit claims cli compiled datasets domain estimates experiment figures hierarchy "
     "inference interactions mechanism mechanisms metrics noise option_grammar plots preparation privacy "
     "records release report reproduction session shares table transform value widgets workload"
 ).split()

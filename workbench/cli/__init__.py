@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from workbench.cli import (
     advise,
+    audit,
     bench,
     budget,
     command,
@@ -138,6 +139,7 @@ app.command()(whereis.whereis)
 app.command()(lab.lab)
 app.command()(init.init)
 app.command()(laws.laws)
+app.command()(audit.audit)
 app.add_typer(new.app, name="new")
 app.command()(bench.bench)
 

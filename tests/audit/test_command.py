@@ -1,0 +1,59 @@
+"""`workbench audit` on functions and mechanisms: a line each, and exit code 1 for a leak."""
+
+import csv
+
+import pytest
+from typer.testing import CliRunner
+
+from workbench.cli import app
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the command here, without other processes."""
+    import contextlib
+
+    from workbench.cli import audit
+
+    monkeypatch.setattr(audit, "_processes", lambda workers: contextlib.nullcontext())
+    return lambda *line: CliRunner().invoke(app, ["audit", *line])
+
+
+def test_a_leak_has_exit_code_1_and_is_said(run):
+    result = run("tests.audit.leaky:cells", "--epsilon", "1", "--runs", "400")
+    assert result.exit_code == 1, result.output
+    assert "LEAK" in result.stderr and "1 leaks" in result.stdout
+
+
+def test_what_tells_nothing_passes(run, tmp_path):
+    rows = tmp_path / "rows.csv"
+    line = ("tests.audit.leaky:coin", "GeometricHistogram", "--epsilon", "1,3")
+    result = run(*line, "--runs", "200", "--out", str(rows))
+    assert result.exit_code == 0, result.output
+    assert "computed 3" in result.stdout and "4 audits, 0 leaks" in result.stdout
+    with open(rows, encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert [row["leaks"] for row in written] == ["False"] * 4
+    assert {row["exact"] for row in written if row["name"] == "coin"} == {""}
+
+
+def test_what_cannot_be_audited_says_why(run):
+    result = run("tests.audit.leaky:refuses", "--epsilon", "1", "--runs", "100")
+    assert result.exit_code == 1 and "not this table" in result.stdout, result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (("Nothing",), "no mechanism 'Nothing'"),
+        (("--epsilon", "0"), "need numbers > 0"),
+        (("--epsilon", "x"), "x"),
+        (("--seconds", "0"), "--seconds 0"),
+        (("--runs", "3"), "--runs 3"),
+        (("math:pi",), "cannot be called"),
+    ],
+)
+def test_bad_input_is_one_line(run, line, says):
+    result = run(*line)
+    assert result.exit_code == 2, result.output
+    assert says in result.stderr and result.stderr.count("\n") == 1

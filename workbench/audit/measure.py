@@ -1,0 +1,278 @@
+"""One audit: a mechanism or any callable, on one pair of neighbours."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from workbench.audit.enumeration import NotEnumerable, exact_loss
+from workbench.audit.events import strongest_evidence
+from workbench.audit.outputs import NoAnswer, Output, observe
+from workbench.audit.pairs import Pair, pairs_for
+
+RUNS = 20_000
+FALSE_ALARMS = 1e-6
+_PILOT = 20  # runs of either input before the others
+LEAST_RUNS = 4 * _PILOT
+_METHODS = ("both", "runs", "exact")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit measured.
+
+    Parameters
+    ----------
+    name : str
+        The mechanism's text, or the callable's name.
+    pair : str
+        The neighbours, in words.
+    epsilon, delta : float
+        What is promised.
+    bound : float or None
+        ε is at least this, but for the false-alarm rate: measured on `runs` outputs of either input.
+    event : str
+        The event that shows it, in words.
+    likelier, rarer : float
+        How often it happened under either input.
+    runs : int
+        Outputs of each input, of which half chose the event.
+    exact : float or None
+        The largest loss over all outputs, computed where every draw could be enumerated.
+    spent_delta : float or None
+        At the stated ε, the δ that the enumerated law spends (the hockey-stick divergence).
+    outputs : int
+        How many outputs were enumerated.
+    seconds : float
+        What the audit took.
+    note : str
+        Why something was not measured.
+    """
+
+    name: str
+    pair: str
+    epsilon: float
+    delta: float
+    bound: float | None = None
+    event: str = ""
+    likelier: float = 0.0
+    rarer: float = 0.0
+    runs: int = 0
+    exact: float | None = None
+    spent_delta: float | None = None
+    outputs: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+    @property
+    def leaks(self) -> bool:
+        """Whether more was lost than is promised."""
+        measured = self.bound is not None and self.bound > self.epsilon
+        if self.exact is None:
+            return measured
+        slack = 1e-9 * (1 + self.epsilon)
+        computed = self.exact > self.epsilon + slack and self.spent_delta > self.delta + 1e-15
+        return measured or computed
+
+    @property
+    def reached(self) -> float:
+        """The larger of bound and exact loss, over the stated ε."""
+        known = [x for x in (self.bound, self.exact) if x is not None]
+        if not known or not 0 < self.epsilon < inf:
+            return 0.0
+        return max(known) / self.epsilon
+
+    def __str__(self) -> str:
+        head = f"{self.name}, {self.pair}: ε = {self.epsilon:.4g} stated"
+        if self.delta:
+            head += f", δ = {self.delta:.3g}"
+        parts = []
+        if self.exact is not None:
+            parts.append(f"{self.exact:.4g} computed over {self.outputs} outputs")
+        if self.bound is not None:
+            parts.append(f"at least {self.bound:.4g} in {self.runs} runs of each")
+        parts = parts or ["nothing measured"]
+        if self.note:
+            parts.append(self.note)
+        text = f"{head}; {', '.join(parts)}"
+        if self.leaks:
+            text += f". LEAK: {self.event}"
+            if self.bound is not None and self.bound > self.epsilon:
+                text += (
+                    f", in {self.likelier:.3g} of the runs of one neighbour and {self.rarer:.3g} "
+                    "of the other"
+                )
+        return text
+
+
+def audit(
+    mechanism: Any,
+    pair: Pair | tuple[Any, Any] | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    runs: int = RUNS,
+    seconds: float = 10.0,
+    most_seconds: float = inf,
+    method: str = "both",
+    false_alarms: float = FALSE_ALARMS,
+    rng: np.random.Generator | None = None,
+) -> Audit:
+    """A lower bound on the ε of a mechanism or of any callable, from what it gives on two neighbours.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Called with data; a mechanism with data and `rng`.
+    pair : Pair or (one, other), optional
+        The neighbours; the first that `pairs_for` makes up, if not given.
+    epsilon, delta : float, optional
+        What is promised; those of its budget, if not given.
+    runs : int
+        Calls with either input; half of them choose the event, the others judge it.
+    seconds : float
+        The limit of a single call.
+    most_seconds : float
+        Of all calls: no more are made after it.
+    method : "both", "runs" or "exact"
+        Whether to run, and whether to enumerate where that is possible.
+    false_alarms : float
+        The bound exceeds the true ε with this probability at most.
+    rng : numpy Generator, optional
+        Replayable noise for a mechanism; that of the system, as it is published, if not given.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ValueError
+        Without an ε, for a callable that needs more than data, that raises the same for both
+        neighbours, or that does not answer in time.
+
+    Examples
+    --------
+    >>> from workbench.mechanisms import GeometricHistogram
+    >>> from workbench.privacy import DP
+    >>> result = audit(GeometricHistogram(DP(1.0)), method="exact")
+    >>> round(result.exact, 6), result.leaks
+    (1.0, False)
+    """
+    start = time.perf_counter()
+    if method not in _METHODS:
+        raise ValueError(f"method = {method!r} is not allowed: need one of {_METHODS}")
+    name = _name(mechanism)
+    _refuse_more_arguments(mechanism, name)
+    if pair is None:
+        pair = pairs_for(mechanism)[0]
+    if not isinstance(pair, Pair):
+        pair = Pair("the stated pair", *pair)
+    budget = getattr(mechanism, "budget", None)
+    if epsilon is None and budget is None:
+        raise ValueError(f"{name} states no ε: state the epsilon that it promises")
+    stated_epsilon = budget.epsilon if epsilon is None else epsilon
+    if not 0 <= stated_epsilon < inf:
+        raise ValueError(f"epsilon = {stated_epsilon!r} is not allowed: need a number >= 0")
+    stated_delta = delta if delta is not None else getattr(budget, "delta", 0.0)
+    exact = None
+    note = ""
+    if method != "runs":
+        try:
+            exact = exact_loss(mechanism, pair, stated_epsilon, stated_delta)
+        except NotEnumerable as e:
+            note = f"not enumerated: {e}"
+    measured: dict[str, Any] = {}
+    if method != "exact":
+        outputs = _outputs(mechanism, name, pair, runs, seconds, start + most_seconds, rng)
+        evidence = strongest_evidence(*outputs, stated_delta, false_alarms)
+        measured = dict(
+            bound=evidence.bound,
+            event=evidence.words,
+            likelier=evidence.likelier,
+            rarer=evidence.rarer,
+            runs=len(outputs[0]),
+        )
+    if exact is not None:
+        measured |= dict(exact=exact.loss, spent_delta=exact.delta, outputs=exact.outputs)
+        if exact.loss > stated_epsilon and not measured.get("bound", 0.0) > stated_epsilon:
+            measured["event"] = exact.words
+    return Audit(
+        name,
+        pair.name,
+        stated_epsilon,
+        stated_delta,
+        seconds=time.perf_counter() - start,
+        note=note,
+        **measured,
+    )
+
+
+def _name(mechanism: Any) -> str:
+    return getattr(mechanism, "__name__", None) or repr(mechanism)
+
+
+def _refuse_more_arguments(mechanism: Any, name: str) -> None:
+    """A ValueError for what cannot be called with data alone."""
+    if not callable(mechanism):
+        raise ValueError(f"{name} cannot be called: need a mechanism, or a function of data")
+    try:
+        parameters = list(inspect.signature(mechanism).parameters.values())
+    except (TypeError, ValueError):
+        return
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [
+        p.name
+        for i, p in enumerate(p for p in parameters if p.kind in (*plain, p.KEYWORD_ONLY))
+        if p.default is p.empty and (i > 0 or p.kind not in plain)
+    ]
+    if needed:
+        raise ValueError(
+            f"{name} needs {', '.join(needed)} beside data: need a callable of data alone that draws "
+            "from the system, as in lambda data: f(data, fresh_seed()), with another seed every time"
+        )
+    if not any(p.kind in (*plain, p.VAR_POSITIONAL) for p in parameters):
+        raise ValueError(f"{name} takes no data: need a callable of one argument")
+
+
+def _outputs(
+    mechanism: Callable, name: str, pair: Pair, runs: int, seconds: float, end: float, rng: Any
+) -> tuple[list[Output], list[Output]]:
+    """Outputs of both inputs, in turn."""
+    if runs < LEAST_RUNS:
+        raise ValueError(f"runs = {runs} is not allowed: need at least {LEAST_RUNS}")
+    given = {} if rng is None else {"rng": rng}
+    drawn: tuple[list[Output], list[Output]] = ([], [])
+    for i in range(runs):
+        for data, outputs in zip((pair.one, pair.other), drawn, strict=True):
+            try:
+                outputs.append(observe(lambda data=data: mechanism(data, **given), seconds))
+            except NoAnswer:
+                raise _no_answer(name, seconds, drawn) from None
+        if i == _PILOT:
+            _refuse_useless(name, drawn)
+        if i >= LEAST_RUNS and time.perf_counter() > end:
+            break
+    return drawn
+
+
+def _no_answer(name: str, seconds: float, drawn: tuple[list, list]) -> ValueError:
+    answered = len(drawn[1]) if len(drawn[0]) == len(drawn[1]) else len(drawn[0])
+    which = "the first neighbour" if len(drawn[0]) == len(drawn[1]) else "the second neighbour"
+    return ValueError(
+        f"{name} did not answer for {which} within {seconds:g} seconds, after {answered} calls that "
+        "did: need a callable that returns, or a longer time limit"
+    )
+
+
+def _refuse_useless(name: str, drawn: tuple[list[Output], list[Output]]) -> None:
+    """A ValueError where every call with either input raises the same."""
+    forms = {o.form for outputs in drawn for o in outputs}
+    if len(forms) == 1 and (form := forms.pop()) and form[0].startswith("raises "):
+        raise ValueError(f"{name} {form[0]}, for either neighbour: there is nothing to audit")

@@ -1,0 +1,213 @@
+"""Which audits are made: every mechanism on the pair that shows it best, or on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from math import ceil
+from typing import Any
+
+from workbench import mechanisms
+from workbench.audit.measure import FALSE_ALARMS, Audit, audit
+from workbench.audit.pairs import pairs_for
+from workbench.privacy import DP
+
+EPSILONS = (0.3, 1.0, 3.0)
+DELTA = 1e-6
+RUNS = 400_000  # of either input, and less where time ends first
+MOST_SECONDS = 60.0
+_CHECK_SECONDS = 5.0  # of runs where the loss is computed
+
+
+# Fields, beside the example's, at which a mechanism shows most, and the pair at which it does.
+_SHARP: dict[str, tuple] = {
+    "ALP": (lambda b: dict(largest=1, total=4, alpha=b.epsilon / 4), 0),
+    "BasicAdaptiveHistogram": (lambda b: dict(depth=2), 1),
+    "CountSketch": (lambda b: dict(depth=1, width=16), 0),
+    "DirectSynthesis": (lambda b: dict(depth=1), 2),
+    "DirichletSynthesis": (lambda b: dict(budget=DP(b.epsilon), records=1, total=2), 0),
+    "FPA": (lambda b: dict(k=1), 0),
+    "GS": (lambda b: dict(grouping="random"), 0),
+    "HierarchicalHistogram": (lambda b: dict(consistent=False), 2),
+    "HighPassFilter": (lambda b: {}, 1),
+    "HPA": (lambda b: dict(l=2, d=2), 0),
+    "ImprovedAdaptiveHistogram": (lambda b: dict(measure=0.9), 1),
+    "Laborious": (lambda b: {}, 1),
+    "LPA": (lambda b: dict(bound=2), 0),
+    "PrioritySampling": (lambda b: dict(size=16), 2),
+    "PrivTree": (lambda b: dict(measure=0.9, threshold=ceil(8 / b.epsilon)), 1),
+    "SRA": (lambda b: dict(l=2), 0),
+    "StabilityHistogram": (lambda b: {}, 2, 0),
+    "ThresholdSampling": (lambda b: {}, 2),
+    "UnattributedHistogram": (lambda b: {}, 2),
+    "UniformSampling": (lambda b: dict(size=16), 0),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One audit to make: a mechanism, and which of the pairs made up for it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Its budget is what it promises.
+    pair : int
+        The place in `pairs_for(mechanism)`.
+    epsilon : float, optional
+        What a callable promises that has no budget.
+    """
+
+    mechanism: Any
+    pair: int = 0
+    epsilon: float | None = None
+
+
+def default_jobs(
+    classes: Sequence[type] | None = None, epsilons: Sequence[float] = EPSILONS
+) -> list[Job]:
+    """One pair of each class at each ε: that at which it shows most, for ours; else the first.
+
+    Parameters
+    ----------
+    classes : sequence of classes, optional
+        All of `workbench.mechanisms`, if not given.
+    epsilons : sequence of float
+        Privacy losses.
+
+    Returns
+    -------
+    list of Job
+    """
+    jobs = []
+    for cls in mechanisms.ALL if classes is None else classes:
+        for epsilon in epsilons:
+            budget = DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
+            mechanism = cls.example(budget)
+            sharp = _SHARP.get(cls.__name__) if _is_ours(cls) else None
+            if sharp is None:
+                jobs.append(Job(_fitted(mechanism)))
+            else:
+                changed, *pairs = sharp
+                changed = replace(mechanism, **changed(budget))
+                jobs += [Job(changed, pair) for pair in pairs]
+    return jobs
+
+
+def thorough_jobs(
+    classes: Sequence[type] | None = None, epsilons: Sequence[float] = EPSILONS
+) -> list[Job]:
+    """All pairs of each class, at its example's fields and at each other choice of each field.
+
+    Parameters
+    ----------
+    classes, epsilons
+        As for `default_jobs`.
+
+    Returns
+    -------
+    list of Job
+        Those of `default_jobs` first.
+    """
+    jobs = default_jobs(classes, epsilons)
+    for cls in mechanisms.ALL if classes is None else classes:
+        for epsilon in epsilons:
+            budget = DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
+            for mechanism in _variants(_fitted(cls.example(budget))):
+                jobs += [Job(mechanism, i) for i in range(len(pairs_for(mechanism)))]
+    return jobs
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("workbench.")
+
+
+def _fitted(mechanism: Any) -> Any:
+    """The same for made-up data: two units where their number is public."""
+    return (
+        replace(mechanism, total=2)
+        if type(mechanism).__name__ == "DirichletSynthesis"
+        else mechanism
+    )
+
+
+def _variants(mechanism: Any) -> Iterator[Any]:
+    """A mechanism, and with each other choice of each of its fields that lists choices."""
+    yield mechanism
+    for f in fields(mechanism):
+        for choice in f.metadata.get("choices", ()):
+            if choice == getattr(mechanism, f.name):
+                continue
+            try:
+                yield replace(mechanism, **{f.name: choice})
+            except ValueError:
+                continue  # not with these other fields
+
+
+def run_job(
+    job: Job,
+    runs: int = RUNS,
+    seconds: float = 10.0,
+    most_seconds: float = MOST_SECONDS,
+    false_alarms: float = FALSE_ALARMS,
+) -> Audit:
+    """One audit; what cannot be audited says why, and does not stop the others."""
+    mechanism = job.mechanism
+    pair = pairs_for(mechanism)[job.pair]
+    stated = dict(epsilon=job.epsilon, seconds=seconds)
+    try:
+        computed = audit(mechanism, pair, method="exact", **stated)
+        if computed.exact is not None:
+            most_seconds = min(most_seconds, _CHECK_SECONDS)
+        measured = audit(
+            mechanism,
+            pair,
+            method="runs",
+            runs=runs,
+            most_seconds=most_seconds,
+            false_alarms=false_alarms,
+            **stated,
+        )
+    except ValueError as e:
+        budget = getattr(mechanism, "budget", None) or DP(job.epsilon)
+        name = getattr(mechanism, "__name__", None) or repr(mechanism)
+        return Audit(name, pair.name, budget.epsilon, budget.delta, note=str(e))
+    return replace(
+        measured,
+        event=computed.event or measured.event,
+        exact=computed.exact,
+        spent_delta=computed.spent_delta,
+        outputs=computed.outputs,
+        seconds=computed.seconds + measured.seconds,
+        note=computed.note,
+    )
+
+
+def run_audits(
+    jobs: Iterable[Job], executor: Executor | None = None, **options: Any
+) -> Iterator[Audit]:
+    """Audits as they are done, here or by any executor.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        From `default_jobs` or `thorough_jobs`.
+    executor : concurrent.futures.Executor, optional
+        Of processes: in threads no call has a time limit.
+    **options
+        `runs`, `seconds` (of one call), `most_seconds` (of one audit) and `false_alarms`, as for
+        `audit`.
+
+    Yields
+    ------
+    Audit
+        In the order in which they end.
+    """
+    run = partial(run_job, **options)
+    if executor is None:
+        yield from map(run, jobs)
+        return
+    for future in as_completed([executor.submit(run, job) for job in jobs]):
+        yield future.result()

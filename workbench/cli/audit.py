@@ -1,0 +1,151 @@
+"""`workbench audit`: how much a mechanism tells, measured from outside."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from workbench.cli import screen
+
+_SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
+
+
+def audit(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]…",
+            help="Mechanisms, as HighPassFilter or module:Class, or a function of a table as "
+            "module:function.",
+            show_default="all of ours",
+        ),
+    ] = None,
+    epsilon: Annotated[
+        str, typer.Option(metavar="E,E,…", help="At which privacy losses ε.")
+    ] = "0.3,1,3",
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Calls with either neighbour.", show_default="as many as time allows"
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="The limit of one call.")] = 10.0,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="All pairs and all choices of fields: hours."),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.", show_default="one a core")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the rows are written too (CSV).")
+    ] = None,
+) -> None:
+    """Look for outputs that tell two made-up neighbours apart better than ε allows. No table is
+    needed. A line for each mechanism, pair and ε: the loss computed over all outputs where that is
+    possible, a lower bound from runs, and how much of ε they reach. Exit code 1 if more is lost than
+    is stated, or if something cannot be audited.
+    """
+    from workbench.audit.measure import LEAST_RUNS
+    from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
+    from workbench.option_grammar import parse_numbers
+
+    epsilons = parse_numbers("--epsilon", epsilon)
+    if not epsilons or min(epsilons) <= 0:
+        raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
+    if seconds <= 0:
+        raise ValueError(f"--seconds {seconds:g} is not allowed: need a number > 0")
+    if runs is not None and runs < LEAST_RUNS:
+        raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
+    jobs = _jobs(names or [], epsilons, thorough)
+    options = dict(
+        runs=runs or RUNS,
+        seconds=seconds,
+        most_seconds=float("inf") if runs else MOST_SECONDS,
+    )
+    audits = []
+    with _processes(workers) as executor:
+        for result in run_audits(jobs, executor, **options):
+            audits.append(result)
+            screen.say(_line(result))
+    if out is not None:
+        write_rows(audits, out)
+    unsharp = [a for a in audits if a.exact is None and a.reached < _SHARP]
+    refused = [a for a in audits if a.exact is None and a.bound is None]
+    if unsharp:
+        screen.say(f"\nNeither computed nor within {_SHARP:.0%} of ε:")
+        for result in unsharp:
+            why = result.note or "events are too rare for so many runs"
+            screen.say(f"  {result.name}, {result.pair}: {why}")
+    leaks = [result for result in audits if result.leaks]
+    for result in leaks:
+        screen.complain(str(result))
+    screen.say(
+        f"\n{len(audits)} audits, {len(leaks)} leaks. A bound from runs is wrong once in a million."
+    )
+    if leaks or (refused and not thorough):
+        raise typer.Exit(1)
+
+
+def write_rows(audits: list, path: Path) -> None:
+    """One row an audit."""
+    import csv
+    from dataclasses import asdict, fields
+
+    names = [f.name for f in fields(audits[0])] if audits else []
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*names, "reached", "leaks"])
+        writer.writeheader()
+        for result in sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon)):
+            writer.writerow(
+                {**asdict(result), "reached": result.reached, "leaks": result.leaks}
+            )
+
+
+def _line(result: Any) -> str:
+    computed = "" if result.exact is None else f"computed {result.exact:.4g}"
+    bound = "" if result.bound is None else f"at least {result.bound:.3g} ({result.runs} runs)"
+    mark = "✗" if result.leaks else "✓" if result.exact is not None or result.bound else "?"
+    parts = filter(None, (computed, bound))
+    return (
+        f"{mark} {result.name}, {result.pair}: {', '.join(parts) or result.note}; reached "
+        f"{result.reached:.0%} of ε"
+    )
+
+
+def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
+    from workbench import mechanisms, plugins
+    from workbench.audit.plan import Job, default_jobs, thorough_jobs
+
+    plugins.use_current_folder()
+    classes = []
+    functions = []
+    for name in names:
+        ours = name in mechanisms.__all__
+        thing = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
+        if thing is None:
+            raise ValueError(
+                f"no mechanism {name!r}; name it as module:Class or module:function"
+            )
+        is_class = isinstance(thing, type) and hasattr(thing, "example")
+        if not is_class and not callable(thing):
+            raise ValueError(
+                f"{name} cannot be called: need a mechanism, or a function of a table"
+            )
+        (classes if is_class else functions).append(thing)
+    make = thorough_jobs if thorough else default_jobs
+    jobs = make(classes or None, epsilons) if classes or not names else []
+    return jobs + [Job(f, epsilon=epsilon) for f in functions for epsilon in epsilons]
+
+
+def _processes(workers: int | None):
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers {workers} is not allowed: need at least 1")
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=spawn)
