@@ -109,7 +109,7 @@ class _Undrawn(np.random.Generator):
     """A generator that stops whoever draws from it."""
 
     def __init__(self):
-        super().__init__(np.random.PCG64(0))
+        super().__init__(np.random.default_rng(0).bit_generator)
 
     def __getattribute__(self, name: str) -> Any:
         raise _FirstDraw
