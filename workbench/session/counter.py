@@ -78,8 +78,9 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
     """The counter of a budget that was begun before; a new one if it is said to be lost."""
     counter = Counter(path, session, id)
-    if lost and not path.exists():
-        counter.begin()
+    named = _named_session(path)
+    if lost and (named is None or "id" not in named):  # gone, or torn
+        counter.write(0, b"")
     counter.read()
     return counter
 
