@@ -161,6 +161,22 @@ def test_the_unit_of_a_bound_is_the_budgets(path):
     with pytest.raises(ValueError, match="protects 'a customer', not 'a user"):
         other.release(HistogramOf(DP(0.125)), users)
     other.release(HistogramOf(DP(0.125)), users, unit="a customer")  # whom the column names
+    with pytest.raises(ValueError, match="not 'a trip'"):
+        Session.open(path, trips)
+    own = Session.open(path.with_name("own"), trips, DP(1.0))  # of one table, and its unit
+    own.release(HistogramOf(DP(0.125)))
+    with pytest.raises(ValueError, match="declares no unit"):
+        own.release(HistogramOf(DP(0.125)), users)
+
+
+def test_budgets_of_another_relation(path):
+    session = create(path, relation="local", delta=0.0)
+    session.release(mechanisms.RetentionReplacement(DP(0.25)), TABLE)
+    with pytest.raises(ValueError, match="neighbours"):
+        session.release(HistogramOf(DP(0.25)), TABLE)
+    with pytest.raises(ValueError, match="neighbours"):
+        Session.open(path, TABLE).ask(Marginals(1), 0.25)
+    assert session.remaining == 0.75
 
 
 def test_what_promises_nothing_is_never_booked(path):
@@ -248,8 +264,9 @@ def test_an_older_copy_is_known_by_the_counter(path, tmp_path):
     with pytest.raises(ValueError, match="older copy"):
         session.book(DP(0.125), "x")
     path.unlink()
-    with pytest.raises(ValueError, match="counts for another"):  # moved away, and begun anew
-        create(path)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="counts for another"):  # moved away, begun anew
+            create(path)
     shutil.copy(new, path)
     (tmp_path / "shop.sqlite.count").unlink()
     with pytest.raises(FileNotFoundError, match="counter"):

@@ -55,8 +55,8 @@ class Booking:
         if not wrong:
             epsilon, delta = exact_cost(receipts)
             if epsilon > self.epsilon or delta > self.delta:
-                cost = DP(float(epsilon), float(delta))
-                booked = DP(round_down(self.epsilon), round_down(self.delta))
+                cost = DP(float(epsilon), min(1.0, float(delta)))
+                booked = DP(round_down(self.epsilon), min(1.0, round_down(self.delta)))
                 wrong = f"its receipts say {cost}, and {booked} was booked"
         if wrong:
             raise ValueError(
@@ -141,6 +141,11 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 def refuse_unpaid(asked: DP, left: tuple[Fraction, Fraction], budget: DP) -> None:
     """A ValueError if what is left of the budget does not pay for what is asked."""
+    if not isinstance(asked, DP) or not 0 < asked.epsilon < inf or asked.delta >= 1:
+        raise ValueError(
+            f"cost = {asked!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
+            "nothing is never booked"
+        )
     for name, remaining in zip(("epsilon", "delta"), left, strict=True):
         wanted = getattr(asked, name)
         if Fraction(wanted) > remaining:

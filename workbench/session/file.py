@@ -105,7 +105,7 @@ class SessionFile:
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
         """What the file belongs to, which `stated` must agree with; if it is new, it is written."""
-        if not db.execute("PRAGMA application_id").fetchone()[0]:
+        if not is_begun(db):
             _create(db, stated)
         texts = _about(db, self.path)
         stored = {name: json.loads(text) for name, text in texts.items()}
@@ -122,9 +122,11 @@ class SessionFile:
         self._check_same(db)
         return stored
 
-    def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> None:
+    def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
         """Write down what the bank belongs to; a ValueError if another process wrote something else."""
-        _write_about(db, self.settle(db, stated))
+        stored = self.settle(db, stated)
+        _write_about(db, stored)
+        return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
         """Hold the ledger against a counter, from now on."""
@@ -154,6 +156,11 @@ class SessionFile:
                     f"{self.path}: an older copy has taken this session's place: it has forgotten "
                     "what was spent, so nothing more is asked of it"
                 )
+
+
+def is_begun(db: sqlite3.Connection) -> bool:
+    """Whether a session is in the file."""
+    return bool(db.execute("PRAGMA application_id").fetchone()[0])
 
 
 def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
@@ -269,7 +276,7 @@ def _in_words(name: str, value: Any) -> str:
 
 def _is_of_format_1(db: sqlite3.Connection) -> bool:
     """Whether the file was written before budgets had a δ, and ledgers checksums."""
-    if not db.execute("PRAGMA application_id").fetchone()[0]:
+    if not is_begun(db):
         return False
     return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
 

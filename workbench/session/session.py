@@ -123,12 +123,15 @@ class Session:
         can_begin = table is not None and budget is not None
         if is_new and not (can_begin and path.parent.is_dir()):
             raise FileNotFoundError(
-                f"{path}: no such session; one begins with table and budget, in a folder that exists"
+                f"{path}: no such session; one begins with table and budget, in a folder that exists, or "
+                "for people by Session.create"
             )
         file = session._file
         with file.transaction(new=can_begin, write=can_begin) as db:
             session._belong_to(file.settle(db, stated))
             session._stated_bank = _of_the_bank(stated)
+            if table is not None and session.unit is not None:
+                session._refuse_other_unit(unit, table.bound)
             if session._counter is not None:
                 file.watch(db, known_counter(session._counter, path, file.id, lost))
             if data is not None:
@@ -180,16 +183,20 @@ class Session:
         stated = _stated(None, budget, None, None) | _stated_people(people, unit, relation)
         if {"budget", "people", "unit", "relation"} - set(stated):
             raise ValueError("a budget file needs budget, people, unit and relation")
-        if path.exists():
-            raise ValueError(f"{path} exists: a budget is begun once, and spent to its end")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path.parent}: no such folder")
         counter = path.with_name(f"{path.name}.count") if counter is None else Path(counter)
         counter = counter.resolve()
+        exists = f"{path} exists: a budget is begun once, and spent to its end"
+        if path.exists() and path.stat().st_size:
+            raise ValueError(exists)
+        for folder in (path.parent, counter.parent):
+            if not folder.is_dir():
+                raise FileNotFoundError(f"{folder}: no such folder")
         beside = counter.parent == path.parent
         stated["counter"] = counter.name if beside else str(counter)  # both may move together
         session = cls(SessionFile(path), None, None)
         with session._file.transaction(new=True) as db:
+            if session_file.is_begun(db):
+                raise ValueError(exists)
             session._belong_to(session._file.settle(db, stated))
             session._file.watch(db, new_counter(counter, path, session._file.id))
         return session
@@ -271,7 +278,7 @@ class Session:
             except ValueError as e:
                 raise ValueError(f"{e}. {_what_recall_answers(db)}") from None
             if self._stated_bank:
-                self._file.begin_bank(db, self._stated_bank)
+                self._belong_to(self._file.begin_bank(db, self._stated_bank))
             question = session_file.spend(
                 db,
                 time=_now(),
@@ -407,8 +414,6 @@ class Session:
             )
         self._refuse_other_unit(unit)
         lines = [(cost, what), *also]
-        for asked, _ in lines:
-            _refuse_no_cost(asked)
         file = None if out is None else str(Path(out).resolve())
         with self._file.transaction() as db:
             questions = []
@@ -439,9 +444,11 @@ class Session:
     def _refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
         """A ValueError if the caller or the data's bound names another unit than the budget's.
 
-        What a bound calls a user is whomever its column names, which the caller may say.
+        What a bound calls a user is whomever its column names, which the caller may say. A session
+        that declares no unit protects that of its own table.
         """
-        of_bound = getattr(bound, "unit", "")
+        own = self.unit is None and self._table is not None and bound is self._table.bound
+        of_bound = "" if own else getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED
         names = [unit] if unit is not None and enforced else [unit, of_bound]
         for name in names:
@@ -697,14 +704,6 @@ def _resolved(path: str | Path) -> Path:
     if path.is_dir():
         raise ValueError(f"{path} is a folder: need the path of a file")
     return path
-
-
-def _refuse_no_cost(cost: DP) -> None:
-    if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
-        raise ValueError(
-            f"cost = {cost!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
-            "nothing is never booked"
-        )
 
 
 def _now() -> str:
