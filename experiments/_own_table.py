@@ -153,7 +153,9 @@ def command_lines(advice: Advice, files: Files) -> tuple[str, str]:
     numbers += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
     numbers += f" --queries {','.join(map(str, advice.queries))}"
     domain = f"--domain {shlex.quote(files.typed(files.domain))}"
-    table = f"{shlex.quote(files.typed(files.table))} {domain} --bound {bound}"
+    table = (
+        f"{shlex.quote(files.typed(files.table))} {domain} --bound {bound} --unit 'a person'"
+    )
     if files.count:
         table += f" --count {shlex.quote(files.count)}"
     sample = release_options(PrioritySampling(advice.budget, advice.size))

@@ -176,12 +176,12 @@ def read_table_file(path: Path, columns: Sequence[str] | None = None) -> Labelle
     return LabelledRows(path, None, frame.head(filled[-1] + 1 if len(filled) else 0))
 
 
-def observed_domain(path: Path, count: str | None) -> Domain:
-    """The values that occur in all columns but `count`, which is not public knowledge."""
+def observed_domain(path: Path, *but: str | None) -> Domain:
+    """The values that occur in all columns but some, which is not public knowledge."""
     from workbench.domain import Domain
 
     rows = read_table_file(path)
-    columns = [rows.frame[name] for name in rows.frame.columns if name != count]
+    columns = [rows.frame[name] for name in rows.frame.columns if name not in but]
     if not len(rows.frame) or not columns:
         raise ValueError(f"{path} holds nothing to read a domain off")
     for column in columns:

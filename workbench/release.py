@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench import estimates, provenance
+from workbench import estimates, noise, provenance
 from workbench.domain import Domain
 from workbench.estimates.bars import Answers
 from workbench.libraries import pd
-from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, Receipt, compose
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, WITHDRAWN, Receipt, compose
 from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import STATED, Bound
 from workbench.workload import Workload, labelled_queries, marginal_queries
+
+USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +33,14 @@ class Release:
     ledger : a receipt for each measurement.
     mechanism : the mechanism; its text in a release that was loaded from a file.
     bound : how far one unit was said to move the data: the guarantee is as true as it is.
+    users_cut : how many users lost anything to the bound, with noise; None where it was not asked.
     """
 
     estimate: Any
     ledger: tuple[Receipt, ...]
     mechanism: object
     bound: Bound | None = None
+    users_cut: int | None = None
 
     @property
     def privacy(self) -> DP:
@@ -192,14 +196,55 @@ class Release:
             )
         return domain
 
+    def with_users_cut(
+        self, data: Any, epsilon: float, rng: np.random.Generator | None = None
+    ) -> Release:
+        """The same release, which also says how many users lost anything to the bound.
+
+        One user more or less moves that number by one at most, as everybody is cut on their own: geometric
+        noise of sensitivity 1 hides it, for a receipt of its own. How many rows were cut one user could
+        move far, and is never said.
+
+        Parameters
+        ----------
+        data : what was released, whose users were cut to its bound.
+        epsilon : what the number costs, beside the rest.
+        rng : a seeded generator for noise that can be replayed, or None to publish.
+
+        Returns
+        -------
+        Release
+            With a receipt more.
+
+        Raises
+        ------
+        ValueError
+            If nobody was cut to the data's bound, or the guarantee is about what each sends alone.
+        """
+        users_cut = getattr(data, "users_cut", None)
+        if users_cut is None:
+            raise ValueError(
+                "how many users were cut cannot be said: name the column of users when the data is read, "
+                "and they are cut to the bound"
+            )
+        if self.relation == LOCAL:
+            raise ValueError(
+                "how many users were cut is not said of what each of them sends alone"
+            )
+        noisy, receipt = noise.geometric(np.array([users_cut]), l1=1, epsilon=epsilon, rng=rng)
+        receipt = replace(receipt, name=USERS_CUT, relation=self.relation)
+        return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))
+
+
     @property
     def _law_of_noise(self) -> dict[str, float]:
         """What the receipts tell of the noise, and the estimate does not."""
-        names = [receipt.name for receipt in self.ledger]
+        receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
+        names = [receipt.name for receipt in receipts]
         is_summary = isinstance(self.estimate, estimates.Summary)
         if names != ["stability"] or not is_summary or self.bound is None:
             return {}
-        return {"filled_decay": self.privacy.epsilon / self.bound.l1}
+        return {"filled_decay": receipts[0].cost.epsilon / self.bound.l1}
 
     def to_frame(self, error: bool = False) -> pd.DataFrame:
         """The estimate as a table with labels.
@@ -292,6 +337,7 @@ class Release:
             "guarantee": str(self.privacy),
             "ledger": [_receipt_record(r) for r in self.ledger],
             "bound": self.bound and _bound_record(self.bound),
+            **({} if self.users_cut is None else {"users_cut": self.users_cut}),
             "simulated": self.simulated,
             "mechanism": str(self.mechanism),
             "commit": provenance.commit(),
@@ -330,6 +376,7 @@ class Release:
                 ledger,
                 record["mechanism"],
                 bound,
+                _users_cut(path, record),
             )
         except (KeyError, TypeError, StopIteration) as e:
             raise ValueError(
@@ -343,6 +390,14 @@ def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
         raise ValueError(
             f"attributes called {taken} leave no name for error bars: leave error out"
         )
+
+
+def _users_cut(path: Any, record: dict) -> int | None:
+    """How many users were cut, as a file says it."""
+    number = record.get("users_cut")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise ValueError(f"{path}: users_cut = {str(number)[:40]!r} is no whole number")
+    return number
 
 
 def _bound_record(bound: Bound) -> dict:

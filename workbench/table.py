@@ -21,7 +21,7 @@ from workbench.cell_counts import (
 from workbench.contributions import (
     UserNumbers,
     bounded_contributions,
-    new_key,
+    cut_key,
     users_of,
 )
 from workbench.domain import Domain
@@ -116,6 +116,10 @@ class Bound:
         """
         is_one = self.l0 == 1 and self.linf <= 1
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
+
+    def enforced(self, unit: str) -> Bound:
+        """The same bound, to which each unit was cut."""
+        return replace(self, unit=unit, status=ENFORCED)
 
     @property
     def l2(self) -> float:
@@ -278,17 +282,15 @@ class SparseTable:
             raise ValueError(
                 f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
             )
-        if rng is not None and key is not None:
-            raise ValueError("rng and key: need one of them, not both")
         users = users_of(users)
         counts = None if counts is None else whole_counts(counts)
         sizes = {len(keys), len(users.numbers), len(keys if counts is None else counts)}
         if len(sizes) > 1:
             raise ValueError(f"keys, counts and users of lengths {sizes} do not fit each other")
-        left = bounded_contributions(users, keys, counts, bound, key or new_key(rng))
+        left = bounded_contributions(users, keys, counts, bound, cut_key(rng, key))
         keys, counts = cells_of_counts(left.keys, left.counts)
-        bound = replace(bound, unit=users.who, status=ENFORCED)
         users_cut = int(left.lost.sum())
+        bound = bound.enforced(users.who)
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public, users_cut)
 
     @classmethod

@@ -140,8 +140,8 @@ def example(cls: type) -> str:
     code = "\n".join([*lines, "", f"mechanism = {mechanism!r}", f"release = mechanism({data})"])
     options = release_options(mechanism)
     command = (
-        "On the command line:\n\n```sh\nworkbench release table.csv --domain domain.json --bound 1,1 "
-        f"\\\n    {options} --out release.parquet\n```"
+        "On the command line:\n\n```sh\nworkbench release table.csv --domain domain.json "
+        f"--user user_id --bound 1,1 \\\n    {options} --out release.parquet\n```"
     )
     return f"```python\n{code}\n```" + (f"\n\n{command}" if options else "")
 

@@ -336,7 +336,7 @@ def test_the_command_says_what_to_release_and_that_can_be_done(run):  # noqa: F8
     Path("t.csv").write_text(TABLE)
     (options,) = re.findall(r"workbench release … (.*)", said)
     run(["release", "t.csv", "--domain", "domain.json", "--count", "n", "--bound", "1,1",
-         "--out", "out.parquet", *shlex.split(options)])  # fmt: skip
+         "--unit", "a person", "--out", "out.parquet", *shlex.split(options)])  # fmt: skip
     assert Release.load("out.parquet").privacy == DP(0.5)
 
 

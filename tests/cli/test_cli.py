@@ -26,7 +26,7 @@ from workbench.mechanisms import HighPassFilter
 BIN = Path(sys.executable).parent
 DOMAIN = {"home": ["kent", "bristol"], "age": {"from": 0, "to": 99}, "hour": 24}
 TABLE = "home,age,hour,n,note\nkent,30,8,50,\nbristol,41,9,70,x\nkent,30,8,7,\nkent,5,0,0,\n"
-RELEASE = "--domain domain.json --count n --bound 1,1 --epsilon 1 --out out.parquet"
+RELEASE = "--domain domain.json --count n --bound 1,1 --unit x --epsilon 1 --out out.parquet"
 FILTER = f"{RELEASE} --mechanism HighPassFilter --theta 20"
 
 
@@ -644,7 +644,7 @@ def test_a_release_says_how_much_of_it_nothing_would_give(run):
 
 
 def test_rows_without_a_count_count_one(run):
-    asked = "--domain domain.json --bound 1,1 --epsilon 1e6 --out out.parquet"
+    asked = "--domain domain.json --bound 1,1 --unit person --epsilon 1e6 --out out.parquet"
     run(f"release t.csv {asked} --mechanism highpassfilter --theta 1")
     assert Release.load("out.parquet").estimate.weights().tolist() == [1, 2, 1]
     said = complaint(run("release t.csv --theta --out x.parquet", code=2))

@@ -91,6 +91,8 @@ def release(*more, cwd, path=""):
         "domain.json",
         "--bound",
         "1,1",
+        "--unit",
+        "person",
         "--epsilon",
         "1",
     )

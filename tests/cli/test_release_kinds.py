@@ -41,16 +41,17 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-TABLE = "--domain domain.json --bound 1,1"
+TABLE = "--domain domain.json --bound 1,1 --unit row"
 KINDS = {
     "SRA": "--user user_id --domain domain.json --l 5",
     "HPA": "--user user_id --item film --context day --domain domain.json --l 5 --d 2 --split 0.3,0.7",
     "LPA": "--user user_id --domain domain.json --bound 10",
     "FPA": "--user user_id --domain domain.json --bound 10",
     "GS": "--user user_id --domain domain.json --bound 10",
-    "PrivTree": "--box x=0..10,y=0..5 --levels 6 --bound 1,1",
-    "DirectSynthesis": "--strings word --length 4 --depth 4 --bound 1,1",
-    "ImprovedAdaptiveHistogram": "--threshold 30 --taxonomy codes.csv --code icd --bound 1,1",
+    "PrivTree": "--box x=0..10,y=0..5 --levels 6 --bound 1,1 --unit row",
+    "DirectSynthesis": "--strings word --length 4 --depth 4 --bound 1,1 --unit row",
+    "ImprovedAdaptiveHistogram": "--threshold 30 --taxonomy codes.csv --code icd --bound 1,1 "
+    "--unit row",
     "BasicAdaptiveHistogram": f"--threshold 30 --depth 2 {TABLE}",
     "LaplaceQueries": f"--marginals 1 {TABLE}",
 }
@@ -120,9 +121,12 @@ def test_the_data_choose_among_stated_candidates(run):
 
 
 def test_microdata_are_synthesised(run):
-    words = "--domain domain.json --bound 1,1 --epsilon 4 --marginals 2 --out m.parquet --force"
+    words = (
+        "--domain domain.json --bound 1,1 --unit row --epsilon 4 --marginals 2 --out m.parquet "
+        "--force"
+    )
     said = run(f"synthesize t.csv --rows 250 {words}").stdout
-    assert "4-DP: if one unit's" in said and "250 records" in said
+    assert "4-DP: if the records of row" in said and "250 records" in said
     release = Release.load("m.parquet")
     assert (
         release.to_frame().columns.tolist() == ["film", "day"]
@@ -139,7 +143,7 @@ def test_microdata_are_synthesised(run):
         assert says in run(f"synthesize t.csv {words} {wrong}", code=2).stderr
 
 
-REST = "--epsilon 1 --out o.parquet"
+REST = "--unit row --epsilon 1 --out o.parquet"
 BAD = {
     f"SRA --domain domain.json --l 5 {REST}": "SRA needs --user COLUMN, which says whose each row is",
     f"SRA --user user_id --domain domain.json {REST}": "SRA needs --l",

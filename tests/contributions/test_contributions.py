@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from workbench import Bound
-from workbench.contributions import UserNumbers, Users, bounded_contributions, new_key, seeds
+from workbench.contributions import UserNumbers, Users, bounded_contributions, cut_key, seeds
 from workbench.contributions.users import user_column
 
 KEY = bytes(range(32))
@@ -86,7 +86,7 @@ def test_another_key_is_another_choice():
     seen = Counter()
     rng = np.random.default_rng(0)
     for _ in range(2000):
-        left, _ = cut(rows, Bound(2, 1), new_key(rng))
+        left, _ = cut(rows, Bound(2, 1), cut_key(rng))
         seen[tuple(left[7].get(cell, 0) for cell in range(4))] += 1
     assert chance(seen, exact_law((1, 1, 1, 1), 2, 1, 2)) > FALSE_ALARM
 

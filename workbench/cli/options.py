@@ -36,7 +36,26 @@ DomainFromData = Annotated[
 
 _PEOPLE = "Rows with their users (SRA, HPA, LPA, FPA, GS)"
 _SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histograms)"
-User = Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")]
+User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Whose each row is: each user is cut to the bound, at random."
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="What is protected, as 'a trip'; needed without --user, and then the bound is believed.",
+    ),
+]
+ReportCut = Annotated[
+    float | None,
+    typer.Option(
+        metavar="EPS",
+        help="Also release how many users lost anything to the bound, for this ε more.",
+    ),
+]
 Item = Annotated[
     str | None,
     typer.Option(

@@ -34,7 +34,11 @@ def read(request: Request, mechanism: type) -> Any:
     if not request.space.is_stated:
         return Records.from_table(_read_table(request))
     return Records.read(
-        request.table, request.space.hierarchy(), request.bound, count=request.count
+        request.table,
+        request.space.hierarchy(),
+        request.bound,
+        count=request.count,
+        **_people(request),
     )
 
 
@@ -45,12 +49,19 @@ def _read_table(request: Request) -> SparseTable:
 
     domain = request.domain
     if domain is None:
-        domain = observed_domain(request.table, request.count)
+        domain = observed_domain(request.table, request.count, request.user)
     if request.count in domain.attributes:
         raise ValueError(
             f"--count {request.count!r} is an attribute of the domain: need another column"
         )
-    return SparseTable.read(request.table, domain, request.bound, count=request.count)
+    return SparseTable.read(
+        request.table, domain, request.bound, count=request.count, **_people(request)
+    )
+
+
+def _people(request: Request) -> dict[str, Any]:
+    """How the reader cuts each user to the bound, where rows say whose they are."""
+    return {"user": request.user, "rng": request.rng("users")} if request.user else {}
 
 
 def publish(request: Request, mechanism: Any, private: Any) -> Release:
@@ -65,17 +76,23 @@ def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
     """Spend from the budget file, if one is named, before anything is drawn."""
     if request.account is None:
         return None
-    return request.account.book(mechanism, private, request.out)
+    from workbench.privacy import DP
+    from workbench.release import USERS_CUT
+
+    also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
+    return request.account.book(mechanism, private, request.out, also)
 
 
 def make(request: Request, mechanism: Any, private: Any) -> Release:
     """The release: noise is drawn here, and nowhere else."""
-    import numpy as np
-
     from workbench import noise
 
-    rng = None if request.seed is None else np.random.default_rng(request.seed)
-    release = mechanism(private, rng)
+    release = mechanism(private, request.rng("noise"))
+    if request.user and release.bound:
+        release = replace(release, bound=replace(release.bound, unit=request.who))
+    if request.report_cut is not None:
+        rng = request.rng("users cut")
+        release = release.with_users_cut(private, request.report_cut, rng)
     if request.domain_from_data:
         receipt = noise.unprotected("domain read off the data")
         release = replace(release, ledger=(receipt, *release.ledger))

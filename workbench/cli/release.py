@@ -27,6 +27,8 @@ def release(
     delta: options.Delta = 0.0,
     budget: options.Budget = None,
     user: options.User = None,
+    unit: options.Unit = None,
+    report_cut: options.ReportCut = None,
     item: options.Item = None,
     context: options.Context = None,
     choose: options.Choose = None,
@@ -61,6 +63,8 @@ def release(
         simulated=simulated,
         domain_from_data=domain_from_data,
         user=user,
+        unit=unit,
+        report_cut=report_cut,
         item=item,
         context=context,
         space=StatedSpace(

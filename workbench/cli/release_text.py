@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf
+from math import ceil, exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ def summary(release: Release, file: Path, account: Account | None = None) -> lis
         str(file),
         guarantee(release),
         bound_in_words(release.bound) if release.bound else "",
+        users_cut_in_words(release),
         sizes(release, file),
         cells_from_nothing(release),
         _AGAIN if account is None else account.remaining_in_words(),
@@ -38,9 +39,12 @@ def guarantee(release: Release) -> str:
     cost = release.privacy
     if cost.epsilon == inf:
         return "It promises nothing: part of it was read off the data without any protection."
+    unit = release.bound.unit if release.bound else ""
+    whose = f"the records of {unit}" if unit else "one unit's records"
+    usually = "" if unit else " (usually one person's)"
     moves = {
-        privacy.ADD_REMOVE: "one unit's records (usually one person's) are added or removed",
-        privacy.REPLACE: "one unit's records are replaced by any others",
+        privacy.ADD_REMOVE: f"{whose}{usually} are added or removed",
+        privacy.REPLACE: f"{whose} are replaced by any others",
         privacy.LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
     factor = f"e^{stated(cost.epsilon)}"
@@ -80,13 +84,40 @@ def sizes(release: Release, file: Path) -> str:
 
 def bound_in_words(bound: Bound) -> str:
     """What the guarantee rests on."""
+    from workbench.table import BELIEVED, ENFORCED
+
     if bound.l0 == 1:
         limit = f"{number(bound.linf)} to one cell"
     else:
         limit = f"{number(bound.linf)} to each of {number(bound.l0)} cells"
     if bound.l1 != bound.l0 * bound.linf:
         limit = f"{limit}, {number(bound.l1)} in all"
-    return f"As stated, one unit adds at most {limit}."
+    unit = bound.unit
+    if bound.status == ENFORCED:
+        each = unit.partition(" ")[2] if unit.startswith(("a ", "an ")) else unit
+        return (
+            f"Enforced: each {each or 'user'} adds at most {limit}; what one has beyond that was left out, "
+            "at random."
+        )
+    one = f"one unit ({unit})" if unit else "one unit"
+    if bound.status == BELIEVED:
+        return f"Believed, not enforced: {one} adds at most {limit}. Whoever adds more is protected less."
+    return f"As stated, {one} adds at most {limit}."
+
+
+def users_cut_in_words(release: Release) -> str:
+    """How many users lost anything to the bound, where that was paid for."""
+    from workbench.release import USERS_CUT
+
+    paid = [r.cost.epsilon for r in release.ledger if r.name == USERS_CUT]
+    if release.users_cut is None or not paid:
+        return ""
+    alpha = exp(-paid[0])
+    within = max(0, ceil(log(0.05 * (1 + alpha) / 2) / -paid[0]) - 1)
+    return (
+        f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
+        f"± {number(within)}."
+    )
 
 
 def cells_from_nothing(release: Release) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from workbench.cli import spaces
 from workbench.cli.spaces import StatedSpace
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from workbench.cli.budget import Account
     from workbench.domain import Domain
     from workbench.privacy import DP
@@ -40,6 +43,21 @@ is never learnt from the data. Somebody with one home and one workplace: --bound
 all of which may be the same: --bound 10,10; with a third number, at most so much in all cells
 together: --bound 10,10,10."""
 
+_UNIT = """\
+Say what is protected: people, or single rows.
+
+  --user COLUMN  names the column that says whose each row is. Each user is cut to the bound, at random,
+                 so that it holds, and all that a user has is protected together:
+
+                     --user user_id --bound 10,1
+
+  --unit TEXT    says in words what is protected where rows do not say whose they are. A person with
+                 many of them is then protected in each, not in all:
+
+                     --unit 'a trip' --bound 1,1
+
+                 A bound beyond 1,1 cannot be enforced so. It is believed, and the release says so."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -60,6 +78,8 @@ class Request:
     user: str | None = None
     item: str | None = None
     context: str | None = None
+    unit: str | None = None
+    report_cut: float | None = None
     space: StatedSpace = field(default_factory=StatedSpace)
 
     def __post_init__(self):
@@ -107,6 +127,10 @@ class Request:
             given = {"--item": self.item, "--context": self.context}
             self._refuse_given(name, given, "what users have, of which it knows nothing")
             _ = self.bound
+            if self.user is None and self.unit is None:
+                raise ValueError(f"--user or --unit is missing\n\n{_UNIT}")
+        if self.report_cut is not None:
+            self._refuse_unfit_report(mechanism)
         if mechanism.takes is Records:
             if not self.space.is_stated and self.domain_file is None:
                 raise ValueError(f"for {name} {spaces.MISSING}")
@@ -121,6 +145,24 @@ class Request:
         """Refuse what the budget file does not pay for, before any data is read."""
         if self.account is not None:
             self.account.session.check(mechanism)
+
+    def _refuse_unfit_report(self, mechanism: type) -> None:
+        from workbench.interactions import Interactions
+        from workbench.privacy import LOCAL
+
+        if self.user is None:
+            raise ValueError("--report-cut needs --user COLUMN: without it nobody is cut")
+        if not 0 < self.report_cut < inf:
+            raise ValueError(
+                f"--report-cut = {self.report_cut} is not allowed: need a finite ε > 0"
+            )
+        given = {"--report-cut": True}
+        if mechanism.takes is Interactions:
+            why = "it samples the records of each user as a part of itself"
+            self._refuse_given(mechanism.__name__, given, why)
+        if getattr(mechanism, "relation", None) == LOCAL:
+            why = "it protects what each unit sends alone"
+            self._refuse_given(mechanism.__name__, given, why)
 
     def _refuse_unfit_for_users(self, name: str) -> None:
         if self.user is None:
@@ -146,7 +188,28 @@ class Request:
         """How far a unit moves the data, as stated."""
         if self.bound_text is None:
             raise ValueError(f"--bound is missing\n\n{_BOUND}")
-        return stated_bound(self.bound_text)
+        bound = stated_bound(self.bound_text)
+        if self.unit is not None:
+            bound = bound.of(self.unit)
+            if not self.unit.strip():
+                raise ValueError(
+                    f"--unit {self.unit!r} is not allowed: need words, as 'a trip'"
+                )
+        return bound
+
+    @property
+    def who(self) -> str:
+        """Whom the column of users names, in words."""
+        return f"{self.unit or 'a user'} (column {self.user})"
+
+    def rng(self, purpose: str) -> np.random.Generator | None:
+        """Randomness that can be replayed, other for every purpose; None to publish."""
+        import numpy as np
+
+        if self.seed is None:
+            return None
+        seed = self.seed if purpose == "noise" else [self.seed, *purpose.encode()]
+        return np.random.default_rng(seed)
 
     @cached_property
     def item_domain(self) -> Domain:
@@ -176,7 +239,7 @@ class Request:
 
         if self.budget_file is None:
             return None
-        return Account.of(self.budget_file, unit=None, user=self.user)
+        return Account.of(self.budget_file, unit=self.unit, user=self.user)
 
     @cached_property
     def budget(self) -> DP:

@@ -32,7 +32,10 @@ def show(
     screen.say(f"{file}\n")
     screen.say(screen.plain(release_text.guarantee(release)))
     if release.bound:
-        screen.say(release_text.bound_in_words(release.bound))
+        screen.say(screen.plain(release_text.bound_in_words(release.bound)))
+    users_cut = release_text.users_cut_in_words(release)
+    if users_cut:
+        screen.say(users_cut)
     for warning in release_text.warnings(release):
         screen.warn(warning)
     screen.table(

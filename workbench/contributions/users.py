@@ -20,8 +20,12 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 Refusal = Callable[[int, str], ValueError]  # of a row of a batch, and what is needed there
 
 
-def new_key(rng: np.random.Generator | None = None) -> bytes:
-    """32 bytes: of the operating system, or of a seeded generator, with which a cut can be repeated."""
+def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
+    """The 32 bytes of a cut: of the operating system, unless those of a generator, or a key, repeat one."""
+    if rng is not None and key is not None:
+        raise ValueError("rng and key: need one of them, not both")
+    if key is not None:
+        return key
     if rng is None:
         return os.urandom(_KEY_BYTES)
     if not isinstance(rng, np.random.Generator):

@@ -508,7 +508,9 @@ class Interactions:
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Interactions:
         """Some of the records: at most so many a user."""
-        bound = PUBLIC if self.bound is PUBLIC else _records_bound(most, distinct)
+        bound = _records_bound(most, distinct).enforced("a user")
+        if self.bound is PUBLIC:
+            bound = PUBLIC
         columns = map(sealed, sample)
         return Interactions(self.domain, *columns, bound, self.truth_public, distinct)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,12 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.cell_counts import whole_counts
+from workbench.contributions import (
+    UserNumbers,
+    bounded_contributions,
+    cut_key,
+    users_of,
+)
 from workbench.hierarchy import (
     Attributes,
     Hierarchy,
@@ -56,6 +62,8 @@ class Records(OverHierarchy):
         Exact counts may be shown beside a release.
     left_out : dict[str, int]
         Why how many values were not in the space: as private as the records.
+    users_cut : int, optional
+        How many users lost anything to an enforced bound; private, as the records are.
 
     Raises
     ------
@@ -69,6 +77,7 @@ class Records(OverHierarchy):
     bound: Bound | Public
     truth_public: bool = False
     left_out: dict[str, int] = field(default_factory=dict)
+    users_cut: int | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Public):
@@ -108,6 +117,9 @@ class Records(OverHierarchy):
         *,
         counts: Int[np.ndarray, " n"] | None = None,
         truth_public: bool = False,
+        users: Any = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
     ) -> Records:
         """From values in any order.
 
@@ -123,6 +135,10 @@ class Records(OverHierarchy):
             How many records each value stands for.
         truth_public : bool
             Exact counts may be shown.
+        users : sequence, optional
+            Whose each value is: each user is cut to the bound, at random, as in `SparseTable.from_keys`.
+        rng, key : numpy Generator or 32 bytes, optional
+            What the choice comes from, to repeat it.
 
         Returns
         -------
@@ -147,10 +163,47 @@ class Records(OverHierarchy):
         names = hierarchy.reasons  # reason 0 is none: the value is in the space
         totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
         left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
+        if users is not None:
+            owners = users_of(users)
+            if len(owners.numbers) != len(reasons):
+                raise ValueError(
+                    f"{len(reasons)} values do not fit {len(owners.numbers)} users"
+                )
+            owners = owners._replace(numbers=owners.numbers[reasons == 0])
+            inside = None if weights is None else weights[reasons == 0]
+            cut = cut_key(rng, key)
+            return cls._of_users(
+                hierarchy, keys, inside, bound, truth_public, left_out, owners, cut
+            )
+        if rng is not None or key is not None:
+            raise ValueError("rng and key say how users are cut: need users, too")
         if weights is None:
             return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
         inside = weights[reasons == 0]
         return cls.from_keys(hierarchy, keys, inside, bound, truth_public, left_out)
+
+    @classmethod
+    def _of_users(cls, hierarchy, keys, counts, bound, truth_public, left_out, users, key):
+        """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
+        if not isinstance(bound, Bound):
+            raise ValueError(
+                f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
+            )
+        ascending = argsort_keys(keys)
+        ordered = keys[:, ascending]
+        changes = _changes(ordered)
+        cells = np.empty(len(ascending), np.int64)
+        cells[ascending] = np.cumsum(changes) - 1
+        left = bounded_contributions(users, cells, counts, bound, key)
+        stays = cls.from_keys(
+            hierarchy,
+            ordered[:, changes][:, left.keys],
+            left.counts,
+            bound.enforced(users.who),
+            truth_public,
+            left_out,
+        )
+        return replace(stays, users_cut=int(left.lost.sum()))
 
     @classmethod
     def from_keys(
@@ -207,7 +260,8 @@ class Records(OverHierarchy):
         """The records of a table, attribute by attribute."""
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
-        return cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
+        records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
+        return replace(records, users_cut=table.users_cut)
 
     @classmethod
     def read(
@@ -218,6 +272,9 @@ class Records(OverHierarchy):
         *,
         count: str | None = None,
         truth_public: bool = False,
+        user: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
     ) -> Records:
         """From a CSV (`.csv.gz` too) or Parquet file with a column for each attribute of the space.
 
@@ -234,6 +291,10 @@ class Records(OverHierarchy):
             The column of counts.
         truth_public : bool
             Exact counts may be shown.
+        user : str, optional
+            The column that says whose each row is: each user is cut to the bound, at random.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `from_values`.
 
         Returns
         -------
@@ -246,7 +307,8 @@ class Records(OverHierarchy):
             number where one is needed, with its column and line.
         """
         columns = list(hierarchy.attributes)
-        rows = read_table_file(Path(path), [*columns, *([count] if count else [])])
+        more = [name for name in (count, user) if name and name not in columns]
+        rows = read_table_file(Path(path), [*columns, *more])
         if isinstance(hierarchy, Quadtree):
             values = np.stack([rows.numbers(name) for name in columns], axis=1)
         else:
@@ -254,8 +316,20 @@ class Records(OverHierarchy):
             rows.refuse(rows.frame[name].is_null(), name, "a value")
             values = rows.frame[name]
         counts = rows.counts(count) if count else None
+        users = None
+        if user:
+            rows.refuse(rows.frame[user].is_null(), user, "a user")
+            column = UserNumbers(user)
+            users = column.users(column.numbers(rows.frame[user].to_arrow()))
         return cls.from_values(
-            hierarchy, values, bound, counts=counts, truth_public=truth_public
+            hierarchy,
+            values,
+            bound,
+            counts=counts,
+            truth_public=truth_public,
+            users=users,
+            rng=rng,
+            key=key,
         )
 
     def __len__(self) -> int:
