@@ -235,7 +235,6 @@ class Release:
         receipt = replace(receipt, name=USERS_CUT, relation=self.relation)
         return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))
 
-
     @property
     def _law_of_noise(self) -> dict[str, float]:
         """What the receipts tell of the noise, and the estimate does not."""

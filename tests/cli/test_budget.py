@@ -13,7 +13,7 @@ from workbench.privacy import DP
 from workbench.session import Session
 
 NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
-ROWS = "--domain domain.json --count n --bound 1,1 --mechanism HighPassFilter --theta 20"
+ROWS = "--domain domain.json --count n --bound 1,1 --unit user --mechanism HighPassFilter --theta 20"
 USERS = "t.csv --domain domain.json --bound 2 --mechanism SRA --l 1 --user n"
 
 
@@ -76,6 +76,16 @@ def test_microdata_spend_from_it(run):
     made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --rows 5 --marginals 1"
     run(f"{made} --budget b.sqlite --epsilon 0.25 --out m.parquet")
     assert Session.open("b.sqlite").remaining == 0.75
+
+
+def test_how_many_users_were_cut_is_booked_beside_the_release(run):
+    run([*NEW, "a user", "--epsilon", "1"])
+    asked = "release t.csv --domain domain.json --user n --bound 1,1 --mechanism HighPassFilter --theta 2"
+    told = run(f"{asked} --epsilon 0.5 --report-cut 0.25 --budget b.sqlite --out a.parquet")
+    assert "ε = 0.25 of 1-DP remain" in told and "lost anything to the bound" in told
+    assert Release.load("a.parquet").privacy == DP(0.75)
+    told = run(f"{asked} --epsilon 0.2 --report-cut 0.1 --budget b.sqlite --out b.parquet", 2)
+    assert "more than" in told and Session.open("b.sqlite").remaining == 0.25
 
 
 @pytest.mark.parametrize(
