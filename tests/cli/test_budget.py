@@ -73,7 +73,8 @@ def test_users_spend_from_a_budget_of_users(run):
 
 def test_microdata_spend_from_it(run):
     run([*NEW, "user", "--epsilon", "1"])
-    made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --rows 5 --marginals 1"
+    made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --unit user --rows 5 "
+    made += "--marginals 1"
     run(f"{made} --budget b.sqlite --epsilon 0.25 --out m.parquet")
     assert Session.open("b.sqlite").remaining == 0.75
 
