@@ -154,8 +154,11 @@ class Domain:
         """
         return row_keys(self.rules, columns, refusal)
 
-    def refusals(self, columns: Mapping[str, Any]) -> list[Refusal]:
-        """What `row_keys` would refuse, by column; it tells about the data."""
+    def refusals(self, columns: Mapping[str, Any]) -> tuple[list[Refusal], int]:
+        """What `row_keys` would refuse, by column, and how many rows it would leave out.
+
+        For the owner's eyes alone: it tells about the data.
+        """
         return refusals(self.rules, columns)
 
     @property

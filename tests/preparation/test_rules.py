@@ -423,9 +423,9 @@ def test_a_row_that_is_refused_is_named():
         domain.row_keys(
             columns, lambda row, column, need: KeyError(f"line {row} of {column}: {need}")
         )
-    age, start = domain.refusals(columns)
-    assert (age.column, age.rows.tolist(), age.values) == ("age", [1, 2], [40, None])
-    assert [start.found(i) for i in range(2)] == ["nothing", "'x'"]
+    (age, start), left_out = domain.refusals(columns)
+    assert (age.column, age.count, age.examples) == ("age", 2, {40: 1, None: 2})
+    assert (start.count, start.examples, left_out) == (2, {None: 1, "x": 2}, 0)
     long = Domain.from_dict({"a": {"labels": ["x" * 200_000, "b"], "other": "refuse"}})
     with pytest.raises(ValueError) as e:
         long.row_keys({"a": pl.Series(["y" * 200_000])})

@@ -17,6 +17,7 @@ from workbench.cli import (
     budget,
     command,
     data,
+    domain,
     explore,
     export,
     init,
@@ -133,6 +134,7 @@ app.command()(synthesize.synthesize)
 app.command()(show.show)
 app.add_typer(budget.app, name="budget")
 app.add_typer(data.app, name="data")
+app.add_typer(domain.app, name="domain")
 app.command()(explore.explore)
 app.command()(export.export)
 app.command()(whereis.whereis)

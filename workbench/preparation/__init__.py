@@ -2,7 +2,7 @@
 
 from workbench.preparation.bins import Bins
 from workbench.preparation.labels import Cross, Labels, Map
-from workbench.preparation.rows import Refusal, refusals, row_keys
+from workbench.preparation.rows import Refusal, examples_of, refusals, row_keys
 from workbench.preparation.rule import Rule
 from workbench.preparation.statements import BLANK, read_json, rule_from_dict, rule_to_dict
 from workbench.preparation.times import TimePart
@@ -16,6 +16,7 @@ __all__ = [
     "Refusal",
     "Rule",
     "TimePart",
+    "examples_of",
     "read_json",
     "refusals",
     "row_keys",

@@ -13,7 +13,7 @@ from workbench.libraries import pa, pl
 from workbench.preparation.rule import DROPPED, REFUSED, Rule
 from workbench.value import shown
 
-_SHOWN = 10  # values of refused rows
+_EXAMPLES = 10  # different values of refused rows
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,16 @@ class Refusal:
         The column.
     need : str
         What its values have to be.
-    rows : int[n]
-        Which rows, from 0.
-    values : list
-        The values of the first ten.
+    count : int
+        How many rows.
+    examples : dict
+        Different values, the first ten, and the row that each first stands in.
     """
 
     column: str
     need: str
-    rows: Int[np.ndarray, " n"]
-    values: list
-
-    def found(self, i: int) -> str:
-        """What stands in the i-th of these rows; a long value by its beginning."""
-        value = self.values[i]
-        return "nothing" if value is None or value != value else shown(value)
+    count: int
+    examples: dict[Any, int]
 
 
 def row_keys(
@@ -74,11 +69,12 @@ def row_keys(
     codes = _leaf_codes(rules, columns)
     kept = _kept(codes)
     for refused in _refusals(codes, kept):
-        row = int(refused.rows[0])
+        found, row = next(iter(refused.examples.items()))
         if refusal is not None:
             raise refusal(row, refused.column, refused.need)
+        found = "nothing" if found is None else shown(found)
         raise ValueError(
-            f"column {refused.column!r}, row {row}: found {refused.found(0)}, need {refused.need}"
+            f"column {refused.column!r}, row {row}: found {found}, need {refused.need}"
         )
     keys: Any = 0
     for attribute, rule in rules.items():
@@ -87,10 +83,13 @@ def row_keys(
     return keys, kept
 
 
-def refusals(rules: Mapping[str, Rule], columns: Mapping[str, Any]) -> list[Refusal]:
-    """What `row_keys` would refuse, by column."""
+def refusals(
+    rules: Mapping[str, Rule], columns: Mapping[str, Any]
+) -> tuple[list[Refusal], int]:
+    """What `row_keys` would refuse, by column; and how many rows it would leave out."""
     codes = _leaf_codes(rules, columns)
-    return list(_refusals(codes, _kept(codes)))
+    kept = _kept(codes)
+    return list(_refusals(codes, kept)), 0 if kept is None else int((~kept).sum())
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,17 @@ def _codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
         if pa.types.is_dictionary(values.type):
             different = pl.Series(column, values.dictionary).extend_constant(None, 1)
             places = values.indices.fill_null(len(different) - 1).to_numpy()
+            _refuse_other_kinds(different)
             return leaf.codes(different)[places]
         values = pl.Series(column, values)
+    _refuse_other_kinds(values)
     return leaf.codes(values)
+
+
+def _refuse_other_kinds(values: pl.Series) -> None:
+    kind = values.dtype
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        raise ValueError(f"column {values.name!r} holds {kind}: need numbers, text or times")
 
 
 def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
@@ -150,14 +157,16 @@ def _refusals(
                 refused &= kept
             if refused.any():
                 rows = np.flatnonzero(refused)
-                yield Refusal(leaf.column, leaf.leaf.need, rows, _taken(leaf.values, rows))
+                examples = examples_of(leaf.values, rows)
+                yield Refusal(leaf.column, leaf.leaf.need, len(rows), examples)
 
 
-def _taken(values: Any, rows: Int[np.ndarray, " n"]) -> list:
-    """The values of some rows."""
-    first = rows[:_SHOWN]
-    return (
-        values.gather(first).to_list()
-        if isinstance(values, pl.Series)
-        else values.take(first).to_pylist()
-    )
+def examples_of(values: Any, rows: Int[np.ndarray, " n"]) -> dict[Any, int]:
+    """The first different values of some rows, and the row of each; a missing one is None."""
+    if isinstance(values, pl.Series):
+        values = values.gather(rows)
+    else:
+        values = pl.Series(values.take(pa.array(rows)))
+    first = values.arg_unique().sort()[:_EXAMPLES]
+    pairs = zip(values.gather(first).to_list(), rows[first.to_numpy()].tolist(), strict=True)
+    return {None if value != value else value: row for value, row in pairs}

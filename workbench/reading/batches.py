@@ -143,14 +143,19 @@ def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
 
 def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
     """What each row counts, a whole number from 0 to 2⁵³."""
-    values = batch.columns[count]
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    counts = whole_numbers(pl.Series(count, values)).fill_null(-1).to_numpy()
+    counts = whole_counts_of(batch, count)
     bad = is_no_count(counts)
     if bad.any():
         raise batch.refusal(int(bad.argmax()), count, "a whole number >= 0")
     return counts
+
+
+def whole_counts_of(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
+    """The whole numbers of a column, −1 where there is none."""
+    values = batch.columns[count]
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return whole_numbers(pl.Series(count, values)).fill_null(-1).to_numpy()
 
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:

@@ -16,6 +16,28 @@ from workbench.reading.source import BATCH, Columns, FileSource, names_shown
 
 _ROWS = 2**16  # of SQLite, as Python's values
 
+_SQLITE = {  # parts of words
+    "BOOL": "bool",
+    "INT": "int64",
+    "CHAR": "string",
+    "CLOB": "string",
+    "TEXT": "string",
+    "REAL": "double",
+    "FLOA": "double",
+    "DOUB": "double",
+    "NUMERIC": "double",
+    "DECIMAL": "double",
+    "TIMESTAMP": "timestamp[us]",
+    "DATETIME": "timestamp[us]",
+    "DATE": "date32",
+    "TIME": "time64[us]",
+}
+
+
+def _text(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
 
 def _quoted(name: str) -> str:
     """A name in SQL."""
@@ -39,7 +61,7 @@ class DatabaseTable(FileSource):
         super().__init__(path)
         self.table = table
         with self._connection() as connection:
-            tables = [name for (name,) in self._run(connection, self.tables)]
+            tables = [name for (name,) in self._run(connection, self.tables).fetchall()]
             if table not in tables:
                 what = "a table is needed (views and queries are not read)"
                 stated = f"{self.path} has no table {shown(table)}" if table else str(self.path)
@@ -71,6 +93,12 @@ class DuckDbTable(DatabaseTable):
         "SELECT table_name FROM duckdb_tables() "
         "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
     )
+
+    def types(self) -> dict[str, pa.DataType]:
+        """Those of its columns."""
+        with self._connection() as connection:
+            rows = connection.sql(f"{self._select(self.names)} LIMIT 0")
+            return dict(zip(self.names, rows.to_arrow_reader().schema.types, strict=True))
 
     def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
         """Arrow's batches, as they come."""
@@ -109,6 +137,17 @@ class SqliteTable(DatabaseTable):
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
         "ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     )
+
+    def types(self) -> dict[str, pa.DataType]:
+        """By the words with which columns were declared; values may be of other types."""
+        query = f"SELECT name, upper(type) FROM pragma_table_info({_text(self.table or '')})"
+        with self._connection() as connection:
+            declared = dict(self._run(connection, query))
+        return {
+            name: pa.type_for_alias(kind)
+            for name, words in declared.items()
+            if (kind := next((kind for part, kind in _SQLITE.items() if part in words), None))
+        }
 
     def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
         """So many rows at a time."""

@@ -38,9 +38,18 @@ class Frame(Source):
         """Names what there is."""
         return f"columns {list(missing)} are missing: the table has {names_shown(self.names)}"
 
+    def types(self) -> dict[str, pa.DataType]:
+        """Those of an empty slice."""
+        empty = Frame(self.frame[:0])
+        return {name: _whole_column(empty.frame, name, False).type for name in self.names}
+
+    def place(self, row: int) -> str:
+        """The row."""
+        return f"row {row}"
+
     def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
         """Names column and row."""
-        place = f"column {column!r}, row {row}"
+        place = f"column {column!r}, {self.place(row)}"
         if found is None:
             return ValueError(f"{place}: a value is missing")
         return ValueError(

@@ -19,13 +19,17 @@ class ParquetFile(FileSource):
         try:
             with parquet.ParquetFile(path) as file:
                 self.names = file.schema_arrow.names
-                self.types = file.schema_arrow.types
+                self._types = file.schema_arrow.types
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
 
+    def types(self) -> dict[str, pa.DataType]:
+        """Those of its schema."""
+        return dict(zip(self.names, self._types, strict=True))
+
     def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
         """Some rows of a row group each; little more than a batch is in memory."""
-        for name, dtype in zip(self.names, self.types, strict=True):
+        for name, dtype in zip(self.names, self._types, strict=True):
             if name in columns and pa.types.is_nested(dtype):
                 raise ValueError(
                     f"{self}, column {name!r} holds {str(dtype)[:60]}: need text, numbers, truth values or "
@@ -33,7 +37,7 @@ class ParquetFile(FileSource):
                 )
         texts = [
             name
-            for name, dtype in zip(self.names, self.types, strict=True)
+            for name, dtype in zip(self.names, self._types, strict=True)
             if name in columns
             and (pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
         ]

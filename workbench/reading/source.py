@@ -50,6 +50,14 @@ class Source:
         """What is said when columns are missing."""
         raise NotImplementedError
 
+    def types(self) -> dict[str, pa.DataType]:
+        """The types that are stated of columns; no value is read."""
+        return {}
+
+    def place(self, row: int) -> str:
+        """Where a row stands, counted from 0 here."""
+        raise NotImplementedError
+
     def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
         """What is said of the first value that is refused; None is a missing one."""
         raise NotImplementedError
@@ -89,6 +97,10 @@ class FileSource(Source):
         """The number that people give to a row, counted from 0 here."""
         return row + 1
 
+    def place(self, row: int) -> str:
+        """File and line."""
+        return f"{self}, {self.row_word} {self.line_of(row)}"
+
     def without(self, missing: Sequence[str]) -> str:
         """Names the file, and what it has."""
         return f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
@@ -96,8 +108,7 @@ class FileSource(Source):
     def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
         """Names file, line and column."""
         value = "nothing" if found is None else shown(found)
-        place = f"{self}, {self.row_word} {self.line_of(row)}, column {column!r}"
-        return ValueError(f"{place}: found {value}, need {need}")
+        return ValueError(f"{self.place(row)}, column {column!r}: found {value}, need {need}")
 
 
 class Batch(NamedTuple):
