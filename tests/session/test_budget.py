@@ -247,6 +247,27 @@ def test_it_belongs_to_its_people(path):
         create(path.parent / "none" / "b.sqlite")
 
 
+def test_a_file_that_cannot_be_written_books_nothing(path, monkeypatch):
+    session, connect = create(path), sqlite3.connect
+
+    def read_only(name, **options):
+        return connect(name.replace("mode=rw", "mode=ro"), **options)
+
+    with monkeypatch.context() as protected:
+        protected.setattr(sqlite3, "connect", read_only)
+        assert session.remaining == 1.0
+        with pytest.raises(OSError, match="cannot be written"):
+            session.release(HistogramOf(DP(0.25)), TABLE)
+    monkeypatch.setattr(session_file, "_WAIT", 0.05)
+    with sqlite3.connect(path, isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TimeoutError, match="another process"):
+            session.release(HistogramOf(DP(0.25)), TABLE)
+        db.execute("ROLLBACK")
+    db.close()
+    assert session.remaining == 1.0
+
+
 # What an older copy, a damaged file and an older version are
 
 
