@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isfinite, nextafter
+from math import inf, isfinite, nextafter
 from typing import Any
 
 from workbench import noise
@@ -133,6 +133,12 @@ def round_down(x: Fraction) -> float:
     """The largest float that is not above x."""
     rounded = float(x)
     return rounded if Fraction(rounded) <= x else nextafter(rounded, 0)
+
+
+def round_up(x: Fraction) -> float:
+    """The smallest float that is not below x."""
+    rounded = float(x)
+    return rounded if Fraction(rounded) >= x else nextafter(rounded, inf)
 
 
 def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block]:

@@ -13,7 +13,7 @@ from workbench.privacy import DP
 from workbench.session import Session
 
 NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
-ROWS = "--domain domain.json --count n --bound 1,1 --unit user --mechanism HighPassFilter --theta 20"
+ROWS = "--domain domain.json --count n --bound 1,1 --mechanism HighPassFilter --theta 20"
 USERS = "t.csv --domain domain.json --bound 2 --mechanism SRA --l 1 --user n"
 
 
@@ -71,9 +71,28 @@ def test_users_spend_from_a_budget_of_users(run):
     assert Session.open("b.sqlite").remaining == 0.75
 
 
+def test_what_else_is_drawn_is_booked_with_it(run):
+    run([*NEW, "user", "--epsilon", "1"])
+    users = USERS.replace("--l 1 ", "")
+    choice = "--choose l=1,2 --choose-epsilon 0.1"
+    run(f"release {users} {choice} --budget b.sqlite --epsilon 0.7 --out a.parquet")
+    session = Session.open("b.sqlite")
+    assert float(session.ledger.epsilon[1]) == 0.8  # not less than 0.1 + 0.7 in floats
+    rows = ROWS.replace("--count n", "--user n")
+    told = run(
+        f"release t.csv {rows} --report-cut 0.1 --budget b.sqlite --epsilon 0.1 --out b.parquet"
+    )
+    assert "ε = 0 of 1-DP remain" in told
+    assert list(session.ledger.asked)[1:] == [
+        "HighPassFilter(theta=20)",
+        "users who lost anything to the bound",
+    ]
+    assert len(Release.load("b.parquet").ledger) == 2 and session.ledger.answered.all()
+
+
 def test_microdata_spend_from_it(run):
     run([*NEW, "user", "--epsilon", "1"])
-    made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --unit user --rows 5 "
+    made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --rows 5 "
     made += "--marginals 1"
     run(f"{made} --budget b.sqlite --epsilon 0.25 --out m.parquet")
     assert Session.open("b.sqlite").remaining == 0.75

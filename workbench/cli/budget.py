@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from workbench.session import Session
     from workbench.session.booking import Booking
 
-_DUST = 1e-12  # of what remains: float sums of budgets differ by less from sums on paper
+_DUST = Fraction(
+    1, 10**12
+)  # of what remains: float sums of budgets differ by less from sums on paper
 
 app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
 File = Annotated[Path, typer.Argument(help="The budget file.")]
@@ -142,15 +146,17 @@ class Account:
             raise ValueError(f"{e}{more if user is not None else ''}") from None
         return cls(session, unit)
 
-    def payable(self, cost: DP) -> DP:
+    def payable(self, cost: DP, beside: Iterable[float] = ()) -> DP:
         """The cost; what remains where it is more only because decimals are no floats.
 
-        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less.
+        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less. `beside` are the
+        ε of what else is drawn for the release.
         """
+        left = Fraction(self.session.remaining) - sum(map(Fraction, beside))
         return replace(
             cost,
-            epsilon=_payable(cost.epsilon, self.session.remaining),
-            delta=_payable(cost.delta, self.session.remaining_delta),
+            epsilon=_payable(cost.epsilon, left),
+            delta=_payable(cost.delta, Fraction(self.session.remaining_delta)),
         )
 
     def book(
@@ -172,5 +178,8 @@ class Account:
         return f"{left} of {session.budget} remain for {session.people} ({session.path.name})"
 
 
-def _payable(asked: float, left: float) -> float:
-    return left if left < asked <= left * (1 + _DUST) else asked
+def _payable(asked: float, left: Fraction) -> float:
+    from workbench.shares import round_down
+
+    is_dust = isfinite(asked) and left < Fraction(asked) <= left * (1 + _DUST)
+    return round_down(left) if is_dust else asked

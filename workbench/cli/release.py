@@ -65,6 +65,7 @@ def release(
         user=user,
         unit=unit,
         report_cut=report_cut,
+        choose_epsilon=choose_epsilon,
         item=item,
         context=context,
         space=StatedSpace(

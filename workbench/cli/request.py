@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,7 @@ class Request:
     context: str | None = None
     unit: str | None = None
     report_cut: float | None = None
+    choose_epsilon: float | None = None
     space: StatedSpace = field(default_factory=StatedSpace)
 
     def __post_init__(self):
@@ -127,7 +128,7 @@ class Request:
             given = {"--item": self.item, "--context": self.context}
             self._refuse_given(name, given, "what users have, of which it knows nothing")
             _ = self.bound
-            if self.user is None and self.unit is None:
+            if self.user is None and self._protected is None:
                 raise ValueError(f"--user or --unit is missing\n\n{_UNIT}")
         if self.report_cut is not None:
             self._refuse_unfit_report(mechanism)
@@ -189,18 +190,24 @@ class Request:
         if self.bound_text is None:
             raise ValueError(f"--bound is missing\n\n{_BOUND}")
         bound = stated_bound(self.bound_text)
-        if self.unit is not None:
-            bound = bound.of(self.unit)
-            if not self.unit.strip():
-                raise ValueError(
-                    f"--unit {self.unit!r} is not allowed: need words, as 'a trip'"
-                )
+        unit = self._protected
+        if unit is not None:
+            bound = bound.of(unit)
+            if not unit.strip():
+                raise ValueError(f"--unit {unit!r} is not allowed: need words, as 'a trip'")
         return bound
+
+    @property
+    def _protected(self) -> str | None:
+        """What is protected, in words: as it is stated, or as the budget file says."""
+        if self.unit is None and self.account is not None:
+            return self.account.session.unit
+        return self.unit
 
     @property
     def who(self) -> str:
         """Whom the column of users names, in words."""
-        return f"{self.unit or 'a user'} (column {self.user})"
+        return f"{self._protected or 'a user'} (column {self.user})"
 
     def rng(self, purpose: str) -> np.random.Generator | None:
         """Randomness that can be replayed, other for every purpose; None to publish."""
@@ -247,7 +254,10 @@ class Request:
         from workbench.privacy import DP
 
         cost = DP(self.epsilon, self.delta)
-        return cost if self.account is None else self.account.payable(cost)
+        if self.account is None:
+            return cost
+        beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
+        return self.account.payable(cost, beside)
 
     @cached_property
     def domain(self) -> Domain | None:

@@ -27,6 +27,7 @@ the release is an ε'-DP mechanism for each candidate: adaptive composition give
 """
 
 from dataclasses import replace
+from fractions import Fraction
 from math import exp, expm1
 from typing import Any
 
@@ -41,6 +42,7 @@ from workbench.mechanisms.hpa import HPA
 from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.sra import SRA
 from workbench.privacy import DP
+from workbench.shares import round_up
 
 _CHOSEN_FIELD = {SRA: "l", HPA: "l", LPA: "bound"}
 
@@ -77,8 +79,9 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Of the choice and the release together."""
-        return DP(self.epsilon) + self.mechanism.budget
+        """Of the choice and the release together; not less than their exact sum."""
+        epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
+        return DP(epsilon, self.mechanism.budget.delta)
 
     @property
     def chosen_field(self) -> str:
