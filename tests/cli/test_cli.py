@@ -59,7 +59,7 @@ def complaint(result):
 
 def test_release_writes_a_summary(run):
     result = run(f"release t.csv {FILTER}")
-    assert "1-DP: if one unit's records" in result.stdout
+    assert "1-DP: if the records of x" in result.stdout
     assert "The counts of rows that name the same cell are summed." in result.stdout
     assert "of 4,800 cells" in result.stdout
     assert "at most 1 to one cell" in result.stdout
@@ -237,7 +237,7 @@ def test_show_says_what_a_release_promises(run):
     run(f"release t.csv {FILTER}")
     said = run("show out.parquet --top 1").stdout
     for words in (
-        "1-DP: if one unit's records", "e^1 = 2.72", "add-remove-one-unit", "survivors",
+        "1-DP: if the records of x", "e^1 = 2.72", "add-remove-one-unit", "survivors",
         "HighPassFilter(budget=DP(epsilon=1.0), theta=20)", "of 4,800 cells", "38.4 kB",
         "dp-workbench", "The 1 largest cells", "bristol",
     ):  # fmt: skip
