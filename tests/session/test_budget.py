@@ -151,7 +151,11 @@ def test_what_is_refused_costs_nothing(path, mechanism, data, unit, message):
 def test_the_unit_of_a_bound_is_the_budgets(path):
     users = SparseTable.from_keys(DOMAIN, [0, 5, 5], None, Bound(), users=[1, 2, 2])
     session = create(path)
-    session.release(HistogramOf(DP(0.125)), users)
+    release = session.release(HistogramOf(DP(0.125)), users, report_cut=0.125)
+    assert session.remaining == 0.75 and len(release.ledger) == 2
+    with pytest.raises(ValueError, match="users were cut"):
+        session.release(HistogramOf(DP(0.125)), TABLE, report_cut=0.125)
+    assert session.remaining == 0.75
     trips = replace(TABLE, bound=Bound(3, 2).of("a trip"))
     with pytest.raises(ValueError, match="not 'a trip'"):
         session.release(HistogramOf(DP(0.125)), trips)

@@ -22,7 +22,8 @@ from workbench.inference.priors import prior_vectors
 from workbench.libraries import pd
 from workbench.mechanism import Release, refuse_place, sensitivity
 from workbench.mechanisms import LaplaceQueries
-from workbench.privacy import ADD_REMOVE, DP, RELATIONS
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, RELATIONS
+from workbench.release import USERS_CUT
 from workbench.session import file as session_file
 from workbench.session.booking import Booking, description, refuse_unpaid, refuse_unpayable
 from workbench.session.counter import data_counter, known_counter, new_counter
@@ -304,6 +305,7 @@ class Session:
         data: Any = None,
         *,
         unit: str | None = None,
+        report_cut: float | None = None,
         out: str | Path | None = None,
         force: bool = False,
     ) -> Release:
@@ -321,6 +323,8 @@ class Session:
         unit : str, optional
             Whom the data's bound is about, in words; another unit than the budget's is refused. By
             default what the bound says, or the budget's.
+        report_cut : float, optional
+            ε of how many users lost anything to the bound, which is then booked and released as well.
         out : path, optional
             Where the release is saved; the ledger names the file.
         force : bool
@@ -342,8 +346,15 @@ class Session:
         self.check(mechanism, data, unit=unit)
         if out is not None:
             refuse_place(Path(out), force)
-        booking = self.book(mechanism.budget, description(mechanism), out=out)
+        also = []
+        if report_cut is not None:
+            if self.relation == LOCAL or getattr(data, "users_cut", None) is None:
+                raise ValueError("report_cut: need data whose users were cut to their bound")
+            also.append((DP(report_cut), USERS_CUT))
+        booking = self.book(mechanism.budget, description(mechanism), also=also, out=out)
         release = mechanism(data)
+        if report_cut is not None:
+            release = release.with_users_cut(data, report_cut)
         booking.check(release)
         if out is not None:
             release.save(out, force=force)
