@@ -102,10 +102,14 @@ class DuckDbTable(DatabaseTable):
 
     def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
         """Arrow's batches, as they come."""
+        import duckdb
+
         with self._connection() as connection:
-            rows = self._run(connection, self._select(columns)).to_arrow_reader(BATCH)
-            for batch in rows:
-                yield {name: batch.column(place) for place, name in enumerate(columns)}
+            try:
+                for batch in connection.sql(self._select(columns)).to_arrow_reader(BATCH):
+                    yield {name: batch.column(place) for place, name in enumerate(columns)}
+            except (duckdb.Error, pa.ArrowException, OSError) as e:
+                raise self._damaged(e) from None
 
     def _connection(self) -> Any:
         try:

@@ -1,0 +1,236 @@
+"""Rows of every source, cut into batches anywhere, are counted as a loop over the rows counts them."""
+
+import csv
+import gzip
+import io
+import sqlite3
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench import Bound, Domain, SparseTable
+from workbench.reading import csv_file, database, frames, parquet_file
+
+LABELS = ("Bern", 'the "Hub", north', "Zürich", "東京", "two\nlines", "-1", "50", "x" * 300)
+DOMAIN = Domain(("place", "age", "day"), (len(LABELS), 100, 3), (LABELS, None, (1, 5, 50)))
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(LABELS),
+        st.integers(0, 99),
+        st.sampled_from([1, 5, 50]),
+        st.integers(0, 9) | st.just(2**40),
+    ),
+    min_size=1,
+    max_size=40,
+)
+NAMES = ("place", "age", "day", "n")
+
+
+def counted(rows, has_counts):
+    """The table by a loop."""
+    cells = Counter()
+    for place, age, day, n in rows:
+        key = (LABELS.index(place) * 100 + age) * 3 + [1, 5, 50].index(day)
+        cells[key] += n if has_counts else 1
+    return {key: n for key, n in cells.items() if n}
+
+
+def as_dict(table):
+    return dict(zip(table.keys.tolist(), table.counts.tolist(), strict=True))
+
+
+def columns_of(rows):
+    return dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def text_of(rows):
+    text = io.StringIO()
+    csv.writer(text).writerows([NAMES, *rows])
+    return text.getvalue().encode()
+
+
+def as_csv(folder, rows):
+    (folder / "t.csv").write_bytes(text_of(rows))
+    return folder / "t.csv"
+
+
+def as_gzip(folder, rows):
+    halves = text_of(rows)[:50], text_of(rows)[50:]  # two members, as `cat` joins them
+    (folder / "t.csv.gz").write_bytes(b"".join(map(gzip.compress, halves)))
+    return folder / "t.csv.gz"
+
+
+def as_zstandard(folder, rows):
+    (folder / "t.csv.zst").write_bytes(pa.compress(text_of(rows), "zstd", asbytes=True))
+    return folder / "t.csv.zst"
+
+
+def as_parquet(folder, rows):
+    pq.write_table(pa.table(columns_of(rows)), folder / "t.parquet", row_group_size=7)
+    return folder / "t.parquet"
+
+
+def as_folder(folder, rows):
+    inside = folder / "parts"
+    inside.mkdir(exist_ok=True)
+    for name in ("a", "b"):
+        (inside / f"{name}.csv").write_bytes(text_of(rows[name == "b" :: 2]))
+    return inside
+
+
+def as_glob(folder, rows):
+    as_folder(folder, rows)
+    return str(folder / "parts" / "?.csv")
+
+
+def as_list(folder, rows):
+    return [as_csv(folder, rows[::2]), as_parquet(folder, rows[1::2] or rows[:0] or [rows[0]])]
+
+
+def as_sqlite(folder, rows):
+    (folder / "t.db").unlink(missing_ok=True)
+    with sqlite3.connect(folder / "t.db") as connection:
+        connection.execute('CREATE TABLE "odd "" name" (place, age, day, n)')
+        connection.executemany('INSERT INTO "odd "" name" VALUES (?, ?, ?, ?)', rows)
+    connection.close()
+    return folder / "t.db"
+
+
+def as_duckdb(folder, rows):
+    import duckdb
+
+    (folder / "t.duckdb").unlink(missing_ok=True)
+    table = pa.table(columns_of(rows))
+    with duckdb.connect(str(folder / "t.duckdb")) as connection:
+        connection.register("rows", table)
+        connection.execute('CREATE TABLE "odd "" name" AS SELECT * FROM rows')
+    return folder / "t.duckdb"
+
+
+FILES = [as_csv, as_gzip, as_zstandard, as_parquet, as_folder, as_glob, as_sqlite, as_duckdb]
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Batches of a few rows, so that their borders fall everywhere."""
+    monkeypatch.setattr(csv_file, "_BLOCK", 2048)
+    monkeypatch.setattr(parquet_file, "BATCH", 3)
+    monkeypatch.setattr(frames, "BATCH", 3)
+    monkeypatch.setattr(database, "_ROWS", 3)
+
+
+@pytest.mark.parametrize("write", FILES)
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=ROWS, has_counts=st.booleans())
+def test_every_file_is_counted_as_a_loop_counts_it(write, rows, has_counts, tmp_path):
+    path = write(tmp_path, rows)
+    count = "n" if has_counts else None
+    name = 'odd " name' if write in (as_sqlite, as_duckdb) else None
+    read = SparseTable.read(path, DOMAIN, Bound(), count=count, table=name)
+    assert as_dict(read) == counted(rows, has_counts)
+
+
+@given(rows=ROWS, has_counts=st.booleans())
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_every_frame_is_counted_as_a_loop_counts_it(rows, has_counts):
+    columns = columns_of(rows)
+    table = pa.table(columns)
+    categories = pd.DataFrame(columns).astype({"place": "category", "day": "category"})
+    all_frames = [
+        pd.DataFrame(columns),
+        pd.DataFrame(columns, dtype=object),
+        pd.DataFrame(columns).astype(
+            {"age": float, "day": float, "n": float}
+        ),  # as gaps make it
+        categories,
+        pl.DataFrame(columns),
+        pl.DataFrame(columns).with_columns(pl.col("place").cast(pl.Categorical)),
+        table,
+        pa.concat_tables([table.slice(0, 1), table.slice(1)]),
+        table.to_batches()[0],
+    ]
+    for frame in all_frames:
+        count = "n" if has_counts else None
+        read = SparseTable.from_frame(frame, DOMAIN, Bound(), count=count)
+        assert as_dict(read) == counted(rows, has_counts)
+
+
+def test_batches_of_csv_may_end_anywhere(tmp_path, monkeypatch):
+    """Wherever a block ends: in a quoted field, between the two bytes of a line's end, in a letter."""
+    rows = [("東京", 7, 50, 1), ("two\nlines", 8, 5, 2), ('the "Hub", north', 9, 1, 3)] * 3
+    path = as_csv(tmp_path, rows)
+    for block in range(40, 85):
+        monkeypatch.setattr(csv_file, "_BLOCK", block)
+        read = SparseTable.read(path, DOMAIN, Bound(), count="n")
+        assert as_dict(read) == counted(rows, True)
+
+
+def test_users_are_cut_alike_wherever_their_rows_come_from(tmp_path):
+    rows = [("Bern", age % 100, (1, 5, 50)[age % 3], age % 7) for age in range(60)]
+    names = [f"user {n}" for n in np.random.default_rng(3).integers(0, 9, len(rows))]
+    frame = pd.DataFrame(columns_of(rows)).assign(who=names)
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    frame.to_parquet(tmp_path / "u.parquet")
+    how = dict(count="n", user="who", key=bytes(32))
+    bound = Bound(2, 3, 4)
+    first = SparseTable.from_frame(frame, DOMAIN, bound, **how)
+    again = frame.sample(frac=1, random_state=1)
+    tables = [SparseTable.from_frame(again, DOMAIN, bound, **how)]
+    for name in ("u.csv", "u.parquet"):
+        tables.append(SparseTable.read(tmp_path / name, DOMAIN, bound, **how))
+    assert first.total <= 9 * 4
+    for table in tables:
+        assert table.keys.tolist() == first.keys.tolist()
+        assert table.counts.tolist() == first.counts.tolist()
+        assert table.users_cut == first.users_cut and table.bound == first.bound
+
+
+@pytest.mark.parametrize("write", [as_csv, as_gzip, as_zstandard, as_parquet, as_folder])
+def test_progress_is_told_in_bytes_and_ends_where_the_files_end(tmp_path, write):
+    path = write(tmp_path, [("Bern", age % 100, 5, 1) for age in range(400)])
+    size = sum(file.stat().st_size for file in ([path] if path.is_file() else path.iterdir()))
+    seen = []
+    SparseTable.read(
+        path, DOMAIN, Bound(), progress=lambda read, whole: seen.append((read, whole))
+    )
+    assert seen[-1] == (size, size)
+    assert {whole for _, whole in seen} == {size}
+    done = [read for read, _ in seen]
+    assert done == sorted(done) and len(done) > 1
+
+
+def test_empty_rows_at_the_end_are_none_and_elsewhere_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "_BLOCK", 40)
+    domain = Domain(("x", "y"), (9, 9))
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,note\n1,2,a\n\n 1 ,2.0,\n" + ",, \n" * 30)
+    assert SparseTable.read(path, domain, Bound()).counts.tolist() == [2]
+    path.write_text("x,y,note\n1,2,a\n\n1,2,\n" + ",,\n" * 30 + "3,3,\n")
+    with pytest.raises(ValueError, match="line 5, column 'x': found nothing"):
+        SparseTable.read(path, domain, Bound())
+    one = Domain(("x",), (9,))
+    path.write_text("x\n1\n1\n\n\n")
+    assert SparseTable.read(path, one, Bound()).counts.tolist() == [2]
+    path.write_text("x\n1\n\n1\n")
+    with pytest.raises(ValueError, match="line 3, column 'x': found nothing"):
+        SparseTable.read(path, one, Bound())
+
+
+def test_a_table_without_rows_is_empty(tmp_path):
+    domain = Domain(("x",), (9,))
+    (tmp_path / "t.csv").write_text("x\n")
+    pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        assert len(SparseTable.read(tmp_path / name, domain, Bound())) == 0
+    assert len(SparseTable.from_frame(pd.DataFrame({"x": []}), domain, Bound())) == 0
