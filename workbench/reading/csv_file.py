@@ -116,23 +116,23 @@ class CsvFile(FileSource):
         try:
             with _any_length(), self._text() as text:
                 records = self._records(text)
-                _, names = next(records)
+                last_line, names = next(records)
                 for line, record in records:
+                    place = f"{self}, line {last_line + 1}"
+                    open_quote = ": is a quote left open?" if line > last_line + 1 else ""
+                    last_line = line
+                    longest = max(map(len, record))
+                    if longest > _BLOCK // 4:
+                        return ValueError(
+                            f"{place}: a field of {longest:,} characters{open_quote}"
+                        )
                     if len(record) != len(names):
                         return ValueError(
-                            f"{self}, line {line}: it has {_fields(len(record))}, and the first line names "
-                            f"{_fields(len(names))}"
+                            f"{place}: it has {_fields(len(record))}, and the first line names "
+                            f"{_fields(len(names))}{open_quote}"
                         )
-                    for field in record:
-                        if "\ufffd" in field and "UTF8" in why:
-                            return ValueError(
-                                f"{self}, line {line}: its text is not UTF-8: save the file as UTF-8"
-                            )
-                        if len(field.encode("utf-8", "replace")) > _BLOCK // 2:
-                            return ValueError(
-                                f"{self}, line {line}: a field of {len(field):,} characters: is a quote "
-                                "left open?"
-                            )
+                    if "UTF8" in why and any("\ufffd" in field for field in record):
+                        return ValueError(f"{place}: its text is not UTF-8: save the file so")
         except (OSError, EOFError, csv.Error, StopIteration):
             pass
         return ValueError(f"{self}: it cannot be read ({why})")

@@ -1,0 +1,234 @@
+"""What is wrong with a file or frame is one clear ValueError: which file, line, column and value."""
+
+import gzip
+import sqlite3
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workbench import Bound, Domain, SparseTable
+from workbench.reading import csv_file
+
+LONG = "x" * 200_000
+DOMAIN = Domain(("place", "age"), (4, 100), (("Bern", "a,b", "東京", LONG), None))
+GOOD = b"place,age,n,who\nBern,5,1,7\n"
+
+FILES = {
+    # name, content: what the error says
+    (
+        "t.csv",
+        b"place,age,place,n,who\nBern,1,Bern,1,1\n",
+    ): "more than one column is called 'place'",
+    ("t.csv", GOOD + b"Bern,5\n"): "t.csv, line 3: it has 2 fields, and the first line names 4",
+    ("t.csv", GOOD + b"Bern,5,1,1,1\n" + GOOD): "t.csv, line 3: it has 5 fields",
+    (
+        "t.csv",
+        GOOD + b"Bern,5,9007199254740993,7\n",
+    ): "line 3, column 'n': found '9007199254740993'",
+    (
+        "t.csv",
+        GOOD + b"Bern,5,9007199254740992.0,7\n",
+    ): "column 'n': found '9007199254740992.0'",
+    (
+        "t.csv",
+        GOOD + b"Bern,5,1e400,7\n",
+    ): "line 3, column 'n': found '1e400', need a whole number",
+    ("t.csv", GOOD + b"Bern,5,%s,7\n" % (b"9" * 5000)): "column 'n': found '99",
+    ("t.csv", GOOD + b"Bern,5,1_0,7\n"): "line 3, column 'n': found '1_0'",
+    ("t.csv", GOOD + b"Bern,5,,7\n"): "line 3, column 'n': found nothing",
+    ("t.csv", GOOD + b"Bern,5,1, \n"): "line 3, column 'who': found nothing, need a user",
+    ("t.csv", GOOD + b'"a,c",5,1,7\n'): "line 3, column 'place': found 'a,c', need a value of",
+    ("t.csv", GOOD + b'"a\n""b""",5,1,7\n'): """line 4, column 'place': found 'a\\n"b"'""",
+    ("t.csv", GOOD + "Zürich,5,1,7\n".encode()): "line 3, column 'place': found 'Zürich'",
+    ("t.csv", GOOD + b"y%s,5,1,7\n" % LONG.encode()): "(200,001 characters)",
+    (
+        "t.csv",
+        GOOD + b"Bern,5.5,1,7\n",
+    ): "line 3, column 'age': found '5.5', need a whole number from",
+    ("t.csv", GOOD + b"Bern,x,1,7\n"): "line 3, column 'age': found 'x'",
+    (
+        "t.csv",
+        GOOD + b"Bern,5,1,7\n" * 9 + b"B\xe9rn,5,1,7\n",
+    ): "line 12: its text is not UTF-8",
+    (
+        "t.csv",
+        GOOD + b'"Bern,5,1,7\n' + GOOD * 9,
+    ): "line 3: it has 1 field, and the first line names 4 fields: is a quote left open?",
+    ("t.csv", GOOD + b'"Bern,5,1,7\n' + GOOD * 2**18): "characters: is a quote left open?",
+    ("t.csv", gzip.compress(GOOD)): "its name says text, its content is gzip",
+    ("t.csv.gz", GOOD): "its name says gzip, its content is text",
+    ("t.csv.zst", GOOD): "its name says Zstandard, its content is text",
+    ("t.parquet", GOOD): "its name says Parquet, its content is text",
+    ("t.csv", b"PAR1" + bytes(40)): "its content is Parquet",
+    ("t.csv", b"PK\x03\x04" + bytes(40)): "an Excel sheet",
+    ("t.csv", GOOD.decode().encode("utf-16")): "its text is UTF-16: save the file as UTF-8",
+    ("t.csv", GOOD.decode().encode("utf-16-le")): "its text is UTF-16: save the file as UTF-8",
+    ("t.csv", b""): "it is empty",
+    ("t.csv", b"\n\n"): "it is empty",
+    ("t.csv.gz", gzip.compress(GOOD * 99)[:-9]): "t.csv.gz: it cannot be read",
+    ("t.csv.gz", gzip.compress(GOOD)[:12]): "t.csv.gz: it cannot be read",
+    (
+        "t.csv.zst",
+        pa.compress(GOOD * 99, "zstd", asbytes=True)[:-3],
+    ): "t.csv.zst: it cannot be read",
+    ("t.parquet", b"PAR1" + bytes(40)): "t.parquet: not a complete Parquet file",
+    ("t.csv", b"a;b;n\n1;2;3\n"): "t.csv has no column place, age, n, who: it has ['a;b;n']",
+}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: repr(file)[-40:].replace("/", ""))
+def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, file):
+    name, content = file
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError) as refused:
+        SparseTable.read(tmp_path / name, DOMAIN, Bound(), count="n", user="who")
+    said = str(refused.value)
+    assert FILES[file] in said and str(tmp_path / name) in said
+    assert len(said) < 900 and "\n" not in said
+
+
+def test_labels_that_are_long_or_of_other_scripts_are_labels(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f'place,age\n"a,b",1\n東京,2\n{LONG},3\n Bern ,4.0\n', encoding="utf-8")
+    assert SparseTable.read(path, DOMAIN, Bound()).keys.tolist() == [4, 101, 202, 303]
+
+
+def test_a_row_that_is_longer_than_a_block_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "_BLOCK", 1000)
+    (tmp_path / "t.csv").write_text(f"place,age\nBern,1\n{LONG},2\n")
+    with pytest.raises(ValueError, match="line 3: a field of 200,000 characters"):
+        SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound())
+
+
+def test_a_whole_parquet_file_is_read_and_a_part_of_it_is_not(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"place": ["Bern"] * 999, "age": list(range(99)) * 10 + [1] * 9}), path
+    )
+    whole = path.read_bytes()
+    for end in (len(whole) // 2, len(whole) - 1, 5):
+        path.write_bytes(whole[:end])
+        with pytest.raises(ValueError, match="t.parquet: not a complete Parquet file"):
+            SparseTable.read(path, DOMAIN, Bound())
+    path.write_bytes(
+        whole[:40] + b"\xff" * 60 + whole[100:]
+    )  # the footer is whole, a page is not
+    with pytest.raises(ValueError, match="t.parquet"):
+        SparseTable.read(path, DOMAIN, Bound())
+    pq.write_table(pa.table({"place": [["Bern"]], "age": [1]}), path)
+    with pytest.raises(ValueError, match="column 'place' holds list.*need text"):
+        SparseTable.read(path, DOMAIN, Bound())
+    table = pa.table(
+        [pa.array([1]), pa.array([2]), pa.array(["Bern"])], ["age", "age", "place"]
+    )
+    pq.write_table(table, path)
+    with pytest.raises(ValueError, match="more than one column is called 'age'"):
+        SparseTable.read(path, DOMAIN, Bound())
+
+
+def test_folders_and_globs_mean_whole_tables(tmp_path):
+    folder = tmp_path / "trips"
+    folder.mkdir()
+
+    def read(*paths):
+        return SparseTable.read(paths, DOMAIN, Bound())
+
+    with pytest.raises(ValueError, match="trips: the folder is empty"):
+        read(folder)
+    (folder / "a.csv").write_bytes(GOOD)
+    (folder / "b.csv").write_bytes(b"age,place,n\n5,Bern,1\n")
+    with pytest.raises(ValueError, match=r"b.csv has the columns \['age'.*a.csv has"):
+        read(folder)
+    (folder / "b.csv").write_bytes(b"who,age,place,n\nx,5,Bern,1\n")
+    (folder / "_SUCCESS").touch()
+    (folder / ".hidden").write_bytes(b"\0")
+    assert read(folder).counts.tolist() == [2]
+    with pytest.raises(ValueError, match="a.csv is named twice"):
+        read(folder, folder / ".." / "trips" / "a.csv")
+    with pytest.raises(FileNotFoundError, match="c.csv: no such file"):
+        read(folder / "c.csv")
+    with pytest.raises(FileNotFoundError, match="no file is called so"):
+        read(folder / "2*.csv")
+    with pytest.raises(ValueError, match="no file is named"):
+        read()
+    (folder / "deeper").mkdir()
+    with pytest.raises(ValueError, match="holds the folder deeper"):
+        read(folder)
+    (folder / "b.csv").write_bytes(b"who,age,place,n\nx,5,Bern,1\nx,5,Rome,1\n")
+    with pytest.raises(ValueError, match="b.csv, line 3, column 'place': found 'Rome'"):
+        read(folder / "a.csv", folder / "b.csv")
+
+
+FRAMES = {
+    "more than one column is called 'age'": pd.DataFrame(
+        [["Bern", 1, 2]], columns=["place", "age", "age"]
+    ),
+    "columns ['age'] are missing: the table has ['place']": pd.DataFrame({"place": ["Bern"]}),
+    "column 'age', row 1: a value is missing": pd.DataFrame(
+        {"place": "Bern", "age": [50.0, None]}
+    ),
+    "column 'age', row 1: 50.5 is outside": pd.DataFrame(
+        {"place": "Bern", "age": [50.0, 50.5]}
+    ),
+    "column 'age', row 1: 'x' is outside": pd.DataFrame({"place": "Bern", "age": ["50", "x"]}),
+    "column 'place', row 1: '7' is outside": pd.DataFrame({"place": ["Bern", 7], "age": 1}),
+    "characters) is outside": pd.DataFrame({"place": [LONG + "y"], "age": 1}),
+}
+
+
+@pytest.mark.parametrize("said", FRAMES)
+def test_a_frame_that_is_wrong_is_refused_with_its_row(said):
+    with pytest.raises(ValueError) as refused:
+        SparseTable.from_frame(FRAMES[said], DOMAIN, Bound())
+    assert said in str(refused.value) and len(str(refused.value)) < 900
+
+
+@pytest.mark.parametrize(
+    "count", [2**53 + 1, -1, 1.5, 1e300, float("nan"), "three", None, 2**70]
+)
+def test_a_count_in_a_frame_is_a_whole_number_that_a_float_holds(count):
+    frame = pd.DataFrame({"place": "Bern", "age": 1, "n": [2, count]})
+    with pytest.raises(ValueError, match="column 'n', row 1"):
+        SparseTable.from_frame(frame, DOMAIN, Bound(), count="n")
+
+
+def test_users_of_several_kinds_are_not_made_one_by_writing_them_out(tmp_path):
+    frame = pd.DataFrame({"place": "Bern", "age": 1, "who": [7, "7"]})
+    with pytest.raises(ValueError, match="column 'who' cannot say"):
+        SparseTable.from_frame(frame, DOMAIN, Bound(), user="who")
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.execute("CREATE TABLE t (place, age, who)")
+        connection.executemany("INSERT INTO t VALUES ('Bern', 1, ?)", [(7,), ("7",)])
+    connection.close()
+    with pytest.raises(
+        ValueError, match="t.db, table t, column 'who': values of several kinds"
+    ):
+        SparseTable.read(tmp_path / "t.db", DOMAIN, Bound(), user="who", table="t")
+
+
+def test_a_database_is_read_by_the_name_of_a_table_alone(tmp_path):
+    path = tmp_path / "t.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (place, age)")
+        connection.execute("INSERT INTO t VALUES ('Bern', 'x')")
+        connection.execute("CREATE VIEW everybody AS SELECT * FROM t")
+    connection.close()
+
+    def read(table):
+        return SparseTable.read(path, DOMAIN, Bound(), table=table)
+
+    for name in ("everybody", "t; DROP TABLE t", "(SELECT 1)", "sqlite_master", "T", ""):
+        with pytest.raises(ValueError, match="a table is needed .*it has .'t'"):
+            read(name)
+    with pytest.raises(ValueError, match="t.db: a table is needed"):
+        read(None)
+    with pytest.raises(ValueError, match="t.db, table t, row 1, column 'age': found 'x'"):
+        read("t")
+    path.write_bytes(path.read_bytes()[:100] + bytes(300))
+    with pytest.raises(ValueError, match="t.db"):
+        read("t")
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    with pytest.raises(ValueError, match="is no database"):
+        SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), table="t")
