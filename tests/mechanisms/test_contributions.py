@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from tests.agreement import indistinguishable, seeded
+from tests.agreement import indistinguishable, runs, seeded
 from tests.reference import sampling
 from workbench import (
     DP,
@@ -54,21 +54,21 @@ def flattened(q1, q2):
     return [*q1.values(), *q2.values()]
 
 
-def drawn(mechanism, times=3000, data=None):
+def drawn(mechanism, times, data=None):
     data, rng = data or made(), seeded(1)
     tables = [mechanism(data, rng).estimate for _ in range(times)]
     return [np.concatenate([t.items.values, t.edges.values]) for t in tables]
 
 
-@pytest.mark.slow
+@runs(1000, 3000)
 @pytest.mark.parametrize(("l", "split"), [(1, (0.5, 0.5)), (2, (0.25, 0.75)), (9, (0.5, 0.5))])
-def test_sra_is_the_references(l, split):  # noqa: E741
+def test_sra_is_the_references(l, split, n):  # noqa: E741
     epsilon, rng = 3.0, seeded(2)
     parts = [epsilon * s for s in split]
     theirs = [
-        flattened(*sampling.sra(RECORDS, ITEMS, CONTEXTS, l, *parts, rng)) for _ in range(3000)
+        flattened(*sampling.sra(RECORDS, ITEMS, CONTEXTS, l, *parts, rng)) for _ in range(n)
     ]
-    ours = drawn(SRA(DP(epsilon), l, split))
+    ours = drawn(SRA(DP(epsilon), l, split), n)
     alike(ours, theirs)
     for item in ITEMS:
         mean, spread = map(float, sampling.moments_sra(RECORDS, item, l))
@@ -77,22 +77,22 @@ def test_sra_is_the_references(l, split):  # noqa: E741
         assert got.mean() == pytest.approx(mean, abs=5 * np.sqrt(spread / len(got)))
 
 
-@pytest.mark.slow
+@runs(1000, 3000)
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("l", "d"), [(2, 1), (4, 3)])
-def test_hpa_is_the_references(l, d, share):  # noqa: E741
+def test_hpa_is_the_references(l, d, share, n):  # noqa: E741
     epsilon, rng = 5.0, seeded(3)
     eps = [0.2 * epsilon, 0.4 * epsilon, 0.4 * epsilon]
     told = RECORDS, ITEMS, CONTEXTS, l, d, share, *eps, rng
-    theirs = [flattened(*sampling.hybrid(*told)) for _ in range(3000)]
-    alike(drawn(HPA(DP(epsilon), l, d, 0.2, share)), theirs)
+    theirs = [flattened(*sampling.hybrid(*told)) for _ in range(n)]
+    alike(drawn(HPA(DP(epsilon), l, d, 0.2, share), n), theirs)
 
 
-@pytest.mark.slow
-def test_lpa_drops_what_exceeds_its_bound_at_random():
+@runs(1000, 3000)
+def test_lpa_drops_what_exceeds_its_bound_at_random(n):
     theirs_rng, told = seeded(4), (RECORDS, ITEMS, CONTEXTS, 4, 2.0, 2.0)
-    theirs = [flattened(*sampling.sra(*told, theirs_rng)) for _ in range(3000)]
-    alike(drawn(LPA(DP(4.0), 4)), theirs)
+    theirs = [flattened(*sampling.sra(*told, theirs_rng)) for _ in range(n)]
+    alike(drawn(LPA(DP(4.0), 4), n), theirs)
 
 
 def test_a_score_of_ones_own_costs_nothing():
@@ -318,12 +318,13 @@ def test_error_bars_are_those_of_the_noise(consistent):
     """Seeded: never by chance; sees a squared error bar that is off by 15 %."""
     data, mechanism = made(bound=Bound(6, 6, 6)), SRA(B, 6, (0.4, 0.6), consistent)
     asked = Ranges([0, 1, 0, 3], [8, 2, 3, 7])
-    draws = [mechanism(data, seeded(s)).answer(asked, error=True) for s in range(3000)]
+    releases = [mechanism(data, seeded(s)) for s in range(3000)]
+    draws = [release.answer(asked, error=True) for release in releases]
     got, bars = (np.array(x) for x in zip(*draws, strict=True))
     spread = ((got - data.answer(asked)) ** 2).mean(axis=0)
     assert (bars[0] ** 2) == pytest.approx(spread, rel=0.15)
     asked, told = Ranges([1], [3]), {"error": True, "of": "items"}
-    draws = [mechanism(data, seeded(s)).answer(asked, **told) for s in range(3000)]
+    draws = [release.answer(asked, **told) for release in releases]
     got, bars = (np.array(x)[:, 0] for x in zip(*draws, strict=True))
     truth = data.answer(asked, of="items")
     assert bars[0] ** 2 == pytest.approx(((got - truth) ** 2).mean(), rel=0.15)
@@ -385,13 +386,12 @@ def test_tables_must_fit():
         )
 
 
-@pytest.mark.slow
+@runs(1000, 3000)
 @pytest.mark.parametrize(
     "mechanism", [SRA(B, 2), HPA(B, 2, 1), HPA(B, 2, 2, 0.5, 0.5), LPA(B, 3)]
 )
-def test_users_are_hard_to_tell_apart(mechanism):
+def test_users_are_hard_to_tell_apart(mechanism, n):
     """A user with far more records than are kept: Pr[A | D] <= e^ε Pr[A | D'], within 5σ."""
-    n = 3000
     whole = made({0: [(0, 0), (1, 1)], 1: [(3, 1)] * 40})
     without = made({0: [(0, 0), (1, 1)]})
 
