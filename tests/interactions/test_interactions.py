@@ -13,6 +13,7 @@ from tests.agreement import fits_chances, seeded
 from workbench import (
     PUBLIC,
     UNBOUNDED,
+    Attributes,
     Bound,
     Boxes,
     Domain,
@@ -439,3 +440,27 @@ def test_pairs_need_a_bound_and_are_released_like_any_table():
             data.pairs()
     release = HighPassFilter(DP(1.0), theta=20)(made().bounded(4).pairs(), seeded())
     assert release.privacy == DP(1.0) and release.estimate.decay == pytest.approx(1 / 6)
+
+
+def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):
+    (tmp_path / "plays.csv").write_text(
+        "who,film,at\nu2,A,2025-03-01T07:30\nu1,C,2025-03-01T23:00\nu1,B,x\nu1,A,2025-03-02 07:00\n"
+    )
+    stated = {
+        "genre": {"map": {"A": "drama", "B": "drama", "C": "news"}, "column": "film"},
+        "hour": {"time": "hour", "column": "at", "other": "drop"},
+    }
+    domain = Domain.from_dict(stated)
+    data = Interactions.read(
+        tmp_path / "plays.csv", user="who", domain=domain, bound=Bound(2, 1)
+    )
+    assert data.edge_counts()[0, 7] == 2 and data.edge_counts()[1, 23] == 1 and len(data) == 3
+    assert sorted(data.records_per_user()) == [1, 2] and data.domain == domain
+    frame = pd.read_csv(tmp_path / "plays.csv")
+    again = Interactions.read(frame, user="who", domain=domain, bound=Bound(2, 1))
+    assert (again.edge_counts() == data.edge_counts()).all()
+    named = {"user": "who", "item": "film", "context": "at"}
+    with pytest.raises(ValueError, match="need Interactions.read"):
+        Interactions.from_frame(frame, **named, domain=domain, bound=Bound(2, 1))
+    with pytest.raises(ValueError, match="need SparseTable.from_frame"):
+        Attributes(domain).encode(frame)

@@ -76,6 +76,11 @@ class Attributes(Hierarchy):
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of rows that lie in the domain; a column an attribute."""
+        if self.domain.preparation is not None:
+            raise ValueError(
+                "the domain says how its labels follow from columns: need SparseTable.from_frame, then "
+                "Records.from_table"
+            )
         missing = [a for a in self.attributes if a not in frame]
         if missing:
             raise ValueError(f"columns {missing} are missing: need {list(self.attributes)}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float, Int, Num
+from workbench.contributions import UserNumbers
 from workbench.domain import Domain
 from workbench.interactions import kernels, sampling
 from workbench.interactions.reading import (
@@ -19,7 +20,7 @@ from workbench.interactions.reading import (
     parquet_columns,
     sorted_by_user,
 )
-from workbench.labelled_rows import read_table_file
+from workbench.reading import all_rows, counted_rows
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
@@ -200,6 +201,7 @@ class Interactions:
             column and row.
         """
         _refuse_other_attributes(domain)
+        _refuse_preparation(domain)
         columns = frame_columns(frame, (user, item, context), domain)
         return cls(domain, *columns, bound, truth_public)
 
@@ -238,25 +240,26 @@ class Interactions:
             The file is not a complete Parquet file, or as in `from_frame`.
         """
         _refuse_other_attributes(domain)
+        _refuse_preparation(domain)
         columns = parquet_columns(path, (user, item, context), domain)
         return cls(domain, *columns, bound, truth_public)
 
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        path: Any,
         *,
         user: str,
         domain: Domain,
         bound: Bound | Unbounded | Public,
         truth_public: bool = False,
     ) -> Interactions:
-        """From a CSV (`.csv.gz` too) or Parquet file, whose values are compared with labels as text.
+        """From files or a frame, as `SparseTable.read` takes them, in batches.
 
         Parameters
         ----------
-        path : path
-            A row a record, with a column for each attribute of the domain.
+        path : path, several, or a frame
+            A row a record, with the columns that the domain is prepared from.
         user, domain, bound, truth_public
             As in `from_frame`.
 
@@ -271,18 +274,12 @@ class Interactions:
             the domain, with its column and line.
         """
         _refuse_other_attributes(domain)
-        if user in domain.attributes:
+        if user in domain.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
-        rows = read_table_file(Path(path), [user, *domain.attributes])
-        users = rows.frame[user]
-        rows.refuse(users.is_null(), user, "a user")
-        codes = rows.domain_codes(domain)
+        rows = all_rows(counted_rows(path, domain, users=UserNumbers(user)))
+        items, contexts = (domain.column(rows.keys, name) for name in domain.attributes)
         return cls.from_codes(
-            domain,
-            users.rank("dense").to_numpy(),
-            *codes.T,
-            bound,
-            truth_public=truth_public,
+            domain, rows.users, items, contexts, bound, truth_public=truth_public
         )
 
     def __len__(self) -> int:
@@ -527,6 +524,14 @@ def _whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> i
         limit = "" if high is None else f" and <= {high}"
         raise ValueError(f"{name} = {x!r} is not allowed: need a whole number >= {low}{limit}")
     return int(x)
+
+
+def _refuse_preparation(domain: Domain) -> None:
+    """Where columns are named by the caller, they are taken as they are."""
+    if domain.preparation is not None:
+        raise ValueError(
+            "the domain says how its labels follow from columns: need Interactions.read"
+        )
 
 
 def _refuse_other_attributes(domain: Domain) -> None:
