@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from math import exp, fsum, inf
 from typing import Any
 
@@ -44,6 +46,7 @@ from workbench.noise import (
 from workbench.privacy import ADD_REMOVE, LOCAL
 from workbench.records import Records
 
+_ONE_AT_A_TIME = threading.RLock()
 _MOST_RUNS = 3000  # of either input
 _SECONDS = 60.0
 _COARSEST = 2
@@ -60,12 +63,13 @@ class NotEnumerable(Exception):
 @dataclass(frozen=True)
 class ExactLoss:
     """The largest |ln P/P′| over outputs (the ε that is spent, given a δ), the δ that is spent at the
-    stated ε, and where the loss is largest."""
+    stated ε, where the loss is largest, and whether values that neither input moves had noise too."""
 
     loss: float
     delta: float
     outputs: int
     words: str
+    all_noise: bool = True
 
 
 class _Replay(np.random.Generator):
@@ -257,7 +261,8 @@ def exact_loss(
                 break
             laws_of_output.append(law)
         if len(laws_of_output) == 2:
-            return _loss(*laws_of_output, epsilon, delta)
+            loss = _loss(*laws_of_output, epsilon, delta)
+            return replace(loss, all_noise=adaptive or level > 0)
     raise NotEnumerable(f"its draws fall in more than {_MOST_RUNS} ways")
 
 
@@ -469,15 +474,28 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
         (noise, "random_words", random_words),
         (noise, "uniform_keys", uniform_keys),
     ]
-    original_set_bits = hashes.set_bits
-    before = [getattr(owner, name) for owner, name, _ in patches]
-    for owner, name, instead in patches:
-        setattr(owner, name, instead)
-    try:
-        yield replay
-    finally:
-        for (owner, name, _), original in zip(patches, before, strict=True):
-            setattr(owner, name, original)
+    with _ONE_AT_A_TIME:
+        originals = [getattr(owner, name) for owner, name, _ in patches]
+        original_set_bits = hashes.set_bits
+        for (owner, name, instead), original in zip(patches, originals, strict=True):
+            setattr(owner, name, _in_this_thread(instead, original))
+        try:
+            yield replay
+        finally:
+            for (owner, name, _), original in zip(patches, originals, strict=True):
+                setattr(owner, name, original)
+
+
+def _in_this_thread(instead: Callable, original: Callable) -> Callable:
+    """Others, who may be releasing something at this moment, have the law itself."""
+    here = threading.get_ident()
+
+    @wraps(original)
+    def law(*args: Any, **kwargs: Any) -> Any:
+        drawn = instead if threading.get_ident() == here else original
+        return drawn(*args, **kwargs)
+
+    return law
 
 
 def _upper_tail(x: int, alpha: float) -> float:

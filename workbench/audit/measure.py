@@ -49,6 +49,8 @@ class Audit:
         At the stated ε, the δ that the enumerated law spends (the hockey-stick divergence).
     outputs : int
         How many outputs were enumerated.
+    all_noise : bool
+        Whether values that neither neighbour moves had noise too when they were.
     seconds : float
         What the audit took.
     note : str
@@ -67,6 +69,7 @@ class Audit:
     exact: float | None = None
     spent_delta: float | None = None
     outputs: int = 0
+    all_noise: bool = True
     seconds: float = 0.0
     note: str = ""
 
@@ -139,7 +142,7 @@ def audit(
     seconds : float
         The limit of a single call.
     most_seconds : float
-        Of all calls: no more are made after it.
+        Of processor time, or ten times as long on the clock: no more calls are made after it.
     method : "both", "runs" or "exact"
         Whether to run, and whether to enumerate where that is possible.
     false_alarms : float
@@ -190,7 +193,7 @@ def audit(
             note = f"not enumerated: {e}"
     measured: dict[str, Any] = {}
     if method != "exact":
-        outputs = _outputs(mechanism, name, pair, runs, seconds, start + most_seconds, rng)
+        outputs = _outputs(mechanism, name, pair, runs, seconds, most_seconds, rng)
         evidence = strongest_evidence(*outputs, stated_delta, false_alarms)
         measured = dict(
             bound=evidence.bound,
@@ -200,7 +203,12 @@ def audit(
             runs=len(outputs[0]),
         )
     if exact is not None:
-        measured |= dict(exact=exact.loss, spent_delta=exact.delta, outputs=exact.outputs)
+        measured |= dict(
+            exact=exact.loss,
+            spent_delta=exact.delta,
+            outputs=exact.outputs,
+            all_noise=exact.all_noise,
+        )
         if exact.loss > stated_epsilon and not measured.get("bound", 0.0) > stated_epsilon:
             measured["event"] = exact.words
     return Audit(
@@ -242,12 +250,20 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
 
 
 def _outputs(
-    mechanism: Callable, name: str, pair: Pair, runs: int, seconds: float, end: float, rng: Any
+    mechanism: Callable,
+    name: str,
+    pair: Pair,
+    runs: int,
+    seconds: float,
+    most_seconds: float,
+    rng: Any,
 ) -> tuple[list[Output], list[Output]]:
     """Outputs of both inputs, in turn."""
     if runs < LEAST_RUNS:
         raise ValueError(f"runs = {runs} is not allowed: need at least {LEAST_RUNS}")
     given = {} if rng is None else {"rng": rng}
+    clock = time.perf_counter() + 10 * most_seconds
+    processor = time.process_time() + most_seconds
     drawn: tuple[list[Output], list[Output]] = ([], [])
     for i in range(runs):
         for data, outputs in zip((pair.one, pair.other), drawn, strict=True):
@@ -257,7 +273,8 @@ def _outputs(
                 raise _no_answer(name, seconds, drawn) from None
         if i == _PILOT:
             _refuse_useless(name, drawn)
-        if i >= LEAST_RUNS and time.perf_counter() > end:
+        late = time.process_time() > processor or time.perf_counter() > clock
+        if i >= LEAST_RUNS and late:
             break
     return drawn
 

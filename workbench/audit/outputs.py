@@ -59,7 +59,8 @@ def observe(call: Callable[[], Any], seconds: float) -> Output:
     Parameters
     ----------
     call : without arguments.
-    seconds : the limit of the call, held where signals are (the main thread, not on Windows).
+    seconds : the limit of the call, held where signals are (the main thread, not on Windows); what is
+        printed and warned is seen in the main thread alone.
 
     Returns
     -------
@@ -70,13 +71,7 @@ def observe(call: Callable[[], Any], seconds: float) -> Output:
     NoAnswer
         After the limit.
     """
-    printed = io.StringIO()
-    with (
-        warnings.catch_warnings(record=True) as warned,
-        contextlib.redirect_stdout(printed),
-        contextlib.redirect_stderr(printed),
-    ):
-        warnings.simplefilter("always")
+    with _said() as (printed, warned):
         try:
             with _limited(seconds):
                 returned = call()
@@ -95,12 +90,29 @@ def observe(call: Callable[[], Any], seconds: float) -> Output:
 
 
 @contextlib.contextmanager
+def _said() -> Iterator[tuple[io.StringIO, list]]:
+    """What is printed, and warned; of other threads nobody could say whose words they are."""
+    printed = io.StringIO()
+    if not _in_main_thread():
+        yield printed, []
+        return
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
+        warnings.simplefilter("always")
+        yield printed, warned
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     """NoAnswer after so many seconds, where a signal can say so."""
-    possible = hasattr(signal, "setitimer") and (
-        threading.current_thread() is threading.main_thread()
-    )
-    if not possible:
+    if not (hasattr(signal, "setitimer") and _in_main_thread()):
         yield
         return
 

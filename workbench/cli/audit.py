@@ -118,7 +118,7 @@ def _line(result: Any) -> str:
 
 def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
     from workbench import mechanisms, plugins
-    from workbench.audit.plan import Job, default_jobs, thorough_jobs
+    from workbench.audit.plan import all_pairs, default_jobs, thorough_jobs
 
     plugins.use_current_folder()
     classes = []
@@ -138,7 +138,10 @@ def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
         (classes if is_class else functions).append(thing)
     make = thorough_jobs if thorough else default_jobs
     jobs = make(classes or None, epsilons) if classes or not names else []
-    return jobs + [Job(f, epsilon=epsilon) for f in functions for epsilon in epsilons]
+    for function in functions:
+        for epsilon in epsilons:
+            jobs += all_pairs(function, epsilon)
+    return jobs
 
 
 def _processes(workers: int | None):
