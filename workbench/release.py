@@ -5,22 +5,37 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from html import escape
+from math import exp, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench import estimates, noise, provenance
+from workbench.arrays import Float
 from workbench.domain import Domain
-from workbench.estimates.bars import Answers
+from workbench.estimates.bars import DEVIATIONS, Answers, geometric_variance
 from workbench.libraries import pd
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, WITHDRAWN, Receipt, compose
 from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import STATED, Bound
+from workbench.transform import basis_of
 from workbench.workload import Workload, labelled_queries, marginal_queries
 
 USERS_CUT = "users who lost anything to the bound"  # its receipt
+
+
+class Largest(NamedTuple):
+    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+
+    labels: pd.DataFrame
+    counts: Float[np.ndarray, " cells"]
+    noise: Float[np.ndarray, " cells"]
+
+
+_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +82,58 @@ class Release:
         """Whether a law was drawn with floating point."""
         return any(r.idealised for r in self.ledger)
 
+    @property
+    def cells_from_nothing(self) -> float | None:
+        """How many cells (or nodes) of a table that holds nothing the same thresholds would release.
+
+        On average, from the file alone. Of the cells that are empty no more are expected to be among the
+        released ones, since no table has more empty cells. Where everything is released, or a number that
+        was stated, as many are of any table. None where the file does not tell.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, _DENSE):
+            return float(len(estimate))
+        if not isinstance(estimate, estimates.Summary):
+            return None
+        if self._law_of_noise:
+            return 0.0  # an empty cell is never visited
+        if estimate.decay is None:
+            return None
+        if estimate.scale != 1 or estimate.releases_all:
+            return float(len(estimate))
+        expected = 0.0  # with `consistent` no more: it takes nodes away
+        for block in basis_of(
+            getattr(estimate, "transform", None), estimate.domain
+        ).noise_blocks:
+            decay = Fraction(estimate.decay) * block.share / block.nodes_per_count
+            law = noise.empty_cell(decay, estimate.theta, estimate.sides, estimate.tau)
+            expected += block.size * float(law.survival(192))
+        return expected
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether at least half of the released cells are as many as noise alone would give.
+
+        That is, no more than twice `cells_from_nothing` were released. Where cells are released whatever
+        they hold, no more than twice as many lie beyond three deviations of the noise as noise alone puts
+        there. False where the file does not tell.
+        """
+        estimate = self.estimate
+        expected = self.cells_from_nothing
+        if expected is None or not len(estimate):
+            return False
+        released = len(estimate)
+        if expected == released:
+            values = getattr(estimate, "edges", estimate).values
+            deviations = self.deviations()
+            if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
+                deviations = sqrt(geometric_variance(estimate.decay))
+            if np.isnan(deviations).any():
+                return False
+            released = np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations)
+            expected *= exp(-sqrt(2) * DEVIATIONS)  # of Laplace noise, and about of geometric
+        return bool(released <= 2 * expected)
+
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""
         return f"<Release {self.privacy}{simulated}: {self.estimate!r} by {self.mechanism}>"
@@ -74,13 +141,13 @@ class Release:
     def _repr_html_(self) -> str:
         """What a notebook shows: the guarantee, and every measurement that was paid for."""
         if self.simulated:
-            noise = "simulated: replayable, not to be published"
+            drawn = "simulated: replayable, not to be published"
         elif self.idealised:
-            noise = "drawn with floating point: idealised, not to be published"
+            drawn = "drawn with floating point: idealised, not to be published"
         else:
-            noise = "system randomness"
+            drawn = "system randomness"
         caption = (
-            f"{escape(str(self.privacy))} · {noise}<br>{escape(repr(self.estimate))}"
+            f"{escape(str(self.privacy))} · {drawn}<br>{escape(repr(self.estimate))}"
             f"<br><code>{escape(str(self.mechanism))}</code>"
         )
         if self.bound:
@@ -196,6 +263,57 @@ class Release:
             )
         return domain
 
+    def deviations(self) -> Float[np.ndarray, " released"] | float:
+        """The standard deviation of the noise on what was released.
+
+        Returns
+        -------
+        float64[released] or float
+            In counts, for each row of `to_frame` or for all; NaN where it is not known.
+        """
+        return self.estimate.deviations(**self._law_of_noise)
+
+    @property
+    def absent_at_most(self) -> float:
+        """What each cell (or node) that was not released holds at most, in counts; NaN if unknown."""
+        if not isinstance(self.estimate, estimates.Summary):
+            return float("nan")
+        return self.estimate.absent_at_most(**self._law_of_noise)
+
+    def largest(self, top: int = 10) -> Largest:
+        """The largest of what was released.
+
+        Parameters
+        ----------
+        top : how many.
+
+        Returns
+        -------
+        Largest
+            Labels, counts and the standard deviation of the noise on each, largest first.
+
+        Raises
+        ------
+        ValueError
+            If the release holds neither cells nor nodes.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, estimates.ItemEdgeCounts):
+            estimate = estimate.edges
+        if isinstance(estimate, estimates.Summary):
+            counts = estimate.weights()
+        elif isinstance(estimate, estimates.Histogram):
+            counts = estimate.values
+        else:
+            raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
+        rows = np.argsort(-counts, kind="stable")[:top]
+        if isinstance(estimate, estimates.Summary):
+            labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])
+        else:
+            labels = estimate.domain.frame(rows)
+        deviations = np.broadcast_to(self.deviations(), counts.shape)
+        return Largest(labels, counts[rows], deviations[rows])
+
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
@@ -268,11 +386,10 @@ class Release:
         if not error:
             return frame
         _refuse_columns(frame, ["noise"])
-        law = self._law_of_noise
-        frame = frame.assign(noise=self.estimate.deviations(**law))
+        frame = frame.assign(noise=self.deviations())
         if isinstance(self.estimate, estimates.Summary):
             frame.attrs["absent_cells"] = self.estimate.absent_cells
-            frame.attrs["absent_at_most"] = self.estimate.absent_at_most(**law)
+            frame.attrs["absent_at_most"] = self.absent_at_most
         return frame
 
     def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:

@@ -166,7 +166,8 @@ def _read_csv(path: Path) -> tuple[pa.Table, dict]:
     beside = sidecar(path)
     if not beside.is_file():
         raise FileNotFoundError(
-            f"{beside}: no such file, and {path} alone says of no guarantee what it is worth"
+            f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which is "
+            "not there"
         )
     record = _record(beside, beside.read_bytes)
     described = record.pop("csv", None)

@@ -117,13 +117,29 @@ def test_how_many_users_were_cut_is_booked_beside_the_release(run):
             "protects 'a trip', not",
         ),
         ("a trip", f"release {USERS} --budget b.sqlite --epsilon 0.2", "--unit 'a trip'"),
-        ("a user", release("x", 0.2, "--seed 1 --simulated"), "does not take --seed"),
-        ("a user", release("x", 3), "3 is more than the 1 that remain of 1-DP: nothing"),
-        ("a user", release("x", "inf"), "need a finite epsilon"),
-        ("a user", release("x", 0.2).replace("b.sqlite", "t.csv"), "t.csv: not a session"),
-        ("a user", release("x", 0.2).replace("b.sqlite", "none"), "none: no such budget file"),
-        ("a user", release("x", 0.2).replace("HighPassFilter --theta 20", "Flipping"), "local"),
-        ("a user", release("x", 0.2, "--delta 1e-6"), "spends no delta"),
+        ("a user", release("x.parquet", 0.2, "--seed 1 --simulated"), "does not take --seed"),
+        (
+            "a user",
+            release("x.parquet", 3),
+            "3 is more than the 1 that remain of 1-DP: nothing",
+        ),
+        ("a user", release("x.parquet", "inf"), "need a finite epsilon"),
+        (
+            "a user",
+            release("x.parquet", 0.2).replace("b.sqlite", "t.csv"),
+            "t.csv: not a session",
+        ),
+        (
+            "a user",
+            release("x.parquet", 0.2).replace("b.sqlite", "none"),
+            "none: no such budget file",
+        ),
+        (
+            "a user",
+            release("x.parquet", 0.2).replace("HighPassFilter --theta 20", "Flipping"),
+            "local",
+        ),
+        ("a user", release("x.parquet", 0.2, "--delta 1e-6"), "spends no delta"),
         ("a user", [*NEW, "a user", "--epsilon", "1"], "exists: a budget is begun once"),
         ("a user", [*NEW[:2], "c", *NEW[3:], "x", "--epsilon", "inf"], "need DP(0 < epsilon"),
         ("a user", [*NEW[:2], "c", *NEW[3:], " ", "--epsilon", "1"], "unit = ' '"),
@@ -133,7 +149,7 @@ def test_how_many_users_were_cut_is_booked_beside_the_release(run):
 def test_bad_input_is_one_line_and_costs_nothing(run, unit, line, says):
     run([*NEW, unit, "--epsilon", "1"])
     if isinstance(line, str) and line.startswith("release") and "--out" not in line:
-        line += " --out x"
+        line += " --out x.parquet"
     assert says in run(line, 2)
     assert Session.open("b.sqlite").remaining == 1.0 and not Path("x").exists()
 
@@ -144,4 +160,4 @@ def test_a_session_of_one_table_is_no_budget_of_people(run):
 
     table = SparseTable.from_keys(Domain(("x",), (4,)), [0], [3], Bound())
     Session.open("b.sqlite", table, DP(1.0))
-    assert "declares no people" in run(release("x", 0.2), 2)
+    assert "declares no people" in run(release("x.parquet", 0.2), 2)

@@ -60,7 +60,6 @@ def complaint(result):
 def test_release_writes_a_summary(run):
     result = run(f"release t.csv {FILTER}")
     assert "1-DP: if the records of x" in result.stdout
-    assert "The counts of rows that name the same cell are summed." in result.stdout
     assert "of 4,800 cells" in result.stdout
     assert "at most 1 to one cell" in result.stdout
     release = Release.load("out.parquet")
@@ -247,7 +246,9 @@ def test_show_says_what_a_release_promises(run):
 
 def test_show_refuses_what_is_no_release(run):
     assert "no such release" in complaint(run("show nowhere.parquet", code=2))
-    assert "not a complete Parquet file" in complaint(run("show t.csv", code=2))
+    assert "not a release by itself" in complaint(run("show t.csv", code=2))
+    Path("x.parquet").write_text(TABLE)
+    assert "not a complete Parquet file" in complaint(run("show x.parquet", code=2))
     pd.read_csv("t.csv").to_parquet("t.parquet")
     assert "not a release" in complaint(run("show t.parquet", code=2))
 

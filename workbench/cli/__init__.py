@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from workbench.cli import (
     advise,
+    answer,
     audit,
     bench,
     budget,
@@ -132,6 +133,7 @@ app.command()(advise.advise)
 app.command(cls=mechanism_options.Command)(release.release)
 app.command()(synthesize.synthesize)
 app.command()(show.show)
+app.command()(answer.answer)
 app.add_typer(budget.app, name="budget")
 app.add_typer(data.app, name="data")
 app.add_typer(domain.app, name="domain")

@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 Table = Annotated[Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parquet.")]
-Out = Annotated[Path, typer.Option(help="The release file to write (Parquet).")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        help="The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json."
+    ),
+]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss ε.")]
 Delta = Annotated[float, typer.Option(help="Failure probability δ.")]
 Budget = Annotated[

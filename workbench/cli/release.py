@@ -86,8 +86,5 @@ def release(
     private = publishing.read(request, cls)
     made = publishing.publish(request, chosen, private)
 
-    if count:
-        screen.say("The counts of rows that name the same cell are summed.")
-    screen.say("\n  ".join(release_text.summary(made, out, request.account)))
-    for warning in release_text.warnings(made):
-        screen.warn(f"  {warning}")
+    release_text.print_release(made, out)
+    screen.say(release_text.again(request.account))

@@ -7,29 +7,109 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli import screen
-from workbench.wording import number, stated
+from workbench.wording import cell, counted, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.cli.budget import Account
     from workbench.mechanism import Release
+    from workbench.privacy import Receipt
     from workbench.table import Bound
 
 
 _AGAIN = "every release of the same data adds its ε, also one that replaces another"
 
 
-def summary(release: Release, file: Path, account: Account | None = None) -> list[str]:
-    """What a person reads who has just made a release, a line each."""
+def print_release(release: Release, file: Path, top: int = 10) -> None:
+    """All that a release file says of itself, in words; nothing here has seen the table."""
+    screen.say(f"{file}\n")
+    screen.say(screen.plain(guarantee(release)))
+    if release.bound:
+        screen.say(screen.plain(bound_in_words(release.bound)))
+    users_cut = users_cut_in_words(release)
+    if users_cut:
+        screen.say(users_cut)
+    for warning in warnings(release):
+        screen.warn(warning)
+    screen.table(
+        "What paid for it",
+        ["look", "ε", "δ", "relation", "part", "noise"],
+        [_ledger_row(receipt) for receipt in release.ledger],
+        right=["ε", "δ"],
+    )
     lines = [
-        str(file),
-        guarantee(release),
-        bound_in_words(release.bound) if release.bound else "",
-        users_cut_in_words(release),
-        sizes(release, file),
-        cells_from_nothing(release),
-        _AGAIN if account is None else account.remaining_in_words(),
+        ("Mechanism", screen.plain(release.mechanism)),
+        ("Size", sizes(release, file)),
+        ("Noise", noise_in_words(release)),
+        ("Absent", absent_in_words(release)),
+        ("By chance", cells_from_nothing(release)),
+        ("Versions", screen.plain(_versions(file))),
     ]
-    return [line for line in lines if line]
+    for name, text in lines:
+        if text:
+            screen.say(f"{name:10} {text}")
+    if top and len(release.estimate):
+        print_largest(release, top)
+
+
+def again(account: Account | None = None) -> str:
+    """What a person has to know who releases again."""
+    return _AGAIN if account is None else account.remaining_in_words()
+
+
+def _ledger_row(receipt: Receipt) -> tuple[str, ...]:
+    drawn = "simulated" if receipt.simulated else "system"
+    if receipt.cost.epsilon == inf and not receipt.simulated:
+        drawn = "none"
+    return (
+        receipt.description,
+        number(receipt.cost.epsilon),
+        number(receipt.cost.delta),
+        receipt.relation,
+        " / ".join(receipt.part or ()),
+        drawn,
+    )
+
+
+def _versions(file: Path) -> str:
+    from workbench.release_files import read_release
+
+    _, record = read_release(file)
+    return ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+
+
+def print_largest(release: Release, top: int) -> None:
+    """The largest released cells, each with the standard deviation of its noise."""
+    try:
+        labels, counts, noise = release.largest(top)
+    except ValueError:  # nothing like cells
+        return
+    rows = [
+        (*map(cell, row), number(count), f"± {format_number(deviation)}")
+        for row, count, deviation in zip(
+            labels.itertuples(index=False), counts, noise, strict=True
+        )
+    ]
+    title = f"The {len(rows)} largest {release.estimate.contents}"
+    columns = [*labels.columns, "count", "noise"]
+    screen.table(title, columns, rows, right=["count", "noise"])
+
+
+def noise_in_words(release: Release) -> str:
+    """The noise on a released value: exact, from the law that the file names."""
+    import numpy as np
+
+    deviations = np.atleast_1d(release.deviations())
+    deviations = deviations[np.isfinite(deviations)]
+    if not len(deviations):
+        return ""
+    low = format_number(deviations.min())
+    high = format_number(deviations.max())
+    spread = f"± {low}" if low == high else f"± {low} to ± {high}"
+    sampled = ", the sampling of cells included" if getattr(release.estimate, "tau", 0) else ""
+    return (
+        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}); two of "
+        "them cover it some 19 times in 20"
+    )
 
 
 def guarantee(release: Release) -> str:
@@ -57,7 +137,7 @@ def guarantee(release: Release) -> str:
 
 
 def warnings(release: Release) -> list[str]:
-    """Why the release is not fit to publish."""
+    """Why the release is not fit to publish, or to be read as data."""
     reasons = []
     if release.simulated:
         reasons.append(
@@ -65,6 +145,10 @@ def warnings(release: Release) -> list[str]:
         )
     if release.privacy.epsilon == inf:
         reasons.append("No guarantee: the release must be handled like the data itself.")
+    if release.mostly_noise:
+        reasons.append(
+            "Most of it may be noise: of an empty table half as many cells would stand out, or more."
+        )
     return reasons
 
 
@@ -120,29 +204,38 @@ def users_cut_in_words(release: Release) -> str:
     )
 
 
-def cells_from_nothing(release: Release) -> str:
-    """How many cells the same thresholds keep of a table that holds nothing; public numbers only."""
-    from fractions import Fraction
-
-    from workbench import noise
+def absent_in_words(release: Release) -> str:
+    """What was not released may hold so much: the second part of what may be wrong."""
     from workbench.estimates import Summary
-    from workbench.transform import basis_of
 
     estimate = release.estimate
-    if not isinstance(estimate, Summary) or estimate.decay is None or estimate.scale != 1:
-        return ""  # nothing is known, or as many whatever the table holds
-    theta = estimate.theta
-    tau = estimate.tau
-    everything = theta == 0 and tau == 0 and estimate.sides == 2
-    if everything or getattr(estimate, "consistent", False):
+    if not isinstance(estimate, Summary) or not estimate.absent_cells:
         return ""
-    expected = 0.0
-    basis = basis_of(getattr(estimate, "transform", None), estimate.domain)
-    for block in basis.noise_blocks:
-        decay = Fraction(estimate.decay) * block.share / block.nodes_per_count
-        law = noise.empty_cell(decay, theta, estimate.sides, tau)
-        expected += block.size * float(law.survival(192))
-    number = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    most = release.absent_at_most
+    absent = counted(estimate.absent_cells, f"other {estimate.contents[:-1]}")
+    if most != most:
+        return f"{absent}, of which the file does not tell what they may hold"
+    if not most:
+        return f"{absent}, whose noisy value is 0"
+    why = f"{'τ' if estimate.tau > estimate.theta else 'θ'} = {format_number(estimate.cut)}"
     return (
-        f"of an empty table, the same thresholds would keep about {number} {estimate.contents}"
+        f"{absent} of at most {number(ceil(most))} each ({why} and three deviations of noise)"
     )
+
+
+def cells_from_nothing(release: Release) -> str:
+    """How many cells noise alone would have released; from the file alone, on average an upper bound."""
+    expected = release.cells_from_nothing
+    what = release.estimate.contents
+    if expected is None:
+        return ""
+    if expected == len(release.estimate):
+        return f"of an empty table as many {what} would be released: they say nothing by being there"
+    if not expected:
+        return f"of an empty table no {what} would be released"
+    shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    said = f"of an empty table, the same thresholds would keep about {shown} {what}"
+    released = len(release.estimate)
+    if expected >= released:
+        return f"{said}: all of these {released:,} may be noise alone"
+    return f"{said}: on average at most so many of these {released:,} are noise alone"

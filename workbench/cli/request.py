@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli import spaces
 from workbench.cli.spaces import StatedSpace
+from workbench.release_files import refuse_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,6 +116,7 @@ class Request:
             raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
         if not out.absolute().parent.is_dir():
             raise FileNotFoundError(f"{out.absolute().parent}: no such folder")
+        refuse_place(out, self.force)
 
     def refuse_unfit(self, mechanism: type) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""

@@ -75,6 +75,5 @@ def synthesize(
     request.refuse_unpaid(mechanism)
     private = publishing.read(request, MaximumEntropySynthesis)
     made = publishing.publish(request, mechanism, private)
-    screen.say("\n  ".join(release_text.summary(made, out, request.account)))
-    for warning in release_text.warnings(made):
-        screen.warn(f"  {warning}")
+    release_text.print_release(made, out)
+    screen.say(release_text.again(request.account))

@@ -156,6 +156,11 @@ class Summary(Estimate):
         return answers, np.sqrt(variance)
 
     @property
+    def releases_all(self) -> bool:
+        """Whether every cell was released, whatever it holds."""
+        return self.theta == 0 and self.tau == 0 and self.sides == 2
+
+    @property
     def cut(self) -> float:
         """From where on a noisy value is released for certain, in counts."""
         return max(self.theta, self.tau)
