@@ -13,18 +13,15 @@ import numpy as np
 
 from workbench.arrays import Bool, Int
 from workbench.libraries import pd
-from workbench.preparation import (
-    Labels,
-    Refusal,
-    Rule,
+from workbench.preparation import Labels, Rule
+from workbench.preparation.labels import of_one_kind
+from workbench.preparation.rows import Refusal, refusals, row_keys
+from workbench.preparation.statements import (
+    range_to_dict,
     read_json,
-    refusals,
-    row_keys,
     rule_from_dict,
     rule_to_dict,
 )
-from workbench.preparation.labels import of_one_kind
-from workbench.preparation.statements import range_to_dict
 from workbench.value import shown, value
 
 MAX_CELLS = 2**63 - 1  # keys are int64

@@ -18,8 +18,8 @@ from workbench.cli import app
 from workbench.option_grammar import parameter_help
 
 ROOMS = (
-    "privacy domain hierarchy workload transform table records interactions datasets mechanisms "
-    "mechanism noise release estimates inference advice session metrics experiment claims plots "
+    "privacy domain preparation hierarchy workload transform table records interactions datasets "
+    "mechanisms mechanism noise release estimates inference advice session metrics experiment claims plots "
     "figures widgets laws"
 ).split()
 FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")

@@ -12,8 +12,8 @@ from workbench.cell_counts import GrowingArray, is_no_count
 from workbench.contributions import UserNumbers
 from workbench.domain import Domain
 from workbench.libraries import pa, pl
-from workbench.preparation import row_keys
 from workbench.preparation.matching import whole_numbers
+from workbench.preparation.rows import row_keys
 from workbench.reading.source import Batch
 from workbench.reading.sources import open_sources, refuse_columns
 

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.cell_counts import is_no_count
 from workbench.domain import Domain
 from workbench.libraries import pa, pc
-from workbench.preparation import Refusal, examples_of
+from workbench.preparation.rows import Refusal, examples_of
 from workbench.reading.batches import Progress, row_batches, whole_counts_of
 from workbench.reading.source import Batch
 from workbench.value import shown

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.libraries import pa
-from workbench.preparation.rule import shown
 from workbench.reading.source import BATCH, Columns, FileSource, names_shown
+from workbench.value import shown
 
 _ROWS = 2**16  # of SQLite, as Python's values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.libraries import pa
-from workbench.preparation import BLANK
+from workbench.preparation.statements import BLANK
 from workbench.reading.sources import open_sources
 
 _RESERVED = {"count", "noisy", "truth_public"}  # no attribute is called so

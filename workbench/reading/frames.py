@@ -8,8 +8,8 @@ from typing import Any
 from workbench.contributions.users import user_column
 from workbench.labelled_rows import arrow_column
 from workbench.libraries import pa
-from workbench.preparation.rule import shown
 from workbench.reading.source import BATCH, Columns, Source, names_shown
+from workbench.value import shown
 
 
 def is_frame(x: Any) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.libraries import pa
-from workbench.preparation.rule import shown
+from workbench.value import shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
 _NAMES_SHOWN = 20
