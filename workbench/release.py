@@ -112,11 +112,11 @@ class Release:
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether at least half of the released cells are as many as noise alone would give.
+        """Whether half of the released cells, or more, may be there by noise alone.
 
-        That is, no more than twice `cells_from_nothing` were released. Where cells are released whatever
-        they hold, no more than twice as many lie beyond three deviations of the noise as noise alone puts
-        there. False where the file does not tell.
+        That is, at most 2n + 3√n were released, n being `cells_from_nothing`: noise gives n of them on
+        average, and hardly ever three deviations more. Where cells are released whatever they hold, those
+        beyond three deviations of the noise are counted in their place. False where the file does not tell.
         """
         estimate = self.estimate
         expected = self.cells_from_nothing
@@ -132,7 +132,7 @@ class Release:
                 return False
             released = np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations)
             expected *= exp(-sqrt(2) * DEVIATIONS)  # of Laplace noise, and about of geometric
-        return bool(released <= 2 * expected)
+        return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""

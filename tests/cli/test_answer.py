@@ -13,6 +13,8 @@ from workbench.cli import app
 DOMAIN = {"origin": ["Bern", "St. Gallen"], "hour": 24}
 OPTIONS = "--domain d.json --count n --unit row --bound 1,1 --epsilon 0.1"
 
+SEED = "--seed 1 --simulated"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -40,7 +42,7 @@ def run(folder, monkeypatch):
 
 
 def released(run, out, mechanism):
-    return run(f"release t.csv {OPTIONS} --mechanism {mechanism} --out {out} --force")
+    return run(f"release t.csv {OPTIONS} --mechanism {mechanism} --out {out} --force {SEED}")
 
 
 def test_release_prints_what_show_prints_of_the_file(run):
@@ -97,7 +99,7 @@ def test_show_warns_of_noise_alone(run):
     assert "as many cells would be released" in released(run, "y.csv", "LaplaceHistogram")
     small = OPTIONS.replace("0.1", "0.0001")
     for mechanism in ("LaplaceHistogram", "PrioritySampling --size 20"):
-        line = f"release t.csv {small} --mechanism {mechanism} --out y.csv --force"
+        line = f"release t.csv {small} --mechanism {mechanism} --out y.csv --force {SEED}"
         assert noise in run(line)
 
 

@@ -99,7 +99,7 @@ def test_the_data_choose_among_stated_candidates(run):
     people = "--user user_id --domain domain.json --epsilon 1 --out o.parquet --force"
     chosen = "--choose l=1,3,10 --choose-epsilon 0.5"
     said = run(f"release t.csv --mechanism SRA {people} {chosen}").stdout
-    assert "1.5-DP: if one unit's" in said
+    assert "1.5-DP: if the records of a user" in said
     release = Release.load("o.parquet")
     assert release.ledger[0].name == "choice" and release.privacy.epsilon == 1.5
     assert release.mechanism in {f"SRA(budget=DP(epsilon=1.0), l={k})" for k in (1, 3, 10)}
