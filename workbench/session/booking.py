@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.interactions import Interactions
 from workbench.mechanism import Release
 from workbench.privacy import ADD_REMOVE, DP, Receipt, exact_cost
+from workbench.records import Records
 from workbench.shares import round_down
+from workbench.table import SparseTable
 from workbench.wording import stated
 
 if TYPE_CHECKING:
@@ -96,7 +99,7 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     takes = getattr(mechanism, "takes", None)
     if isinstance(takes, type) and not isinstance(data, takes):
         raise ValueError(f"{name} takes {takes.__name__}, not {type(data).__name__}")
-    if about == ADD_REMOVE and is_dataclass(data):
+    if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
         with suppress(_FirstDraw):
             mechanism(_without_records(data), _Undrawn())
 
