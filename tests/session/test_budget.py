@@ -344,6 +344,32 @@ def test_no_flipped_bit_changes_what_is_recalled_or_left(path, flips):
             pass  # said, not silent
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE about SET value = '[9.0, 1e-06]' WHERE name = 'budget'",
+        "UPDATE about SET value = '\"a trip\"' WHERE name = 'unit'",
+        "DROP TRIGGER paid; UPDATE ledger SET epsilon = 0.0625 WHERE question = 1",
+        "DROP TRIGGER kept; DELETE FROM ledger WHERE question = 1",
+        "DROP TRIGGER kept; DELETE FROM ledger WHERE question = 2",
+        "UPDATE ledger SET file = 'other.parquet' WHERE question = 1",
+        "UPDATE bank SET value = value + 1 WHERE place = 2",
+        "UPDATE bank SET variance = variance * 2 WHERE place = 2",
+        "UPDATE bank SET query = '[[1, {}]]' WHERE place = 2",
+        "DELETE FROM bank WHERE place = 2",
+        "UPDATE ledger SET seal = zeroblob(32) || x'01' WHERE question = 2",
+    ],
+)
+def test_what_was_changed_by_hand_is_refused(path, change):
+    create(path).release(HistogramOf(DP(0.25)), TABLE)
+    Session.open(path, TABLE).ask(Marginals(1), 0.25)
+    with sqlite3.connect(path) as db:
+        db.executescript(change)
+    db.close()
+    with pytest.raises(ValueError, match="damaged|older copy"):
+        Session.open(path).recall(Marginals(1))
+
+
 FORMAT_1 = """
 CREATE TABLE readme (text TEXT NOT NULL);
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
