@@ -221,7 +221,7 @@ def test_a_file_that_goes_or_is_replaced_is_noticed(path):
         session.ask(ONE, 0.25)
     assert "cannot be read" in repr(session) and not path.exists()
     begin(path)
-    with pytest.raises(ValueError, match="place"):
+    with pytest.raises(ValueError, match="another session has taken"):
         session.ask(ONE, 0.25)
 
 
