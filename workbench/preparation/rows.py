@@ -121,17 +121,16 @@ def _codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
         if pa.types.is_dictionary(values.type):
             different = pl.Series(column, values.dictionary).extend_constant(None, 1)
             places = values.indices.fill_null(len(different) - 1).to_numpy()
-            _refuse_other_kinds(different)
-            return leaf.codes(different)[places]
+            return leaf.codes(_of_known_kind(different))[places]
         values = pl.Series(column, values)
-    _refuse_other_kinds(values)
-    return leaf.codes(values)
+    return leaf.codes(_of_known_kind(values))
 
 
-def _refuse_other_kinds(values: pl.Series) -> None:
+def _of_known_kind(values: pl.Series) -> pl.Series:
     kind = values.dtype
-    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Duration):
         raise ValueError(f"column {values.name!r} holds {kind}: need numbers, text or times")
+    return values.cast(pl.String) if kind in (pl.Int128, pl.UInt128) else values
 
 
 def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
