@@ -224,12 +224,21 @@ def release_options(mechanism: Any) -> str:
     """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
     from workbench.table import SparseTable
 
+    return mechanism_options(mechanism) if mechanism.takes is SparseTable else ""
+
+
+def mechanism_options(mechanism: Any) -> str:
+    """How to ask for a mechanism, whatever it takes; nothing where it is never saved.
+
+    >>> from workbench import DP, Marginals
+    >>> from workbench.mechanisms import LaplaceQueries
+    >>> mechanism_options(LaplaceQueries(DP(0.5), Marginals(2)))
+    '--epsilon 0.5 --mechanism LaplaceQueries --marginals 2'
+    """
+    from workbench.workload import Marginals
+
     cls = type(mechanism)
-    if (
-        mechanism.takes is not SparseTable
-        or getattr(cls, "idealised", False)
-        or cls.__module__ == "__main__"
-    ):
+    if getattr(cls, "idealised", False) or cls.__module__ == "__main__":
         return ""
     budget = mechanism.budget
     words = [f"--epsilon {budget.epsilon!r}"]
@@ -240,10 +249,16 @@ def release_options(mechanism: Any) -> str:
     words.append(f"--mechanism {cls.__name__}")
     for f in mechanism_fields(cls):
         x = getattr(mechanism, f.name)
-        if not (isinstance(x, str | int | float | None) or x in f.metadata.get("choices", ())):
-            return ""
-        if x != f.default:
+        if x == f.default:
+            continue
+        if isinstance(x, Marginals):
+            words.append(f"--marginals {x.k}")
+        elif isinstance(x, tuple):
+            words.append(f"{option_name(f)} {numbers_text(x)}")
+        elif isinstance(x, str | int | float) or x in f.metadata.get("choices", ()):
             words.append(option_text(f, x))
+        else:
+            return ""
     return " ".join(words)
 
 

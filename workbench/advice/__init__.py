@@ -7,3 +7,14 @@ declared, a model of the counts; the mechanisms' own formulas choose θ and τ.
 from workbench.advice.advice import Advice, advise
 from workbench.advice.model import CountModel
 from workbench.advice.options import Option, predict_errors
+from workbench.advice.tasks import (
+    TaskAdvice,
+    TaskOption,
+    advise_boxes,
+    advise_degrees,
+    advise_marginals,
+    advise_records,
+    advise_rows,
+    advise_top,
+    advise_users,
+)

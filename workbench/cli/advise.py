@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli import screen
+from workbench.cli import options, screen
 from workbench.cli.request import stated_bound
+from workbench.cli.spaces import StatedSpace
+
+if TYPE_CHECKING:
+    from workbench.advice.tasks import TaskAdvice
+    from workbench.domain import Domain
+    from workbench.table import Bound
+
+TASKS = {
+    "cells": "single cells of a large sparse table",
+    "ranges": "ranges of its cells",
+    "boxes": "boxes over all attributes",
+    "marginals": "all marginals of an order",
+    "rows": "microdata",
+    "top": "the largest counts",
+    "degrees": "sorted counts, without their names",
+    "users": "counts of items where users have many records",
+    "points": "synthetic points in a box",
+    "strings": "synthetic strings",
+}
+_FOR_TASKS = "What some tasks need"
 
 
 def advise(
-    domain: Annotated[
-        Path, typer.Option(help="Which cells there can be (JSON), as for `release`.")
-    ],
     epsilon: Annotated[float, typer.Option(help="Privacy loss ε.")],
-    size: Annotated[int, typer.Option(help="About how many cells to release.")],
+    domain: Annotated[
+        Path | None, typer.Option(help="Which cells there can be (JSON), as for `release`.")
+    ] = None,
+    task: Annotated[
+        str, typer.Option(metavar="TASK", help=f"What you want: {', '.join(TASKS)}.")
+    ] = "ranges",
+    size: Annotated[
+        int | None, typer.Option(help="About how many cells to release (cells, ranges, top).")
+    ] = None,
     bound: Annotated[
         str, typer.Option(metavar="L0,LINF[,L1]", help="How far one unit moves the table.")
     ] = "1,1",
@@ -38,31 +64,206 @@ def advise(
             show_default="that hold 1, 100, 10000 non-empty cells",
         ),
     ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,…",
+            help="Codes of each attribute that a box covers.",
+            show_default="a quarter",
+            rich_help_panel=_FOR_TASKS,
+        ),
+    ] = None,
+    order: Annotated[
+        int, typer.Option(help="Attributes of a marginal.", rich_help_panel=_FOR_TASKS)
+    ] = 2,
+    rows: Annotated[
+        str,
+        typer.Option(
+            metavar="N|paid", help="Records of microdata.", rich_help_panel=_FOR_TASKS
+        ),
+    ] = "paid",
+    records: Annotated[
+        int | None,
+        typer.Option(
+            help="Believed: how many records there are, or the sum of all degrees.",
+            rich_help_panel=_FOR_TASKS,
+        ),
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Believed: how many users.", rich_help_panel=_FOR_TASKS)
+    ] = None,
+    per_user: Annotated[
+        int | None,
+        typer.Option(help="Believed: records of each user.", rich_help_panel=_FOR_TASKS),
+    ] = None,
+    popularity: Annotated[
+        float,
+        typer.Option(help="Believed: Zipf's exponent of items.", rich_help_panel=_FOR_TASKS),
+    ] = 1.0,
+    box: options.Box = None,
+    levels: options.Levels = 20,
+    strings: options.Strings = None,
+    length: options.Length = 20,
+    alphabet: options.Alphabet = None,
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Whose each row is, for the command at the end."),
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(metavar="TEXT", help="What is protected, where no user is named.")
+    ] = "a row",
 ) -> None:
-    """Compare summaries before any budget is spent. No data is read: there is no table to name.
-    Errors follow from public numbers alone; --density, --mean and --spread say what you believe of the
-    table, and must not be read off private data. Without them the worst case decides.
+    """Compare what can be released before any budget is spent. No data is read: there is no table to name.
+
+    Errors follow from public numbers alone; what you believe of the table must not be read off private
+    data. Without beliefs the worst case decides. The last line is the command that releases it.
     """
-    from workbench.domain import Domain
-    from workbench.option_grammar import parse_numbers, release_options
+    if task not in TASKS:
+        from difflib import get_close_matches
 
-    cells = Domain.read(domain)
+        near = get_close_matches(task, TASKS, n=1)
+        perhaps = f", perhaps {near[0]}" if near else ""
+        raise ValueError(f"no task {task!r}{perhaps}; there are: {', '.join(TASKS)}")
+    space = StatedSpace(
+        box=box, levels=levels, strings=strings, length=length, alphabet=alphabet
+    )
     stated = stated_bound(bound)
-    sizes = parse_numbers("--queries", queries) if queries else None
+    where = _where(task, domain, space)
+    protected = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
+    if task in ("cells", "ranges"):
+        if size is None:
+            raise ValueError(f"--size is missing: about how many cells to release, for {task}")
+        mechanism = _advise_summaries(
+            where,
+            epsilon,
+            size,
+            delta=delta,
+            bound=stated,
+            density=density,
+            mean=mean,
+            spread=spread,
+            queries="1" if task == "cells" else queries,
+        )
+    else:
+        beliefs = {
+            "shape": shape,
+            "order": order,
+            "rows": rows,
+            "size": size,
+            "records": records,
+            "users": users,
+            "per_user": per_user,
+            "popularity": popularity,
+        }
+        advice = _task_advice(task, where, epsilon, stated, beliefs)
+        mechanism = advice.mechanism
+        _show(task, epsilon, advice)
+    screen.say(f"\n{_command(mechanism, domain, space, bound, protected, user)}")
 
+
+def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
+    """The domain, or the space of records, that the task is about."""
+    from workbench.domain import Domain
+
+    needed = {"points": "--box", "strings": "--strings"}.get(task)
+    if needed is None:
+        if domain is None:
+            raise ValueError(f"--domain is missing: which cells there can be, for {task}")
+        return Domain.read(domain)
+    stated = space.box if task == "points" else space.strings
+    if stated is None:
+        raise ValueError(f"{needed} is missing: which {task} there can be")
+    return space.hierarchy()
+
+
+def _task_advice(
+    task: str, where: Any, epsilon: float, bound: Bound, beliefs: dict[str, Any]
+) -> TaskAdvice:
+    """What the package says of a task."""
+    from workbench.advice import tasks
+    from workbench.option_grammar import parse_number, parse_numbers
+
+    if task == "boxes":
+        text = beliefs["shape"]
+        return tasks.advise_boxes(
+            where, epsilon, bound, parse_numbers("--shape", text) if text else None
+        )
+    if task == "marginals":
+        return tasks.advise_marginals(where, epsilon, bound, beliefs["order"])
+    if task == "rows":
+        text = beliefs["rows"]
+        rows = None if text == "paid" else parse_number("--rows", text)
+        return tasks.advise_rows(where, epsilon, bound, rows, beliefs["order"])
+    if task == "top":
+        return tasks.advise_top(where, epsilon, bound, beliefs["size"])
+    if task == "degrees":
+        return tasks.advise_degrees(where, epsilon, bound, beliefs["records"])
+    if task == "users":
+        if beliefs["users"] is None or beliefs["per_user"] is None:
+            raise ValueError(
+                "--users and --per-user are missing: what you believe, and may say in public, of how many "
+                "users there are and how many records each has"
+            )
+        return tasks.advise_users(
+            where, epsilon, beliefs["users"], beliefs["per_user"], beliefs["popularity"]
+        )
+    records = 10_000 if beliefs["records"] is None else beliefs["records"]
+    return tasks.advise_records(where, epsilon, bound, records)
+
+
+def _show(task: str, epsilon: float, advice: TaskAdvice) -> None:
+    from workbench.wording import stated
+
+    table = advice.display_table()
+    title = f"{TASKS[task][0].upper()}{TASKS[task][1:]} at ε = {stated(epsilon)}, in counts"
+    screen.table(title, list(table.columns), table.to_numpy(), right=["value"])
+    for note in advice.notes:
+        screen.paragraph(note)
+
+
+def _command(
+    mechanism: Any,
+    domain: Path | None,
+    space: StatedSpace,
+    bound: str,
+    protected: str,
+    user: str | None,
+) -> str:
+    """The line that releases it, from a table in YOUR.csv."""
+    from workbench.interactions import Interactions
+    from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
+    from workbench.option_grammar import mechanism_options
+
+    data = f"--domain {quote(str(domain))}" if not space.is_stated else space.typed()
+    asked = mechanism_options(mechanism)
+    if isinstance(mechanism, MaximumEntropySynthesis):
+        rows = "paid" if mechanism.rows is None else mechanism.rows
+        asked = f"--epsilon {mechanism.budget.epsilon!r} --marginals {mechanism.marginals.k}"
+        return (
+            f"workbench synthesize YOUR.csv {data} --bound {bound} {protected} --out microdata.csv "
+            f"--rows {rows} {asked}"
+        )
+    if mechanism.takes is Interactions:  # which bounds the records of each user itself
+        protected = f"--user {quote(user or 'user')}"
+    else:
+        protected = f"--bound {bound} {protected}"
+    return f"workbench release YOUR.csv {data} {protected} --out release.parquet {asked}"
+
+
+def _advise_summaries(
+    cells: Domain, epsilon: float, size: int, *, queries: str | None, **beliefs: Any
+) -> Any:
+    """The best of the summaries of a sparse table, which are shown."""
     from workbench.advice import advise
+    from workbench.option_grammar import parse_numbers
 
     advice = advise(
         cells,
         epsilon,
         size,
-        delta=delta,
-        bound=stated,
-        density=density,
-        mean=mean,
-        spread=spread,
-        queries=sizes,
+        queries=parse_numbers("--queries", queries) if queries else None,
         others=_others(epsilon, size),
+        **beliefs,
     )
     rows = advice.display_table()
     columns = list(rows.columns)
@@ -70,7 +271,7 @@ def advise(
     reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
     for note in (*advice.notes, reason):
         screen.paragraph(note)
-    screen.say(f"\nworkbench release … {release_options(advice.mechanism)}")
+    return advice.mechanism
 
 
 def _others(epsilon: float, size: int) -> list:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from workbench.option_grammar import parse_box
@@ -43,6 +44,15 @@ class StatedSpace:
     def is_stated(self) -> bool:
         """Whether there is one."""
         return (self.box, self.strings, self.taxonomy) != (None, None, None)
+
+    def typed(self) -> str:
+        """As it is typed."""
+        if self.box is not None:
+            return f"--box {quote(self.box)} --levels {self.levels}"
+        if self.strings is not None:
+            alphabet = f" --alphabet {quote(self.alphabet)}" if self.alphabet else ""
+            return f"--strings {quote(self.strings)} --length {self.length}{alphabet}"
+        return f"--taxonomy {quote(str(self.taxonomy))} --code {quote(self.code)}"
 
     def hierarchy(self) -> Hierarchy:
         """The space that is meant; a ValueError for what is none."""
