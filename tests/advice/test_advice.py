@@ -250,7 +250,9 @@ def test_it_is_exported_and_knows_no_table():
     assert len(files) > 1
     for file in files:
         source = file.read_text()
-        assert "SparseTable" not in source and "default_rng" not in source, file.name
+        assert ".read(" not in source and "from_frame" not in source, file.name
+        if file.name not in ("tasks.py", "made_up.py"):  # which make up what they need
+            assert "SparseTable" not in source and "default_rng" not in source, file.name
 
 
 def test_large_domains_take_little_memory():
