@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.arrays import Bool, Int, UInt64
+from workbench.arrays import Bool, Int
 from workbench.cell_counts import LARGEST_TOTAL, cells_of_counts, cells_of_keys
 from workbench.contributions import kernels
 from workbench.contributions.users import Users, seeds
@@ -90,7 +90,7 @@ def bounded_contributions(
         some = slice(first, first + _USERS)
         starts = cells.starts[first : first + _USERS + 1]
         numbers = cells.users[some]
-        drawn = seeds(key, _identities(numbers) if users.ids is None else users.ids[numbers])
+        drawn = seeds(key, users.ids_of(numbers))
         part = slice(starts[0], starts[-1])
         kernels.bound_users(starts - starts[0], l0, linf, l1, drawn, sums[part], lost[some])
     stays = sums > 0
@@ -114,13 +114,6 @@ def _whole_limits(bound: Limits) -> tuple[int, int, int]:
             f"{_MOST_DRAWN}; leave l1 out, or lower linf"
         )
     return l0, linf, l1
-
-
-def _identities(numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
-    """Users who are their own numbers."""
-    ids = np.zeros((len(numbers), 2), np.uint64)
-    ids[:, 0] = numbers.astype(np.int64).view(np.uint64)
-    return ids
 
 
 class _CellsOfUsers(NamedTuple):

@@ -15,6 +15,7 @@ from workbench.libraries import pa, pd
 
 _KEY_BYTES = 32
 _LARGEST_FLOAT = 2**53  # from here on, different ids are the same float
+_PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
 Refusal = Callable[[int, str], ValueError]  # of a row of a batch, and what is needed there
@@ -63,11 +64,15 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
         raise ValueError(
             f"key must be {_KEY_BYTES} bytes, as those of os.urandom({_KEY_BYTES})"
         )
-    blocks = np.repeat(ids.astype("<u8"), 2, axis=0)
-    blocks[1::2, 1] |= np.uint64(1)
     cipher = Cipher(algorithms.AES(key), modes.ECB())  # every block is another: nothing repeats
-    text = bytearray(cipher.encryptor().update(blocks.tobytes()))
-    return np.frombuffer(text, "<u8").astype(np.uint64, copy=False).reshape(-1, 4)
+    encryptor = cipher.encryptor()
+    states = np.empty((len(ids), 4), np.uint64)
+    for first in range(0, len(ids), _PORTION):
+        blocks = np.repeat(ids[first : first + _PORTION].astype("<u8"), 2, axis=0)
+        blocks[1::2, 1] |= np.uint64(1)
+        drawn = np.frombuffer(encryptor.update(blocks.tobytes()), "<u8")
+        states[first : first + _PORTION] = drawn.reshape(-1, 4)
+    return states
 
 
 class Users(NamedTuple):
@@ -76,6 +81,14 @@ class Users(NamedTuple):
     numbers: Int[np.ndarray, " rows"]
     ids: UInt64[np.ndarray, "numbers 2"] | None = None  # None where it is the number itself
     who: str = "a user"  # one of them, in words
+
+    def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
+        """What identifies some users, by their numbers."""
+        if self.ids is not None:
+            return self.ids[numbers]
+        ids = np.zeros((len(numbers), 2), np.uint64)
+        ids[:, 0] = numbers.astype(np.int64).view(np.uint64)
+        return ids
 
 
 class UserNumbers:

@@ -1,4 +1,7 @@
-"""The compiled loops over records that are sorted by user: read, counted, sampled."""
+"""The compiled loops over records that are sorted by user: read, counted, sampled.
+
+What samples takes the states of `contributions.kernels.next_word`: one a user, or one for all in turn.
+"""
 
 import numpy as np
 
@@ -60,11 +63,12 @@ def first_repeated(starts, items, m):
 
 
 @njit(cache=True, nogil=True)
-def sample(starts, limit, s, users, items, contexts, to_users, to_items, to_contexts):
+def sample(starts, limit, states, users, items, contexts, to_users, to_items, to_contexts):
     """All records of a user, or l of them."""
     taken = np.zeros(longest(starts), np.bool_)
     k = 0
     for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
         start, n = starts[u], starts[u + 1] - starts[u]
         every = n <= limit
         if not every:
@@ -77,11 +81,12 @@ def sample(starts, limit, s, users, items, contexts, to_users, to_items, to_cont
 
 
 @njit(cache=True, nogil=True)
-def one_per_item(starts, m, s, users, items, contexts, to_users, to_items, to_contexts):
+def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, to_contexts):
     """One record of each user and item, the t-th of a kind replacing the one before with chance 1/t."""
     owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
     k = 0
     for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
         for i in range(starts[u], starts[u + 1]):
             item = items[i]
             if owner[item] != u:
@@ -97,7 +102,17 @@ def one_per_item(starts, m, s, users, items, contexts, to_users, to_items, to_co
 
 @njit(cache=True, nogil=True)
 def top_scored(
-    starts, limit, random, ranks, s, users, items, contexts, to_users, to_items, to_contexts
+    starts,
+    limit,
+    random,
+    ranks,
+    states,
+    users,
+    items,
+    contexts,
+    to_users,
+    to_items,
+    to_contexts,
 ):
     """`random` records of each user, and the l highest ranks among the others, ties at random.
 
@@ -108,6 +123,7 @@ def top_scored(
     heap = np.empty(max(min(limit, taken.size), 1), np.int32)
     k = 0
     for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
         start, n = starts[u], starts[u + 1] - starts[u]
         if n <= limit + random:
             for i in range(start, start + n):

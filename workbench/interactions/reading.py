@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Int, UInt64
+from workbench.contributions import UserNumbers, Users
+from workbench.contributions.users import user_column
 from workbench.domain import Domain
 from workbench.interactions import kernels
 from workbench.labelled_rows import (
     arrow_column,
-    dictionary_encoded,
     refuse_missing_columns,
     refuse_missing_values,
     value_codes,
 )
-from workbench.libraries import pa, parquet, pc, pd
+from workbench.libraries import pa, parquet, pd
 from workbench.value import sealed
 
 _BATCH = 2**20  # rows that are encoded at a time
@@ -37,14 +38,21 @@ def narrowest_type(size: int) -> np.dtype:
     return np.min_scalar_type(size - 1)
 
 
-def frame_columns(frame: Any, names: Sequence[str], domain: Domain) -> Columns:
+class UserRecords(NamedTuple):
+    """Records by user, whose codes are 0, 1, …, and what identifies the user of each code."""
+
+    columns: Columns
+    ids: UInt64[np.ndarray, "users 2"]
+
+
+def frame_columns(frame: Any, names: Sequence[str], domain: Domain) -> UserRecords:
     """The named columns of users, items and contexts of a pandas or polars frame, by user."""
     refuse_missing_columns(names, frame)
-    arrays = [arrow_column(frame[name]) for name in names]
+    arrays = [user_column(frame[names[0]]), *(arrow_column(frame[name]) for name in names[1:])]
     return _read(_slices(arrays, len(frame)), names, domain, len(frame))
 
 
-def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> Columns:
+def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> UserRecords:
     """The named columns of users, items and contexts of a Parquet file, by user.
 
     Batches go into narrow columns as they come: memory is little more than the result.
@@ -68,10 +76,13 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> C
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
 
 
-def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
+def sorted_by_user(
+    columns: Columns, *, reuse_users: bool = False, ids: np.ndarray | None = None
+) -> UserRecords:
     """Sorted by user, each user's records in their order; users become 0, 1, …
 
-    With `reuse_users` nobody else holds the users, which are then numbered where they are.
+    With `reuse_users` nobody else holds the users, which are then numbered where they are. `ids` identify
+    users by the numbers that they have; without them, they are their numbers.
     """
     users = columns.users
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
@@ -80,9 +91,13 @@ def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
         low = int(users.min())
         high = int(users.max())
         if high - low > 4 * len(users) + 2**22:
-            users = pd.factorize(users)[0]
+            users, numbers = pd.factorize(users)
             low = 0
             high = int(users.max())
+        else:
+            is_user = np.zeros(high - low + 1, bool)
+            is_user[users.astype(np.int64) - low] = True
+            numbers = np.flatnonzero(is_user) + low
         user_codes = np.empty(len(users), np.int32)
         offsets = np.zeros(high - low + 2, np.int64)
         items = np.empty_like(columns.items)
@@ -90,11 +105,16 @@ def sorted_by_user(columns: Columns, *, reuse_users: bool = False) -> Columns:
         kernels.sort_by_user(
             users, low, offsets, columns.items, columns.contexts, items, contexts, user_codes
         )
-        return Columns(sealed(user_codes), sealed(items), sealed(contexts))
+        by_user = Columns(sealed(user_codes), sealed(items), sealed(contexts))
+        return UserRecords(by_user, sealed(Users(numbers, ids).ids_of(numbers)))
+    begins = np.ones(len(users), bool)
+    np.not_equal(users[1:], users[:-1], out=begins[1:])
+    numbers = users[begins]
     in_place = reuse_users and users.dtype == np.int32
     user_codes = users if in_place else np.empty(len(users), np.int32)
     kernels.number_users(users, user_codes)
-    return Columns(sealed(user_codes), sealed(columns.items), sealed(columns.contexts))
+    by_user = Columns(sealed(user_codes), sealed(columns.items), sealed(columns.contexts))
+    return UserRecords(by_user, sealed(Users(numbers, ids).ids_of(numbers)))
 
 
 def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
@@ -104,17 +124,17 @@ def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
 
 def _read(
     batches: Iterable[list[pa.Array]], names: Sequence[str], domain: Domain, size: int
-) -> Columns:
+) -> UserRecords:
     """`size` rows in batches of Arrow arrays, by user."""
     users = np.empty(size, np.int32)
     codes = [np.empty(size, narrowest_type(n)) for n in domain.shape]
-    user_codes: dict = {}  # of users that are not whole numbers, by their order of appearance
+    people = UserNumbers(names[0])
     start = 0
     for batch in batches:
         rows = slice(start, start + len(batch[0]))
-        for name, values in zip(names, batch, strict=True):
+        for name, values in zip(names[1:], batch[1:], strict=True):
             refuse_missing_values(values, name, start)
-        batch_users = _users(batch[0], names[0], user_codes)
+        batch_users = people.numbers(batch[0], start)
         if not _fits(batch_users, users.dtype):
             users = users.astype(np.int64)
         users[rows] = batch_users
@@ -122,7 +142,7 @@ def _read(
             name = names[1 + axis]
             codes[axis][rows] = value_codes(domain, attribute, batch[1 + axis], name, start)
         start = rows.stop
-    return sorted_by_user(Columns(users, *codes), reuse_users=True)
+    return sorted_by_user(Columns(users, *codes), reuse_users=True, ids=people.ids())
 
 
 def _fits(numbers: Int[np.ndarray, " rows"], dtype: np.dtype) -> bool:
@@ -130,15 +150,3 @@ def _fits(numbers: Int[np.ndarray, " rows"], dtype: np.dtype) -> bool:
         return True
     limits = np.iinfo(dtype)
     return limits.min <= numbers.min() and numbers.max() <= limits.max
-
-
-def _users(values: pa.Array, name: str, user_codes: dict) -> Int[np.ndarray, " rows"]:
-    """Whole numbers as they are; a code of any other value, kept in `user_codes`."""
-    if pa.types.is_integer(values.type):
-        return values.to_numpy()
-    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-        raise ValueError(f"column {name!r}: a value is missing")
-    encoded = dictionary_encoded(values)
-    distinct = encoded.dictionary.to_pylist()
-    codes = [user_codes.setdefault(value, len(user_codes)) for value in distinct]
-    return np.array(codes, np.int64)[encoded.indices.to_numpy()]

@@ -1,19 +1,27 @@
 """Sampling the records of each user on their own, with draws that are independent across users.
 
-Which records of a user stay needs no more than that independence (the proof is about each possible
-sample), so that a fast generator serves; what hides users is the noise.
+Which records of a user stay is a function of a key and of that user alone, so that the independence
+which the proof needs is as good as AES; what hides users is the noise. With a seeded generator the users
+draw in turn from one state instead: it is for experiments, whose rows stay as they were recorded.
 """
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Int, Num, UInt64
+from workbench.contributions import cut_key, seeds
 from workbench.interactions import kernels
 from workbench.interactions.reading import Columns
+
+
+class Draws(NamedTuple):
+    """Where the choices of users come from: a seeded generator, or a system key and who each user is."""
+
+    rng: np.random.Generator | None
+    ids: UInt64[np.ndarray, "users 2"]
 
 
 class PairCounts(NamedTuple):
@@ -27,23 +35,21 @@ def sample_records(
     columns: Columns,
     starts: np.ndarray,
     records: int,
-    rng: np.random.Generator | None,
+    draws: Draws,
 ) -> Columns:
     """All of a user's records, or so many, every choice of them equally likely."""
     size = _truncated_size(starts, records)
     if size == len(columns.users):
         return columns
     sample = _empty_like(columns, size)
-    kernels.sample(starts, records, _generator_state(rng), *columns, *sample)
+    kernels.sample(starts, records, _states(draws), *columns, *sample)
     return sample
 
 
-def one_per_item(
-    columns: Columns, starts: np.ndarray, items: int, rng: np.random.Generator | None
-) -> Columns:
+def one_per_item(columns: Columns, starts: np.ndarray, items: int, draws: Draws) -> Columns:
     """One record of each user and item: where there are several, one at random."""
     sample = _empty_like(columns, len(columns.users))
-    size = kernels.one_per_item(starts, items, _generator_state(rng), *columns, *sample)
+    size = kernels.one_per_item(starts, items, _states(draws), *columns, *sample)
     return Columns(*(column[:size].copy() for column in sample))
 
 
@@ -53,7 +59,7 @@ def top_scored(
     records: int,
     random: int,
     scores: Num[np.ndarray, " items"],
-    rng: np.random.Generator | None,
+    draws: Draws,
 ) -> Columns:
     """`random` records of a user, and of the others those of the highest scores, `records` in all."""
     size = _truncated_size(starts, records)
@@ -61,7 +67,7 @@ def top_scored(
         return columns
     ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
     sample = _empty_like(columns, size)
-    state = _generator_state(rng)
+    state = _states(draws)
     kernels.top_scored(starts, records - random, random, ranks, state, *columns, *sample)
     return sample
 
@@ -94,9 +100,9 @@ def _empty_like(columns: Columns, size: int) -> Columns:
     return Columns(*(np.empty(size, column.dtype) for column in columns))
 
 
-def _generator_state(rng: np.random.Generator | None) -> UInt64[np.ndarray, " 4"]:
-    """A state of the fast generator: 256 bits from the operating system, or from a seeded one."""
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
-    seed = int.from_bytes(os.urandom(32) if rng is None else rng.bytes(32))
-    return np.random.SeedSequence(seed, pool_size=8).generate_state(4, np.uint64)
+def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
+    """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
+    if draws.rng is None:
+        return seeds(cut_key(), draws.ids)
+    seed = int.from_bytes(cut_key(draws.rng))
+    return np.random.SeedSequence(seed, pool_size=8).generate_state(4, np.uint64)[None]

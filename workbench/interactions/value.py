@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float, Int, Num
-from workbench.contributions import UserNumbers
+from workbench.arrays import Float, Int, Num, UInt64
+from workbench.contributions import UserNumbers, Users
 from workbench.domain import Domain
 from workbench.interactions import kernels, sampling
 from workbench.interactions.reading import (
     Columns,
+    UserRecords,
     frame_columns,
     narrowest_type,
     parquet_columns,
@@ -26,6 +29,7 @@ from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
 
 _MOST_RECORDS = 2**31  # of one user
+_MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,10 @@ class Interactions:
         Exact counts may be shown beside a release.
     distinct : bool
         No user has an item twice, which is checked.
+    user_ids : uint64[users, 2], optional
+        What identifies the user of each code (`contributions.UserNumbers.ids`); without it the code does.
+    attributes : Domain, optional
+        Whose attributes items and contexts are crossed from, in the order of the edges' keys.
 
     Raises
     ------
@@ -66,6 +74,8 @@ class Interactions:
     bound: Bound | Unbounded | Public
     truth_public: bool = False
     distinct: bool = False
+    user_ids: UInt64[np.ndarray, "users 2"] | None = field(default=None, repr=False)
+    attributes: Domain | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.bound, Bound | Unbounded | Public):
@@ -161,7 +171,13 @@ class Interactions:
             size = domain.shape[axis]
             _refuse_outside(f"column {name!r}", columns[1 + axis], size)
             columns[1 + axis] = columns[1 + axis].astype(narrowest_type(size), copy=False)
-        return cls(domain, *sorted_by_user(Columns(*columns)), bound, truth_public)
+        return cls._of(domain, sorted_by_user(Columns(*columns)), bound, truth_public)
+
+    @classmethod
+    def _of(cls, domain, records: UserRecords, bound, truth_public, attributes=None):
+        ids = records.ids
+        made = cls(domain, *records.columns, bound, truth_public, user_ids=ids)
+        return made if attributes is None else replace(made, attributes=attributes)
 
     @classmethod
     def from_frame(
@@ -169,22 +185,27 @@ class Interactions:
         frame: Any,
         *,
         user: str,
-        item: str,
-        context: str,
+        item: str | Sequence[str],
+        context: str | Sequence[str],
         domain: Domain,
         bound: Bound | Unbounded | Public,
         truth_public: bool = False,
     ) -> Interactions:
-        """From a DataFrame by naming three columns; one row a record.
+        """From a DataFrame by naming its columns; one row a record.
+
+        Items, and contexts, may be several columns each, which are crossed: an item is then a combination
+        of labels, such as an origin and a destination.
 
         Parameters
         ----------
         frame : pandas.DataFrame or polars.DataFrame
             A row a record.
         user, item, context : str
-            Names of columns. Users are values of any kind.
+            Names of columns. Users are values of any kind. Items and contexts may be tuples of names,
+            contexts also (), which is one context for all.
         domain : Domain
-            Two attributes, for the items and for the contexts: public, and never learnt.
+            Two attributes, for the items and for the contexts: public, and never learnt. Where they are
+            tuples, an attribute a column, called as the column is; others are not read.
         bound : Bound, UNBOUNDED or PUBLIC
             How far one user moves the edge counts.
         truth_public : bool
@@ -200,10 +221,30 @@ class Interactions:
             A column that is missing, or a value that is missing or outside the domain, with its
             column and row.
         """
+        if not (isinstance(item, str) and isinstance(context, str)):
+            return cls._of_rows(frame, user, item, context, domain, bound, truth_public)
         _refuse_other_attributes(domain)
         _refuse_preparation(domain)
-        columns = frame_columns(frame, (user, item, context), domain)
-        return cls(domain, *columns, bound, truth_public)
+        records = frame_columns(frame, (user, item, context), domain)
+        return cls._of(domain, records, bound, truth_public)
+
+    @classmethod
+    def _of_rows(cls, data, user, item, context, domain, bound, truth_public) -> Interactions:
+        """From rows of any source, with attributes of the domain crossed to items and to contexts."""
+        items = [item] if isinstance(item, str) else list(item)
+        contexts = [context] if isinstance(context, str) else list(context)
+        crossed = _crossed(domain, items, contexts)
+        attributes = domain.project([*items, *contexts])
+        if len(items) == len(contexts) == 1:
+            crossed = attributes
+        people = UserNumbers(user)
+        rows = all_rows(counted_rows(data, attributes, users=people))
+        sizes = crossed.shape
+        item_codes = (rows.keys // sizes[1]).astype(narrowest_type(sizes[0]))
+        context_codes = (rows.keys % sizes[1]).astype(narrowest_type(sizes[1]))
+        columns = Columns(rows.users, item_codes, context_codes)
+        records = sorted_by_user(columns, ids=people.ids())
+        return cls._of(crossed, records, bound, truth_public, attributes)
 
     @classmethod
     def from_parquet(
@@ -241,8 +282,8 @@ class Interactions:
         """
         _refuse_other_attributes(domain)
         _refuse_preparation(domain)
-        columns = parquet_columns(path, (user, item, context), domain)
-        return cls(domain, *columns, bound, truth_public)
+        records = parquet_columns(path, (user, item, context), domain)
+        return cls._of(domain, records, bound, truth_public)
 
     @classmethod
     def read(
@@ -252,6 +293,8 @@ class Interactions:
         user: str,
         domain: Domain,
         bound: Bound | Unbounded | Public,
+        item: str | Sequence[str] | None = None,
+        context: str | Sequence[str] | None = None,
         truth_public: bool = False,
     ) -> Interactions:
         """From files or a frame, as `SparseTable.read` takes them, in batches.
@@ -262,6 +305,8 @@ class Interactions:
             A row a record, with the columns that the domain is prepared from.
         user, domain, bound, truth_public
             As in `from_frame`.
+        item, context : str or tuple of str, optional
+            Attributes of the domain, as in `from_frame`; its first, and its second.
 
         Returns
         -------
@@ -273,14 +318,14 @@ class Interactions:
             A file that cannot be read, a column that is missing, or a value that is missing or outside
             the domain, with its column and line.
         """
-        _refuse_other_attributes(domain)
+        if item is None and context is None:
+            _refuse_other_attributes(domain)
+            item, context = domain.attributes
+        if item is None or context is None:
+            raise ValueError("item and context: need both, or neither")
         if user in domain.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
-        rows = all_rows(counted_rows(path, domain, users=UserNumbers(user)))
-        items, contexts = (domain.column(rows.keys, name) for name in domain.attributes)
-        return cls.from_codes(
-            domain, rows.users, items, contexts, bound, truth_public=truth_public
-        )
+        return cls._of_rows(path, user, item, context, domain, bound, truth_public)
 
     def __len__(self) -> int:
         return len(self.users)
@@ -296,6 +341,11 @@ class Interactions:
     @property
     def _columns(self) -> Columns:
         return Columns(self.users, self.items, self.contexts)
+
+    def _draws(self, rng: np.random.Generator | None) -> sampling.Draws:
+        """Where the choice of what stays of each user comes from."""
+        codes = self.users[self._starts[:-1]]
+        return sampling.Draws(rng, Users(codes, self.user_ids).ids_of(codes))
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
@@ -318,6 +368,48 @@ class Interactions:
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
         """How many records each item has in each context."""
         return self._edge_counts
+
+    def table(
+        self,
+        bound: Bound | Public,
+        rng: np.random.Generator | None = None,
+        *,
+        key: bytes | None = None,
+    ) -> SparseTable:
+        """The edges as a table, of which each user's part is cut to a bound.
+
+        Parameters
+        ----------
+        bound : Bound or PUBLIC
+            How far a user may move the table; PUBLIC where these are public.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `SparseTable.from_keys`.
+
+        Returns
+        -------
+        SparseTable
+            Over items × contexts, or over the attributes that they were crossed from.
+
+        Raises
+        ------
+        ValueError
+            Another bound, or one for what is public and the reverse.
+        """
+        if (bound is PUBLIC) != (self.bound is PUBLIC):
+            raise ValueError(f"{bound!r} is not allowed: these interactions are {self.bound!r}")
+        domain = self.attributes or self.domain
+        keys = self.items.astype(np.int64) * self.domain.shape[1] + self.contexts
+        users = None if bound is PUBLIC else Users(self.users, self.user_ids)
+        return SparseTable.from_keys(
+            domain,
+            keys,
+            None,
+            bound,
+            truth_public=self.truth_public,
+            users=users,
+            rng=rng,
+            key=key,
+        )
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
         """How many records each item has."""
@@ -377,7 +469,7 @@ class Interactions:
         """
         limit = self._limit(_whole_number("l", l))
         sample = sampling.sample_records(
-            self._columns, self._starts, min(limit, _MOST_RECORDS), rng
+            self._columns, self._starts, min(limit, _MOST_RECORDS), self._draws(rng)
         )
         return self._sampled(sample, limit, self.distinct)
 
@@ -397,7 +489,7 @@ class Interactions:
         items = self.domain.shape[0]
         sample = self._columns
         if not self.distinct:
-            sample = sampling.one_per_item(sample, self._starts, items, rng)
+            sample = sampling.one_per_item(sample, self._starts, items, self._draws(rng))
         distinct = self._sampled(sample, items, distinct=True)
         most = self._most_records
         return distinct if most is None else distinct.bounded(min(most, items), rng)
@@ -447,7 +539,7 @@ class Interactions:
         limit = self._limit(l)
         records = min(limit, _MOST_RECORDS)
         sample = sampling.top_scored(
-            self._columns, self._starts, records, min(random, records), scores, rng
+            self._columns, self._starts, records, min(random, records), scores, self._draws(rng)
         )
         return self._sampled(sample, limit, self.distinct)
 
@@ -508,8 +600,10 @@ class Interactions:
         bound = _records_bound(most, distinct).enforced("a user")
         if self.bound is PUBLIC:
             bound = PUBLIC
-        columns = map(sealed, sample)
-        return Interactions(self.domain, *columns, bound, self.truth_public, distinct)
+        users, items, contexts = map(sealed, sample)
+        return replace(
+            self, users=users, items=items, contexts=contexts, bound=bound, distinct=distinct
+        )
 
 
 def _records_bound(most: int, distinct: bool) -> Bound:
@@ -532,6 +626,36 @@ def _refuse_preparation(domain: Domain) -> None:
         raise ValueError(
             "the domain says how its labels follow from columns: need Interactions.read"
         )
+
+
+def _crossed(domain: Domain, items: list[str], contexts: list[str]) -> Domain:
+    """Items and contexts, each a combination of labels of some attributes; no contexts are one for all."""
+    if not items or len({*items, *contexts}) < len(items) + len(contexts):
+        raise ValueError(
+            f"items {items} and contexts {contexts} are not allowed: need different attributes, at least "
+            "one for items"
+        )
+    names = []
+    sizes = []
+    labels = []
+    for chosen in (items, contexts):
+        part = domain.project(chosen) if chosen else Domain(("all",), (1,))
+        if part.size > _MOST_CROSSED:
+            raise ValueError(
+                f"{' × '.join(chosen)} has {part.size:,} combinations: need at most {_MOST_CROSSED:,}"
+            )
+        names.append(" × ".join(part.attributes))
+        sizes.append(part.size)
+        lists = [
+            own or range(n)
+            for own, n in zip(part.labels or (None,) * len(part.shape), part.shape, strict=True)
+        ]
+        is_one = len(part.shape) == 1
+        one = part.labels and part.labels[0]
+        labels.append(
+            one if is_one else tuple(" × ".join(map(str, x)) for x in product(*lists))
+        )
+    return Domain(tuple(names), tuple(sizes), tuple(labels))
 
 
 def _refuse_other_attributes(domain: Domain) -> None:
