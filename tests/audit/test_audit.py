@@ -13,7 +13,9 @@ import pytest
 
 from workbench import mechanisms
 from workbench.audit import Pair, audit, default_jobs, pairs_for, run_audits, thorough_jobs
+from workbench.audit.enumeration import output_laws
 from workbench.audit.events import bound_of_event, clopper_pearson
+from workbench.audit.outputs import observe
 from workbench.mechanism import DP, Mechanism
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, StabilityHistogram
 from workbench.noise import geometric
@@ -300,3 +302,25 @@ def test_variants_of_fields_are_audited():
     texts = {repr(job.mechanism) for job in thorough_jobs([HighPassFilter], [1.0])}
     assert any("sides=1" in text for text in texts)
     assert replace(HighPassFilter.example(DP(1.0)), sides=1).sides == 1
+
+
+WATCHED = {
+    "HighPassFilter": "estimate at 3",
+    "RetentionReplacement": "estimate keys 3",
+    "Flipping": "estimate reports 0xa",
+    "DirichletSynthesis": "estimate at 0",
+}
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_enumerated_laws_are_those_of_runs(name):
+    """How often a part of the output is there, in 1500 seeded runs: within five standard errors."""
+    (job,) = default_jobs([getattr(mechanisms, name)], [3.0])
+    data = pairs_for(job.mechanism)[job.pair]
+    law = output_laws(job.mechanism, data).one
+    expected = sum(p for p, output in law.values() if WATCHED[name] in output.numbers)
+    rng = np.random.default_rng(8)
+    drawn = [observe(lambda: job.mechanism(data.one, rng), 10.0).numbers for _ in range(1500)]
+    seen = np.mean([WATCHED[name] in numbers for numbers in drawn])
+    assert 0.01 < expected < 0.99
+    assert abs(seen - expected) < 5 * math.sqrt(expected * (1 - expected) / len(drawn))

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from math import exp, fsum, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from workbench.noise import (
     exact,
     exponential,
     laws,
+    priorities,
     response,
     summaries,
     threshold,
@@ -50,9 +51,6 @@ _ONE_AT_A_TIME = threading.RLock()
 _MOST_RUNS = 3000  # of either input
 _SECONDS = 60.0
 _COARSEST = 2
-_NOT_ENUMERATED = {
-    "PrioritySampling": "priorities are real numbers",
-}
 _SECRET = ("rowsample", "proportional")  # what hides in words that nobody may know
 
 
@@ -78,6 +76,7 @@ class _Replay(np.random.Generator):
     def __init__(self, pair: Pair) -> None:
         super().__init__(np.random.default_rng(0).bit_generator)
         self.alike = all(map(_alike, (pair.one, pair.other)))
+        self.any_word = False
         self.options: list[int] = []
         self.taken: list[int] = []
         self.begin()
@@ -122,8 +121,8 @@ class _Replay(np.random.Generator):
 
     def integers(self, low, high=None, size=None, **options):
         """Words for a law that is not enumerated: none but no words at all."""
-        if size == 0:
-            return np.empty(0, options.get("dtype", np.int64))
+        if size == 0 or self.any_word:
+            return np.full(size, 2**62, options.get("dtype", np.int64))
         raise NotEnumerable("it draws by a law that is not enumerated")
 
     def bytes(self, length):
@@ -213,6 +212,35 @@ def exact_loss(
     NotEnumerable
         If it draws by another law, or in too many ways.
     """
+    laws_of_output = output_laws(mechanism, pair)
+    loss = _loss(laws_of_output.one, laws_of_output.other, epsilon, delta)
+    return replace(loss, all_noise=laws_of_output.all_noise)
+
+
+class OutputLaws(NamedTuple):
+    """For both inputs each output's probability, by its hash; whether all values had noise."""
+
+    one: dict[int, tuple[float, Output]]
+    other: dict[int, tuple[float, Output]]
+    all_noise: bool
+
+
+def output_laws(mechanism: Callable, pair: Pair) -> OutputLaws:
+    """The probabilities of all outputs under both inputs, at the finest level that can be run through.
+
+    Parameters
+    ----------
+    mechanism, pair : as for `exact_loss`.
+
+    Returns
+    -------
+    OutputLaws
+
+    Raises
+    ------
+    NotEnumerable
+        As `exact_loss`.
+    """
     fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]
     if not hasattr(mechanism, "budget") or not _is_ours(mechanism):
         raise NotEnumerable(
@@ -220,9 +248,8 @@ def exact_loss(
         )  # others may draw past `rng`
     if set(fields) & set(_SECRET):
         raise NotEnumerable("it hides by a random choice of users or records")
-    unknown = _NOT_ENUMERATED.get(type(mechanism).__name__)
-    if unknown:
-        raise NotEnumerable(unknown)
+    if type(mechanism).__name__ == "PrioritySampling" and mechanism.size < pair.one.domain.size:
+        raise NotEnumerable("priorities are real numbers, and decide")
     cuts = _Cuts()
     baselines = []
     shapes = []
@@ -261,8 +288,7 @@ def exact_loss(
                 break
             laws_of_output.append(law)
         if len(laws_of_output) == 2:
-            loss = _loss(*laws_of_output, epsilon, delta)
-            return replace(loss, all_noise=adaptive or level > 0)
+            return OutputLaws(*laws_of_output, all_noise=adaptive or level > 0)
     raise NotEnumerable(f"its draws fall in more than {_MOST_RUNS} ways")
 
 
@@ -399,6 +425,13 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
             chosen[row] = among[place]
         return chosen
 
+    def any_priorities(*args, **kwargs):
+        replay.any_word = True  # all that pass are released, whatever their priorities
+        try:
+            return original_candidates(*args, **kwargs)
+        finally:
+            replay.any_word = False
+
     def retain_or_replace(codes, size, keep, words):
         if cuts.recording is not None:
             return codes
@@ -460,7 +493,10 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
     patches = [
         (laws.TwoSidedGeometric, "add", add),
         (empty_cells.EmptyCell, "values", values),
-        *((room, "survivor_ranks", survivor_ranks) for room in (summaries, threshold, unary)),
+        *(
+            (room, "survivor_ranks", survivor_ranks)
+            for room in (summaries, threshold, unary, priorities)
+        ),
         *(
             (room, "accept", accept)
             for room in (summaries, unary, response, empty_cells, exact)
@@ -468,6 +504,7 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
         (exponential, "sample_candidates", sample_candidates),
         (hashes, "set_bits", set_bits),
         (unary, "flip_bits", flip_bits),
+        (priorities, "Candidates", any_priorities),
         (response, "retain_or_replace", retain_or_replace),
         (response, "biased_bits", biased_bits),
         (noise, "dirichlet_multinomial", dirichlet_multinomial),
@@ -477,6 +514,7 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
     with _ONE_AT_A_TIME:
         originals = [getattr(owner, name) for owner, name, _ in patches]
         original_set_bits = hashes.set_bits
+        original_candidates = priorities.Candidates
         for (owner, name, instead), original in zip(patches, originals, strict=True):
             setattr(owner, name, _in_this_thread(instead, original))
         try:

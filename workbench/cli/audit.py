@@ -107,6 +107,8 @@ def write_rows(audits: list, path: Path) -> None:
 
 def _line(result: Any) -> str:
     computed = "" if result.exact is None else f"computed {result.exact:.4g}"
+    if result.exact is not None and result.delta:
+        computed += f" and δ {result.spent_delta:.3g} of {result.delta:.3g}"
     bound = "" if result.bound is None else f"at least {result.bound:.3g} ({result.runs} runs)"
     mark = "✗" if result.leaks else "✓" if result.exact is not None or result.bound else "?"
     parts = filter(None, (computed, bound))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from workbench.session import Session
     from workbench.session.booking import Booking
 
-# of what remains: sums of budgets in floats differ by less from sums on paper
-_DUST = Fraction(1, 10**12)
+_DUST = Fraction(
+    1, 10**12
+)  # of what remains: float sums of budgets differ by less from sums on paper
 
 app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
 File = Annotated[Path, typer.Argument(help="The budget file.")]
@@ -38,8 +39,7 @@ def new(
     epsilon: options.Epsilon,
     delta: options.Delta = 0.0,
     relation: Annotated[
-        str,
-        typer.Option(help="Which neighbours: add-remove-one-unit, replace-one-unit or local."),
+        str, typer.Option(help="Which neighbours: as receipts name them.")
     ] = "add-remove-one-unit",
     counter: Annotated[
         Path | None,
