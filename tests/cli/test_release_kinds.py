@@ -201,6 +201,36 @@ def test_marginals_are_stated_by_order_or_by_name(run):
     assert sums.tolist() == by_hand.tolist()
 
 
+def test_queries_are_stated_in_a_file(run):
+    domain = Domain.from_dict(DOMAIN)
+    Path("q.txt").write_text("# two\nfilm=1..3 day=mon\n\nfilm=0|5\n")
+    Path("q.json").write_text(
+        '[{"film": {"from": 1, "to": 3}, "day": "mon"}, {"film": [0, 5]}]'
+    )
+    keys = np.arange(12)
+    values = np.arange(12) + 1
+    expected = [3 + 5 + 7, 1 + 2 + 11 + 12]
+    for file in ("q.txt", "q.json"):
+        assert stated.read_queries(file, domain).sums(domain, keys, values).tolist() == expected
+    asked = f"release t.csv --mechanism LaplaceQueries {TABLE} --epsilon 100000 --out o.parquet"
+    run(f"{asked} --workload q.txt")
+    release = Release.load("o.parquet")
+    rows = [line.split(",") for line in Path("t.csv").read_text().splitlines()[1:]]
+    first = sum(row[1] in "123" and row[2] == "mon" for row in rows)
+    assert release.estimate.values.round().tolist() == [
+        first,
+        sum(row[1] in "05" for row in rows),
+    ]
+    wrong = {
+        "film=9": "q.txt, line 1: film = '9' is not in the domain",
+        "film": "q.txt, line 1: ",
+        "": "q.txt holds no query",
+    }
+    for content, says in wrong.items():
+        Path("q.txt").write_text(content)
+        assert says in run(f"{asked} --force --workload q.txt", code=2).stderr
+
+
 def test_a_taxonomy_is_a_file_of_codes(run):
     tree = Taxonomy.read("codes.csv", "icd")
     pairs = (("A", None), ("A1", "A"), ("A2", "A"), ("B", None), ("B1", "B"))

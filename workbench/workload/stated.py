@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.domain import Domain
+from workbench.workload.labels import labelled_queries
+from workbench.workload.selections import Selections
 from workbench.workload.tables import Marginals, NamedMarginals
 
 
@@ -60,6 +62,70 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
         return NamedMarginals(named)
     except ValueError as e:
         raise ValueError(f"{path}: {e}") from None
+
+
+def read_queries(text: str, domain: Domain) -> Selections:
+    """The queries of a file, by label.
+
+    Parameters
+    ----------
+    text : str
+        A file with one query a line, as `origin=Bern hour=7..9`; lines that begin with # are comments. Or a
+        JSON list of such texts, or of objects {attribute: labels}: a label, a list of labels, or
+        {"from": label, "to": label}, of which both belong to it.
+    domain : Domain
+        Whose labels they are.
+
+    Returns
+    -------
+    Selections
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says something else, or of another domain; the line is named.
+    """
+    path = Path(text)
+    content = _file_text(path)
+    if path.suffix == ".json":
+        parsed = _parsed_json(path, content)
+        if not isinstance(parsed, list):
+            raise ValueError(f"{path}: need a list of queries")
+        queries = list(enumerate(map(_labels_from_json, parsed), 1))
+    else:
+        lines = ((n, line.strip()) for n, line in enumerate(content.splitlines(), 1))
+        queries = [(n, line) for n, line in lines if line and not line.startswith("#")]
+    if not queries:
+        raise ValueError(f"{path} holds no query")
+    try:
+        return labelled_queries(domain, [query for _, query in queries])
+    except ValueError:
+        place = "query" if path.suffix == ".json" else "line"
+        for n, query in queries:
+            try:
+                labelled_queries(domain, [query])
+            except ValueError as e:
+                raise ValueError(f"{path}, {place} {n}: {e}") from None
+        raise
+
+
+def _labels_from_json(query: Any) -> Any:
+    """A query as `labelled_queries` takes it."""
+    if not isinstance(query, dict):
+        return query
+    return {name: _range_from_json(labels) for name, labels in query.items()}
+
+
+def _range_from_json(labels: Any) -> Any:
+    """{"from": a, "to": b} as a pair, alone or in a list."""
+    match labels:
+        case {"from": low, "to": high, **other} if not other:
+            return (low, high)
+        case [*several]:
+            return [_range_from_json(part) for part in several]
+    return labels
 
 
 def _parsed_json(path: Path, content: str) -> Any:
