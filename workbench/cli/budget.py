@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from workbench.session import Session
     from workbench.session.booking import Booking
 
-_DUST = Fraction(
-    1, 10**12
-)  # of what remains: float sums of budgets differ by less from sums on paper
+# of what remains: sums of budgets in floats differ by less from sums on paper
+_DUST = Fraction(1, 10**12)
 
 app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
 File = Annotated[Path, typer.Argument(help="The budget file.")]
@@ -39,7 +38,8 @@ def new(
     epsilon: options.Epsilon,
     delta: options.Delta = 0.0,
     relation: Annotated[
-        str, typer.Option(help="Which neighbours: as receipts name them.")
+        str,
+        typer.Option(help="Which neighbours: add-remove-one-unit, replace-one-unit or local."),
     ] = "add-remove-one-unit",
     counter: Annotated[
         Path | None,
