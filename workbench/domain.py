@@ -19,6 +19,7 @@ from workbench.preparation.rows import Refusal, refusals, row_keys
 from workbench.preparation.statements import (
     range_to_dict,
     read_json,
+    refuse_blanks,
     rule_from_dict,
     rule_to_dict,
 )
@@ -326,6 +327,7 @@ class Domain:
         """
         if not isinstance(attributes, dict) or not attributes:
             raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
+        refuse_blanks(attributes)
         shape = []
         labels: list[tuple | range | None] = []
         rules: list[Rule | None] = []

@@ -80,8 +80,10 @@ LONG = "x" * 200_000
         ('{"a": ["FILL IN"]}', "attribute 'a'.*filled in"),
         (
             '{"a": {"from": "FILL IN", "to": 9}}',
-            "attribute 'a'.*'from' is still to be filled in",
+            r"attribute 'a'.*to be filled in \(from\)",
         ),
+        ('{"x": 2, "a": "FILL IN", "b": ["FILL IN"]}', "attribute 'a'.*so are 'b'$"),
+        ('{"a": {"cross": [{"labels": ["FILL IN"]}, 1]}}', "attribute 'a'.*filled in .cross"),
         (f'{{"a": {{"{LONG}": 1}}}}', "no word 'xxx"),
         (f'{{"a": {{"time": "{LONG}"}}}}', "time"),
         (f'{{"a": "{LONG}"}}', "need a number of values"),

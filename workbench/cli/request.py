@@ -32,7 +32,9 @@ Write it as a JSON file and name it with --domain, for instance:
   }
 
 an attribute (a column of the table) to a file with one label a line, to whole numbers from … to …,
-to a list of labels, or to a number of values 0, 1, 2, …
+to a list of labels, or to a number of values 0, 1, 2, …; bins of numbers, hours and weekdays, maps
+and what becomes of missing values are told in docs/how-to/publish.md, and
+workbench domain new --from TABLE --out domain.json begins such a file from the names of columns.
 
 --domain-from-data takes the values that occur in the file instead. That tells everyone which values
 occur, which voids the guarantee: the release then promises nothing."""

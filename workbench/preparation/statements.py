@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.preparation.bins import Bins
 from workbench.preparation.labels import Cross, Labels, Map
-from workbench.preparation.rule import Rule
+from workbench.preparation.rule import Rule, some
 from workbench.preparation.times import TimePart
 from workbench.value import shown
 
@@ -58,7 +58,6 @@ def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
     if isinstance(stated, Rule):
         return stated
     whose = f"attribute {shown(name)} of the domain"
-    _refuse_blanks(whose, stated)
     try:
         match stated:
             case bool():
@@ -327,13 +326,29 @@ def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
         raise ValueError(f"{path}, line {reader.line_num}: {e}") from None
 
 
-def _refuse_blanks(whose: str, stated: Any) -> None:
-    """What `workbench domain new` left blank is named."""
+def refuse_blanks(attributes: Mapping[str, Any]) -> None:
+    """A ValueError that names the attributes in which `workbench domain new` left something blank."""
+    blanks = {name: _blanks(stated) for name, stated in attributes.items()}
+    names = [shown(name) for name, words in blanks.items() if words is not None]
+    if not names:
+        return
+    words = next(words for words in blanks.values() if words is not None)
+    which = f" ({', '.join(words)})" if words else ""
+    others = f"; so are {some(names[1:])}" if len(names) > 1 else ""
+    raise ValueError(
+        f"attribute {names[0]} of the domain is still to be filled in{which}: say what values there can "
+        f"be, or take it out{others}"
+    )
+
+
+def _blanks(stated: Any) -> list[str] | None:
+    """The words of a rule that are blank; None if nothing is."""
     if stated == BLANK or (isinstance(stated, list) and BLANK in stated):
-        raise ValueError(f"{whose} is still to be filled in: say what values there can be")
-    if isinstance(stated, dict):
-        blanks = [word for word, x in stated.items() if x == BLANK or x == [BLANK]]
-        if blanks:
-            raise ValueError(
-                f"{whose}: {', '.join(map(repr, blanks))} is still to be filled in"
-            )
+        return []
+    if not isinstance(stated, dict):
+        return None
+    words = [str(word) for word, x in stated.items() if _blanks(x) is not None]
+    parts = stated.get("cross")
+    if isinstance(parts, list) and any(_blanks(part) is not None for part in parts):
+        words.append("cross")
+    return words or None
