@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import warnings
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -125,12 +126,20 @@ def _sources(modules: frozenset[str]) -> tuple[Path, ...]:
 def _imports(path: Path) -> list[str]:
     """The names of modules, and of what may be modules, that a source file imports."""
     names = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _statements(ast.parse(path.read_text()).body):
         if isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
     return names
+
+
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All statements, of blocks in blocks too; imports stand nowhere else."""
+    for statement in body:
+        yield statement
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(statement, block, ()))
 
 
 def _has_source(name: str) -> bool:

@@ -293,7 +293,7 @@ def one_layout(fig: Drawing | None) -> Iterator[None]:
     if fig is None or engine is None:
         yield
         return
-    fig.draw_without_rendering()
+    engine.execute(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
     try:
