@@ -109,3 +109,16 @@ def test_another_ending_costs_nothing(run):
     Path("new.csv.json").write_text("precious")
     assert "new.csv.json exists" in run(line.replace("x.xlsx", "new.csv"), code=2)
     assert not Path("new.csv").exists()
+
+
+def test_show_draws_a_picture_of_the_file(run):
+    released(run, "x.csv", "HighPassFilter --theta 60")
+    for ending, begins in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        path = Path(f"x{ending}")
+        run(f"show x.csv --picture {path}")
+        assert path.read_bytes().startswith(begins)
+    assert "exists" in run("show x.csv --picture x.png", code=2)
+    run("show x.csv --picture x.png --force")
+    assert ".png or .svg or .pdf" in run("show x.csv --picture x.gif", code=2)
+    assert "no such folder" in run("show x.csv --picture no/x.png", code=2)
+    assert not list(Path().glob(".x*"))

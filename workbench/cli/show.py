@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli import release_text
+from workbench.cli import release_text, screen
+
+if TYPE_CHECKING:
+    from workbench.mechanism import Release
+
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 def show(
     file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
     top: Annotated[int, typer.Option(min=0, help="How many of its largest cells.")] = 10,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw it into this file: .png, .svg or .pdf."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
 ) -> None:
     """Show a release: its guarantee in words, what paid for it, its size and its largest cells.
 
@@ -20,7 +31,34 @@ def show(
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such release file")
+    if picture is not None:
+        _refuse_picture(picture, force)
 
     from workbench.mechanism import Release
 
-    release_text.print_release(Release.load(file), file, top)
+    release = Release.load(file)
+    release_text.print_release(release, file, top)
+    if picture is not None:
+        _draw(release, picture)
+        screen.say(f"Picture    {picture}")
+
+
+def _refuse_picture(path: Path, force: bool) -> None:
+    from workbench.release_files import refuse_existing
+
+    if path.suffix not in _PICTURES:
+        raise ValueError(f"--picture {path}: need a name that ends in {' or '.join(_PICTURES)}")
+    refuse_existing(path, force)
+
+
+def _draw(release: Release, path: Path) -> None:
+    """The picture, whole or not at all."""
+    from workbench import plots
+    from workbench.figures.saved import write_atomically
+
+    fig = plots.release_picture(release)
+    kind = path.suffix.removeprefix(".")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        write_atomically(path, lambda draft: fig.savefig(draft, format=kind, dpi=200))
+    plots.close(fig)

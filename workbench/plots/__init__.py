@@ -29,6 +29,7 @@ from workbench.plots.lines import curves as curves
 from workbench.plots.lines import grouped_bars as grouped_bars
 from workbench.plots.lines import printed as printed
 from workbench.plots.lines import theory as theory
+from workbench.plots.released import release_picture as release_picture
 from workbench.plots.series import HISTOGRAMS as HISTOGRAMS
 from workbench.plots.series import SERIES_STYLES as SERIES_STYLES
 from workbench.plots.series import SUMMARIES as SUMMARIES

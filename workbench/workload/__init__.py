@@ -18,7 +18,7 @@ from workbench.workload.random import (
     RandomSubsets,
     RandomTables,
 )
-from workbench.workload.selections import Selections
+from workbench.workload.selections import CodeSets, Selections
 from workbench.workload.sensitivity import workload_sensitivity
 from workbench.workload.shuffle import Shuffle
 from workbench.workload.tables import First, Marginals, NamedMarginals, TableQueries, Together

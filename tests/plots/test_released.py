@@ -1,0 +1,92 @@
+"""The picture of a release shows its counts and its noise, whatever its labels are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.container import BarContainer, ErrorbarContainer
+
+from tests.agreement import seeded
+from workbench import DP, Bound, Domain, SparseTable, plots
+from workbench.laws import Subject
+from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrivTree
+
+EPSILON = DP(0.1)
+FILTER = HighPassFilter(EPSILON, 40)
+
+
+def released(domain, mechanism=FILTER, counts=300):
+    keys = np.arange(0, domain.size, 2)
+    table = SparseTable.from_keys(domain, keys, np.full(len(keys), counts), Bound())
+    return mechanism(table, seeded(1))
+
+
+def drawn(release):
+    fig = plots.release_picture(release)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        fig.canvas.draw()
+    texts = [text.get_text() for box in fig.legends for text in box.get_texts()]
+    plots.close(fig)
+    assert "0.1-DP" in fig.get_suptitle() and fig.get_figwidth() == pytest.approx(3.4)
+    return fig.axes[0], texts
+
+
+def test_one_ordered_attribute_is_a_series_with_both_parts_of_its_error():
+    release = released(Domain(("hour",), (100,)))
+    ax, texts = drawn(release)
+    assert set(texts) == {"count", "± 2 deviations of noise", "absent cells, at most"}
+    assert ax.patches[0].get_data().values == pytest.approx(release.marginal("hour")["count"])
+    dense, texts = drawn(released(Domain(("hour",), (100,)), GeometricHistogram(EPSILON)))
+    assert set(texts) == {"count", "± 2 deviations of noise"}
+
+
+def test_a_long_series_is_added_up():
+    release = released(Domain(("minute",), (5000,)))
+    ax, texts = drawn(release)
+    values = ax.patches[0].get_data().values
+    assert len(values) == 100 and values.sum() == pytest.approx(release.answer({})[0])
+    assert "count of 50 values of minute" in texts
+
+
+def test_two_attributes_are_a_map_in_which_noise_is_grey():
+    domain = Domain(("town", "hour"), (3, 24), (("Bern", "Genf", "Zug"), None))
+    release = released(domain, GeometricHistogram(EPSILON))
+    ax, texts = drawn(release)
+    assert texts == ["within two deviations of noise"]
+    shown = len(ax.collections[0].get_paths())
+    assert shown + len(ax.patches) == 72 and 36 <= shown <= 50
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["Bern", "Genf", "Zug"]
+    ax, texts = drawn(released(domain, HighPassFilter(EPSILON, 10**6)))
+    assert texts == ["nothing released"] and not ax.collections and not ax.patches
+
+
+def test_all_else_are_the_largest_cells_with_their_noise():
+    domain = Domain(("a", "b", "c"), (3, 4, 5))
+    release = released(domain)
+    ax, texts = drawn(release)
+    bars = next(x for x in ax.containers if isinstance(x, BarContainer))
+    assert [bar.get_width() for bar in bars] == release.largest(14).counts.tolist()
+    errors = next(x for x in ax.containers if isinstance(x, ErrorbarContainer))
+    ends = np.array(errors[2][0].get_segments())[:, :, 0]
+    assert np.ptp(ends, axis=1) == pytest.approx(4 * release.deviations()[0])
+    assert texts == ["count", "± 2 deviations of noise"]
+    ax, _ = drawn(released(domain, HighPassFilter(EPSILON, 10**6)))
+    assert ax.texts[0].get_text() == "nothing was released"
+
+
+def test_labels_are_neither_mathematics_nor_long():
+    labels = ("$x_", "a\nb", "x" * 100_000, "東京", "", "\x1b[2J")
+    for domain in (
+        Domain(("$a_", "b"), (6, 2), (labels, None)),
+        Domain(("a",), (6,), (labels,)),
+        Domain(("a", "b", "c"), (6, 2, 2), (labels, None, None)),
+    ):
+        drawn(released(domain))
+
+
+def test_what_has_no_labels_has_no_picture():
+    subject = Subject(PrivTree)
+    release = subject.release(subject.table([9, 1, 4]), seeded(1))
+    with pytest.raises(ValueError, match="no picture"):
+        plots.release_picture(release)
