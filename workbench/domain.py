@@ -104,7 +104,7 @@ class Domain:
         fix = rules if any(rule is not None for rule in rules) else None
         object.__setattr__(self, "preparation", fix)
 
-    @property
+    @cached_property
     def rules(self) -> dict[str, Rule]:
         """For each attribute the rule by which its labels follow from a row."""
         stated = self.preparation or (None,) * len(self.shape)

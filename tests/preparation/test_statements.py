@@ -1,13 +1,58 @@
 """Domain files that say something wrong are refused in words."""
 
 import json
+from dataclasses import fields
+from datetime import date, datetime, timedelta
 
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from workbench import Domain
-from workbench.preparation import Map
+from workbench.preparation import Bins, Cross, Labels, Map, TimePart
+from workbench.preparation.rows import refusals
 
 LONG = "x" * 200_000
+KINDS = (Bins, Cross, Labels, Map, TimePart)
+SOUND = [
+    {"edges": [0, 1, 5]},
+    {"low": 0, "high": 10, "width": 2},
+    {"time": "hour"},
+    {"time": "weekday"},
+    {"map": {"a": "b", "1": "c"}},
+    {"labels": ["a", "b"]},
+    {"labels": [True, False]},
+    {"from": 9, "to": 0, "step": -3},
+]
+WORDS = st.sampled_from(
+    sorted({*(f.name for kind in KINDS for f in fields(kind)), "from", "file"})
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([0, 1, -1, 0.5, 1e300, 10**20, 10**400, float("nan"), float("inf")]),
+    st.sampled_from(
+        ["", "a", "c", "label", "drop", "clamp", "right", "%H", "%", "UTC", "\ud800"]
+    ),
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+COLUMNS = [
+    ["a", "b", None, "1", "x", "2025-03-01", "2025-03-01T07:30"],
+    [0, 1, None, 5, -4, 9],
+    [0.5, 1.0, float("nan"), None, float("inf"), 1e300],
+    [True, None],
+    [datetime(2025, 3, 1, 7, 30), None],
+    [date(2025, 3, 1), None],
+    [timedelta(1), None],
+    [[1], None],
+    [b"a", None],
+    [None],
+]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +141,7 @@ LONG = "x" * 200_000
         (f'{{"{LONG}": 0}}', "values"),
         (f'{{"a": {{"time": "hour", "zone": "{LONG}"}}}}', "zone"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_a_wrong_domain_file_is_refused_in_words(tmp_path, text, why):
     path = tmp_path / "domain.json"
@@ -148,9 +194,45 @@ def test_maps_and_labels_come_from_files(tmp_path):
         ("m.json", "[1]", "need an object"),
         ("m.json", "{", "line 1: not JSON"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_a_wrong_map_is_refused_with_its_line(tmp_path, name, text, why):
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=f"attribute 'x'.*{why}") as e:
         Domain.from_dict({"x": {"map": name}}, tmp_path)
     assert len(str(e.value)) < 1000
+
+
+@given(
+    sound=st.sampled_from(SOUND),
+    changes=st.dictionaries(WORDS, ANYTHING, max_size=2),
+    actions=st.lists(st.sampled_from(["refuse", "drop", "label"]), min_size=2, max_size=2),
+    values=st.sampled_from(COLUMNS),
+    is_listed=st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_stated_makes_a_domain_or_is_refused(
+    sound, changes, actions, values, is_listed
+):
+    other, missing = actions
+    try:
+        domain = Domain.from_dict({"c": sound | {"other": other, "missing": missing} | changes})
+    except ValueError:
+        return
+    assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
+    column = pl.Series(values)
+    if is_listed and not column.dtype.is_nested():
+        column = column.to_arrow().dictionary_encode()
+    columns = dict.fromkeys(domain.columns, column)
+    try:
+        refused, left_out = refusals(domain.rules, columns)
+    except ValueError:  # a column of a kind that the rule does not read
+        return
+    try:
+        keys, kept = domain.row_keys(columns)
+    except ValueError:
+        assert refused
+    else:
+        assert not refused and left_out == (0 if kept is None else (~kept).sum())
+        assert len(keys) == len(values) - left_out
+        assert len(domain.frame(keys)) == len(keys)
