@@ -105,12 +105,6 @@ class LabelledRows:
         self.refuse(~whole, column, "a whole number >= 0")
         return numbers.cast(pl.Int64).to_numpy()
 
-    def numbers(self, column: str) -> Float[np.ndarray, " rows"]:
-        """Numbers of any size."""
-        numbers = self.frame[column].cast(pl.Float64, strict=False)
-        self.refuse(numbers.is_null() | numbers.is_nan(), column, "a number")
-        return numbers.to_numpy()
-
     def domain_codes(self, domain: Domain) -> Int[np.ndarray, "rows attributes"]:
         """The codes of the domain's attributes; a value outside it is a ValueError."""
         columns = []
@@ -174,19 +168,6 @@ def read_table_file(path: Path, columns: Sequence[str] | None = None) -> Labelle
     frame = frame.with_columns(pl.all().str.strip_chars().replace("", None))
     filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
     return LabelledRows(path, None, frame.head(filled[-1] + 1 if len(filled) else 0))
-
-
-def observed_domain(path: Path, *but: str | None) -> Domain:
-    """The values that occur in all columns but some, which is not public knowledge."""
-    from workbench.domain import Domain
-
-    rows = read_table_file(path)
-    columns = [rows.frame[name] for name in rows.frame.columns if name not in but]
-    if not len(rows.frame) or not columns:
-        raise ValueError(f"{path} holds nothing to read a domain off")
-    for column in columns:
-        rows.refuse(column.is_null(), column.name, "a value")
-    return Domain.from_dict({column.name: sorted(column.unique()) for column in columns})
 
 
 def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:

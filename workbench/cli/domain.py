@@ -32,10 +32,6 @@ stand here would make the domain private, and publishing it would tell that they
 "other": "label" (or "drop"), and the same of "missing", instead."""
 
 app = typer.Typer(no_args_is_help=True, help="Which cells there can be: new, check.")
-TableName = Annotated[
-    str | None,
-    typer.Option("--table", metavar="NAME", help="The table of a DuckDB or SQLite file."),
-]
 
 
 @app.command()
@@ -46,7 +42,7 @@ def new(
     out: Annotated[
         Path | None, typer.Option(help="The domain file to write; without it, print it.")
     ] = None,
-    name: TableName = None,
+    name: options.TableName = None,
     force: options.Force = False,
 ) -> None:
     """Draft a domain from a file's columns: their names and types, never their values."""
@@ -72,20 +68,23 @@ def new(
 @app.command()
 def check(
     domain: Annotated[Path, typer.Argument(help="The domain file.")],
-    table: options.Table,
+    table: options.Tables,
     count: options.Count = None,
     user: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")
     ] = None,
-    name: TableName = None,
+    name: options.TableName = None,
 ) -> None:
     """Say what a release of a table would refuse, for its owner's eyes; nothing is written."""
     from workbench.domain import Domain
     from workbench.reading import check_table
 
     cells = Domain.read(domain)
-    result = check_table(table, cells, count=count, user=user, table=name)
-    screen.say(f"{table}: {counted(result.rows, 'row')}, {_left_out(result)}")
+    with screen.reading_bar() as progress:
+        how = {"count": count, "user": user, "table": name, "progress": progress}
+        result = check_table(table, cells, **how)
+    names = ", ".join(map(str, table))
+    screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")
     for column in result.refused:
         rows = counted(column.rows, "row is", "rows are")
         screen.say(f"\nColumn {column.column!r}: {rows} refused; need {column.need}")

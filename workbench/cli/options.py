@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-Table = Annotated[Path, typer.Argument(help="A row a cell: CSV, CSV.gz or Parquet.")]
+Tables = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TABLE...",
+        help="CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.",
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option("--table", metavar="NAME", help="The table of a DuckDB or SQLite file."),
+]
 Out = Annotated[
     Path,
     typer.Option(

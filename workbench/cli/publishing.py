@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli import screen
+
 if TYPE_CHECKING:
     from workbench.cli.request import Request
     from workbench.mechanism import Release
@@ -21,6 +23,11 @@ def read(request: Request, mechanism: type) -> Any:
 
     A value outside the domain, or a count that is none, is named by file and line.
     """
+    with screen.reading_bar() as progress:
+        return _read(request, mechanism, {"table": request.table_name, "progress": progress})
+
+
+def _read(request: Request, mechanism: type, how: dict[str, Any]) -> Any:
     from workbench.interactions import Interactions
     from workbench.records import Records
     from workbench.table import UNBOUNDED
@@ -30,32 +37,33 @@ def read(request: Request, mechanism: type) -> Any:
             request.table, user=request.user, domain=request.item_domain, bound=UNBOUNDED
         )
     if mechanism.takes is not Records:
-        return _read_table(request)
+        return _read_table(request, how)
     if not request.space.is_stated:
-        return Records.from_table(_read_table(request))
+        return Records.from_table(_read_table(request, how))
     return Records.read(
         request.table,
         request.space.hierarchy(),
         request.bound,
         count=request.count,
         **_people(request),
+        **how,
     )
 
 
-def _read_table(request: Request) -> SparseTable:
+def _read_table(request: Request, how: dict[str, Any]) -> SparseTable:
     """The table; rows of the same cell add up."""
-    from workbench.labelled_rows import observed_domain
+    from workbench.reading import observed_domain
     from workbench.table import SparseTable
 
     domain = request.domain
     if domain is None:
-        domain = observed_domain(request.table, request.count, request.user)
+        domain = observed_domain(request.table, request.count, request.user, **how)
     if request.count in domain.attributes:
         raise ValueError(
             f"--count {request.count!r} is an attribute of the domain: need another column"
         )
     return SparseTable.read(
-        request.table, domain, request.bound, count=request.count, **_people(request)
+        request.table, domain, request.bound, count=request.count, **_people(request), **how
     )
 
 

@@ -17,10 +17,11 @@ from workbench.cli.spaces import StatedSpace
 
 def release(
     ctx: typer.Context,
-    table: options.Table,
+    table: options.Tables,
     out: options.Out,
     epsilon: options.Epsilon,
     mechanism: Annotated[str, typer.Option(help="One of those below.")],
+    table_name: options.TableName = None,
     count: options.Count = None,
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
@@ -51,6 +52,7 @@ def release(
     """
     request = Request(
         table=table,
+        table_name=table_name,
         out=out,
         epsilon=epsilon,
         delta=delta,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, isfinite
@@ -66,10 +67,11 @@ Say what is protected: people, or single rows.
 class Request:
     """What a person typed, of all commands that publish something of private data."""
 
-    table: Path
+    table: Sequence[Path]
     out: Path
     epsilon: float
     delta: float = 0.0
+    table_name: str | None = None
     budget_file: Path | None = None
     count: str | None = None
     domain_file: Path | None = None
@@ -88,6 +90,8 @@ class Request:
 
     def __post_init__(self):
         """Refuse at once what needs no library, and reads no data, to be refused."""
+        from workbench.reading import files_of
+
         self._refuse_place()
         if self.seed is not None and not self.simulated:
             raise ValueError(
@@ -109,8 +113,7 @@ class Request:
             )
         if self.domain_file is not None and self.domain_from_data:
             raise ValueError("--domain and --domain-from-data: need one of them, not both")
-        if not self.table.is_file():
-            raise FileNotFoundError(f"{self.table}: no such file")
+        files_of(self.table)
 
     def _refuse_place(self) -> None:
         out = self.out

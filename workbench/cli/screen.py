@@ -7,7 +7,8 @@ command, and none is read as markup.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from unicodedata import category
 
@@ -82,6 +83,21 @@ def console():
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
+    """What shows the bytes that were read of those that there are; nothing, where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda read, whole: bar.update(task, completed=read, total=whole)
 
 
 def size(count: float) -> str:

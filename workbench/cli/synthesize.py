@@ -11,7 +11,7 @@ from workbench.cli.request import Request
 
 
 def synthesize(
-    table: options.Table,
+    table: options.Tables,
     out: options.Out,
     epsilon: options.Epsilon,
     rows: Annotated[
@@ -30,6 +30,7 @@ def synthesize(
         ),
     ],
     budget: options.Budget = None,
+    table_name: options.TableName = None,
     count: options.Count = None,
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
@@ -49,6 +50,7 @@ def synthesize(
         raise ValueError(f"--out {out}: need a name that ends in .csv or .parquet")
     request = Request(
         table=table,
+        table_name=table_name,
         out=out,
         epsilon=epsilon,
         budget_file=budget,

@@ -3,6 +3,8 @@
 from workbench.reading.batches import CountedRows, Progress, all_rows, counted_rows, row_batches
 from workbench.reading.checks import RefusedColumn, TableCheck, check_table
 from workbench.reading.drafts import draft_domain
+from workbench.reading.observed import observed_domain
+from workbench.reading.sources import files_of
 
 __all__ = [
     "CountedRows",
@@ -13,5 +15,7 @@ __all__ = [
     "check_table",
     "counted_rows",
     "draft_domain",
+    "files_of",
+    "observed_domain",
     "row_batches",
 ]

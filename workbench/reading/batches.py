@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Float, Int
 from workbench.cell_counts import GrowingArray, is_no_count
 from workbench.contributions import UserNumbers
 from workbench.domain import Domain
@@ -152,10 +152,7 @@ def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
 
 def whole_counts_of(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
     """The whole numbers of a column, −1 where there is none."""
-    values = batch.columns[count]
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return whole_numbers(pl.Series(count, values)).fill_null(-1).to_numpy()
+    return whole_numbers(_series(batch, count)).fill_null(-1).to_numpy()
 
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
@@ -165,3 +162,30 @@ def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
         return batch.refusal(row, users.column, need)
 
     return users.numbers(batch.columns[users.column], refusal=refusal)
+
+
+def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:
+    """Numbers of any size; a value that is none is a ValueError."""
+    numbers = _series(batch, column).cast(pl.Float64, strict=False)
+    _refuse(batch, column, numbers.is_null() | numbers.is_nan(), "a number")
+    return numbers.to_numpy()
+
+
+def row_texts(batch: Batch, column: str) -> pl.Series:
+    """Values as text; a missing one is a ValueError."""
+    texts = _series(batch, column)
+    _refuse(batch, column, texts.is_null(), "a value")
+    return texts.cast(pl.String)
+
+
+def _series(batch: Batch, column: str) -> pl.Series:
+    values = batch.columns[column]
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return pl.Series(column, values)
+
+
+def _refuse(batch: Batch, column: str, bad: pl.Series, need: str) -> None:
+    bad = bad.fill_null(True)
+    if bad.any():
+        raise batch.refusal(int(bad.arg_max()), column, need)

@@ -64,7 +64,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
         return [Frame(data)]
     if isinstance(data, pl.LazyFrame):
         raise ValueError("a table in the making is not read: need frame.collect()")
-    paths = _files([data] if isinstance(data, str | Path) else data)
+    paths = files_of([data] if isinstance(data, str | Path) else data)
     sources = [_open_file(path, table) for path in paths]
     for source in sources[1:]:
         if set(source.names) != set(sources[0].names):
@@ -75,8 +75,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     return sources
 
 
-def _files(names: Iterable[str | Path]) -> list[Path]:
-    """The files that are meant, each once."""
+def files_of(names: Iterable[str | Path]) -> list[Path]:
+    """The files that are meant by files, folders and globs, each once."""
     paths: list[Path] = []
     for name in names:
         path = Path(name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.cell_counts import whole_counts
+from workbench.cell_counts import GrowingArray, whole_counts
 from workbench.contributions import (
     UserNumbers,
     bounded_contributions,
@@ -26,7 +25,8 @@ from workbench.hierarchy import (
     search_unsorted,
     searchsorted_keys,
 )
-from workbench.labelled_rows import read_table_file
+from workbench.reading import Progress, row_batches
+from workbench.reading.batches import row_counts, row_numbers, row_texts, row_users
 from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable
 from workbench.value import not_allowed, read_only, sealed
@@ -266,7 +266,7 @@ class Records(OverHierarchy):
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        path: Any,
         hierarchy: Hierarchy,
         bound: Bound | Public,
         *,
@@ -275,13 +275,15 @@ class Records(OverHierarchy):
         user: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
+        table: str | None = None,
+        progress: Progress | None = None,
     ) -> Records:
-        """From a CSV (`.csv.gz` too) or Parquet file with a column for each attribute of the space.
+        """From files or a frame, as `SparseTable.read` takes them.
 
         Parameters
         ----------
-        path : path
-            A row a record, or where there is `count` so many.
+        path : path, several, or a frame
+            A row a record, or where there is `count` so many; a column for each attribute of the space.
         hierarchy : Hierarchy
             A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. What is not in the space
             is left out.
@@ -295,6 +297,8 @@ class Records(OverHierarchy):
             The column that says whose each row is: each user is cut to the bound, at random.
         rng, key : numpy Generator or 32 bytes, optional
             As in `from_values`.
+        table, progress
+            As in `SparseTable.read`.
 
         Returns
         -------
@@ -307,27 +311,31 @@ class Records(OverHierarchy):
             number where one is needed, with its column and line.
         """
         columns = list(hierarchy.attributes)
-        more = [name for name in (count, user) if name and name not in columns]
-        rows = read_table_file(Path(path), [*columns, *more])
-        if isinstance(hierarchy, Quadtree):
-            values = np.stack([rows.numbers(name) for name in columns], axis=1)
-        else:
-            (name,) = columns
-            rows.refuse(rows.frame[name].is_null(), name, "a value")
-            values = rows.frame[name]
-        counts = rows.counts(count) if count else None
-        users = None
-        if user:
-            rows.refuse(rows.frame[user].is_null(), user, "a user")
-            column = UserNumbers(user)
-            users = column.users(column.numbers(rows.frame[user].to_arrow()))
+        more = [name for name in (count, user) if name is not None]
+        column = None if user is None else UserNumbers(user)
+        values = []
+        counts = GrowingArray()
+        users = GrowingArray()
+        how = {"table": table, "progress": progress, "one_kind": user}
+        for batch in row_batches(path, [*columns, *more], **how):
+            if isinstance(hierarchy, Quadtree):
+                numbers = [row_numbers(batch, name) for name in columns]
+                values.append(np.stack(numbers, axis=1))
+            else:
+                values.append(row_texts(batch, columns[0]).to_numpy())
+            if count is not None:
+                counts.append(row_counts(batch, count))
+            if column is not None:
+                users.append(row_users(batch, column))
+        if not values:
+            values = [np.empty((0, len(columns)) if isinstance(hierarchy, Quadtree) else 0)]
         return cls.from_values(
             hierarchy,
-            values,
+            np.concatenate(values),
             bound,
-            counts=counts,
+            counts=None if count is None else counts.take(),
             truth_public=truth_public,
-            users=users,
+            users=None if column is None else column.users(users.take()),
             rng=rng,
             key=key,
         )
