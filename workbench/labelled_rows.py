@@ -1,13 +1,12 @@
 """Labelled rows: columns of a file or a frame become codes, and an error says which row is wrong.
 
-A file is read as text (`read_table_file`, and the readers of published files); the columns of a frame
-hold values of any kind (`arrow_column`, `value_codes`). The lists of labels are public.
+Published files are read as text (`LabelledRows`); the columns of a frame hold values of any kind
+(`arrow_column`, `value_codes`). The lists of labels are public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +25,10 @@ _LABELS_SHOWN = 8  # in an error
 
 @dataclass
 class LabelledRows:
-    """Some rows of a file: columns of text, empty fields null, and the line that each row stands on.
-
-    Without `lines` the file is read again where an error needs one.
-    """
+    """Some rows of a file: columns of text, empty fields null, and the line that each row stands on."""
 
     path: Path
-    lines: Int[np.ndarray, " rows"] | None
+    lines: Int[np.ndarray, " rows"]
     frame: pl.DataFrame
 
     def refuse(self, bad: pl.Series, column: str, need: str) -> None:
@@ -44,7 +40,7 @@ class LabelledRows:
         text = self.frame[column][row]
         value = "nothing" if text is None else repr(text)
         raise ValueError(
-            f"{self.path}, {self._place(row)}, column {column!r}: found {value}, need {need}"
+            f"{self.path}, line {self.lines[row]}, column {column!r}: found {value}, need {need}"
         )
 
     def codes(
@@ -105,18 +101,6 @@ class LabelledRows:
         self.refuse(~whole, column, "a whole number >= 0")
         return numbers.cast(pl.Int64).to_numpy()
 
-    def domain_codes(self, domain: Domain) -> Int[np.ndarray, "rows attributes"]:
-        """The codes of the domain's attributes; a value outside it is a ValueError."""
-        columns = []
-        for attribute, size in zip(domain.attributes, domain.shape, strict=True):
-            labels = domain.labels and domain.labels[domain.axis(attribute)]
-            if labels is None or isinstance(labels, range):
-                columns.append(self.codes(attribute, labels or range(size)))
-            else:
-                need = f"a value of the domain ({shortened(labels)})"
-                columns.append(self.codes(attribute, labels, need))
-        return np.stack(columns, axis=1)
-
     def drop(self, columns: Sequence[str], text: str) -> int:
         """Leaves out the rows that have `text` in one of the columns; says how many."""
         out = np.zeros(len(self.frame), bool)
@@ -128,67 +112,13 @@ class LabelledRows:
     def keep(self, rows: np.ndarray) -> None:
         """Leaves out all other rows."""
         self.frame = self.frame.filter(rows)
-        self.lines = None if self.lines is None else self.lines[rows]
-
-    def _place(self, row: int) -> str:
-        if self.lines is not None:
-            return f"line {self.lines[row]}"
-        if self.path.suffix == ".parquet":
-            return f"row {row + 1}"
-        lines = (line for line, _ in _csv_records(self.path))
-        return f"line {next(line for i, line in enumerate(lines) if i == row + 1)}"
+        self.lines = self.lines[rows]
 
 
 def shortened(labels: Sequence) -> str:
     """The first labels of a list, for an error."""
     more = ", …" if len(labels) > _LABELS_SHOWN else ""
     return ", ".join(map(str, labels[:_LABELS_SHOWN])) + more
-
-
-# Files of text
-
-
-def read_table_file(path: Path, columns: Sequence[str] | None = None) -> LabelledRows:
-    """The columns of a CSV or Parquet file (all, if none are named), without empty rows at the end."""
-    is_parquet = path.suffix == ".parquet"
-    try:
-        if is_parquet:
-            names = list(pl.read_parquet_schema(path))
-        else:
-            names = pl.read_csv(path, n_rows=0, infer_schema=False).columns
-        if missing := [name for name in columns or () if name not in names]:
-            raise ValueError(f"{path} has no column {', '.join(missing)}: it has {names}")
-        if is_parquet:
-            frame = pl.read_parquet(path, columns=columns).select(pl.all().cast(pl.String))
-            return LabelledRows(path, None, frame)
-        frame = pl.read_csv(path, columns=columns, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as e:
-        why = str(e).splitlines()[0]
-        raise ValueError(f"{path}{_ragged_line(path)}: it cannot be read ({why})") from None
-    frame = frame.with_columns(pl.all().str.strip_chars().replace("", None))
-    filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
-    return LabelledRows(path, None, frame.head(filled[-1] + 1 if len(filled) else 0))
-
-
-def _csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The records of a CSV file with the lines they end on; only for saying where something is."""
-    import csv
-    import gzip
-
-    open_text = gzip.open if path.suffix == ".gz" else open
-    with open_text(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        records = csv.reader(file)
-        for record in records:
-            yield records.line_num, record
-
-
-def _ragged_line(path: Path) -> str:
-    """Where a CSV file first has more fields than its header names."""
-    with suppress(OSError, EOFError, StopIteration, ValueError):
-        records = _csv_records(path)
-        width = len(next(records)[1])
-        return f", line {next(line for line, record in records if len(record) > width)}"
-    return ""
 
 
 # Columns of frames

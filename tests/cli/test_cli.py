@@ -156,8 +156,8 @@ ROWS = {
     "kent,30,8,1e300": "column 'n': found '1e300'",
     "kent,30,8,": "found nothing",
     ",30,8,1": "column 'home': found nothing",
-    "kent,30": "it has 2 fields, and the first line names 4 fields",
-    "kent,30,8,1,9": "it has 5 fields",
+    "kent,30": "column 'hour': found nothing",
+    "kent,30,8,1,9": "more fields",
 }
 
 

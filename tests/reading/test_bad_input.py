@@ -21,8 +21,14 @@ FILES = {
         "t.csv",
         b"place,age,place,n,who\nBern,1,Bern,1,1\n",
     ): "more than one column is called 'place'",
-    ("t.csv", GOOD + b"Bern,5\n"): "t.csv, line 3: it has 2 fields, and the first line names 4",
-    ("t.csv", GOOD + b"Bern,5,1,1,1\n" + GOOD): "t.csv, line 3: it has 5 fields",
+    (
+        "t.csv",
+        GOOD + b"Bern,5\n",
+    ): "t.csv, line 3, column 'n': found nothing: the row has 2 fields, and",
+    (
+        "t.csv",
+        GOOD + b"Bern,5,1,1,1\n" + GOOD,
+    ): "t.csv, line 3: the row has 5 fields, more fields than",
     (
         "t.csv",
         GOOD + b"Bern,5,9007199254740993,7\n",
@@ -55,7 +61,7 @@ FILES = {
     (
         "t.csv",
         GOOD + b'"Bern,5,1,7\n' + GOOD * 9,
-    ): "line 3: it has 1 field, and the first line names 4 fields: is a quote left open?",
+    ): "column 'age': found nothing: the row has 1 field, and the first line names 4: is a quote left",
     ("t.csv", GOOD + b'"Bern,5,1,7\n' + GOOD * 2**18): "characters: is a quote left open?",
     ("t.csv", gzip.compress(GOOD)): "its name says text, its content is gzip",
     ("t.csv.gz", GOOD): "its name says gzip, its content is text",

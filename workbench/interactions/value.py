@@ -23,7 +23,7 @@ from workbench.interactions.reading import (
     parquet_columns,
     sorted_by_user,
 )
-from workbench.reading import all_rows, counted_rows
+from workbench.reading import Progress, all_rows, counted_rows
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
@@ -229,7 +229,9 @@ class Interactions:
         return cls._of(domain, records, bound, truth_public)
 
     @classmethod
-    def _of_rows(cls, data, user, item, context, domain, bound, truth_public) -> Interactions:
+    def _of_rows(
+        cls, data, user, item, context, domain, bound, truth_public, **how
+    ) -> Interactions:
         """From rows of any source, with attributes of the domain crossed to items and to contexts."""
         items = [item] if isinstance(item, str) else list(item)
         contexts = [context] if isinstance(context, str) else list(context)
@@ -238,7 +240,7 @@ class Interactions:
         if len(items) == len(contexts) == 1:
             crossed = attributes
         people = UserNumbers(user)
-        rows = all_rows(counted_rows(data, attributes, users=people))
+        rows = all_rows(counted_rows(data, attributes, users=people, **how))
         sizes = crossed.shape
         item_codes = (rows.keys // sizes[1]).astype(narrowest_type(sizes[0]))
         context_codes = (rows.keys % sizes[1]).astype(narrowest_type(sizes[1]))
@@ -296,6 +298,8 @@ class Interactions:
         item: str | Sequence[str] | None = None,
         context: str | Sequence[str] | None = None,
         truth_public: bool = False,
+        table: str | None = None,
+        progress: Progress | None = None,
     ) -> Interactions:
         """From files or a frame, as `SparseTable.read` takes them, in batches.
 
@@ -307,6 +311,8 @@ class Interactions:
             As in `from_frame`.
         item, context : str or tuple of str, optional
             Attributes of the domain, as in `from_frame`; its first, and its second.
+        table, progress
+            As in `SparseTable.read`.
 
         Returns
         -------
@@ -325,7 +331,8 @@ class Interactions:
             raise ValueError("item and context: need both, or neither")
         if user in domain.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
-        return cls._of_rows(path, user, item, context, domain, bound, truth_public)
+        how = {"table": table, "progress": progress}
+        return cls._of_rows(path, user, item, context, domain, bound, truth_public, **how)
 
     def __len__(self) -> int:
         return len(self.users)

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.libraries import pa, pc
 from workbench.reading.source import Columns, CountedFile, FileSource
+from workbench.wording import counted
 
 _BLOCK = 2**22  # bytes that are parsed at a time; a row is at most as long
 _LONGEST_FIELD = 2**31 - 1
@@ -116,30 +117,29 @@ class CsvFile(FileSource):
         try:
             with _any_length(), self._text() as text:
                 records = self._records(text)
-                last_line, names = next(records)
+                _, names = next(records)
                 for line, record in records:
-                    place = f"{self}, line {last_line + 1}"
-                    open_quote = ": is a quote left open?" if line > last_line + 1 else ""
-                    last_line = line
+                    ends_within = sum(field.rstrip("\n").count("\n") for field in record)
+                    place = f"{self}, line {line - ends_within}"
+                    open_quote = ": is a quote left open?" if ends_within else ""
                     longest = max(map(len, record))
                     if longest > _BLOCK // 4:
                         return ValueError(
                             f"{place}: a field of {longest:,} characters{open_quote}"
                         )
-                    if len(record) != len(names):
-                        return ValueError(
-                            f"{place}: it has {_fields(len(record))}, and the first line names "
-                            f"{_fields(len(names))}{open_quote}"
-                        )
+                    fields = f"the row has {counted(len(record), 'field')}"
+                    if len(record) < len(names):
+                        place = f"{place}, column {names[len(record)]!r}: found nothing"
+                        why = f"{fields}, and the first line names {len(names)}"
+                        return ValueError(f"{place}: {why}{open_quote}")
+                    if len(record) > len(names):
+                        why = f"more fields than the first line names ({len(names)})"
+                        return ValueError(f"{place}: {fields}, {why}")
                     if "UTF8" in why and any("\ufffd" in field for field in record):
                         return ValueError(f"{place}: its text is not UTF-8: save the file so")
         except (OSError, EOFError, csv.Error, StopIteration):
             pass
         return ValueError(f"{self}: it cannot be read ({why})")
-
-
-def _fields(n: int) -> str:
-    return f"{n} field{'s' if n != 1 else ''}"
 
 
 def _trimmed(texts: pa.Array) -> pa.Array:
