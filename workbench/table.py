@@ -36,7 +36,7 @@ BELIEVED = "believed, not enforced"
 _STATUSES = (STATED, ENFORCED, BELIEVED)
 
 _LARGEST_MOVE = 1e300  # of one unit
-_LONGEST_UNIT = 200  # characters
+_LONGEST_UNIT = 300  # characters
 
 
 @dataclass(frozen=True)

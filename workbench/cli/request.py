@@ -127,8 +127,11 @@ class Request:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
         from workbench.interactions import Interactions
         from workbench.records import Records
+        from workbench.table import Bound
 
         name = mechanism.__name__
+        if self.user is not None:
+            _ = Bound().of(self.who)  # what a release will say of it
         if mechanism.takes is Interactions:
             self._refuse_unfit_for_users(name)
         else:
@@ -214,7 +217,9 @@ class Request:
     @property
     def who(self) -> str:
         """Whom the column of users names, in words."""
-        return f"{self._protected or 'a user'} (column {self.user})"
+        from workbench.contributions import in_words
+
+        return in_words(self._protected or "a user", self.user)
 
     def rng(self, purpose: str) -> np.random.Generator | None:
         """Randomness that can be replayed, other for every purpose; None to publish."""

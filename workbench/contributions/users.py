@@ -172,7 +172,7 @@ class UserNumbers:
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
-        return Users(numbers, self.ids(), f"a user (column {_shown(self.column)})")
+        return Users(numbers, self.ids(), in_words("a user", self.column))
 
     def _refuse_other_kind(self, kind: str | None) -> None:
         if kind is None:
@@ -256,7 +256,8 @@ def _float_bits(
     return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
 
 
-def _shown(column: str) -> str:
-    """The name of a column on one line."""
+def in_words(unit: str, column: str) -> str:
+    """Whom a column names, on one line."""
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
-    return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
+    shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
+    return f"{unit} (column {shown})"
