@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -202,11 +203,31 @@ def test_a_column_that_does_not_say_who_is_refused(values, why):
         UserNumbers("who").numbers(user_column(pd.Series(values, name="who")))
 
 
-def test_batches_of_two_kinds_are_refused():
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([7], ["7"]),
+        ([7], [7.0]),
+        ([7], [True]),
+        (np.array([7], "M8[s]"), np.array([7], "M8[us]")),
+        (np.array([0.1], np.float32), [0.1]),
+    ],
+)
+def test_batches_of_two_kinds_are_refused(one, other):
     of = UserNumbers("who")
-    of.numbers(user_column(pd.Series([7])))
+    of.numbers(user_column(pd.Series(one)))
     with pytest.raises(ValueError, match="one person or two"):
-        of.numbers(user_column(pd.Series(["7"])))
+        of.numbers(user_column(pd.Series(other)))
+
+
+def test_values_that_arrow_does_not_hold_are_refused():
+    """Polars gives their addresses: one person would be several."""
+    for column in (
+        pl.Series([object(), "x"], dtype=pl.Object),
+        pl.Series([1], dtype=pl.Int128),
+    ):
+        with pytest.raises(ValueError, match="cannot say who a row is of"):
+            user_column(column)
 
 
 def test_seeds_are_a_cipher_s_blocks_all_different():

@@ -14,6 +14,8 @@ from workbench.labelled_rows import dictionary_encoded
 from workbench.libraries import pa, pd
 
 _KEY_BYTES = 32
+_WHOLE = "whole numbers"
+_TEXT = "text"
 _LARGEST_FLOAT = 2**53  # from here on, different ids are the same float
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
@@ -145,13 +147,13 @@ class UserNumbers:
             row = int(values.is_null().to_numpy(zero_copy_only=False).argmax())
             raise refuse(row, "a user")
         self._refuse_other_kind(_kind(values.type))
-        if self._kind == "whole numbers":
-            return _whole_numbers(values)
-        if self._kind == "numbers with fractions":
+        if pa.types.is_floating(values.type):
             return _float_bits(values, refuse)
+        if self._kind != _TEXT and not pa.types.is_decimal(values.type):
+            return _whole_numbers(values)
         encoded = dictionary_encoded(values)
         distinct = encoded.dictionary
-        if self._kind == "decimal numbers":
+        if self._kind != _TEXT:
             distinct = distinct.cast(pa.string())
         names = [x if isinstance(x, bytes) else x.encode() for x in distinct.to_pylist()]
         if b"" in names:
@@ -199,10 +201,12 @@ def users_of(values: Any) -> Users:
 
 def user_column(column: Any) -> pa.Array:
     """A column of a pandas or polars frame as an Arrow array, without making text of mixed values."""
-    if hasattr(column, "to_arrow"):
-        return column.to_arrow()
     name = getattr(column, "name", None)
     try:
+        if hasattr(column, "to_arrow"):
+            if str(column.dtype) == "Object":  # polars gives the addresses of Python's values
+                raise pa.ArrowInvalid("Python's own values")
+            return column.to_arrow()
         array = pa.Array.from_pandas(column)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as e:
         raise ValueError(
@@ -213,21 +217,21 @@ def user_column(column: Any) -> pa.Array:
 
 
 def _kind(dtype: pa.DataType) -> str | None:
-    """How users of a type are told apart; None if they are not."""
+    """What users of a type are; None if they are not told apart. Values of two kinds are never compared."""
     types = pa.types
-    if types.is_integer(dtype) or types.is_boolean(dtype):
-        return "whole numbers"
-    if types.is_date(dtype) or types.is_time(dtype) or types.is_timestamp(dtype):
-        return "whole numbers"
-    if types.is_floating(dtype):
-        return "numbers with fractions"
+    if types.is_integer(dtype):
+        return _WHOLE
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
-        return "text"
+        return _TEXT
     if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_binary_view(dtype):
-        return "text"
+        return _TEXT
     if types.is_fixed_size_binary(dtype):
-        return "text"
-    return "decimal numbers" if types.is_decimal(dtype) else None
+        return _TEXT
+    if types.is_temporal(dtype) and not types.is_interval(dtype):
+        return str(dtype)  # 1 second and 1 microsecond are both 1
+    if types.is_boolean(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return str(dtype)
+    return None
 
 
 def _whole_numbers(values: pa.Array) -> Int[np.ndarray, " rows"]:
