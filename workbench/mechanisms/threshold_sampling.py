@@ -14,6 +14,7 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 from workbench import noise
 from workbench.domain import Domain
@@ -79,29 +80,9 @@ class ThresholdSampling(SparseSummary):
 
     def _smallest_tau(self, blocks: list[noise.Block]) -> float:
         self.refuse_size_above(sum(block.size for block in blocks))
-        decays = [noise.decay(block.l1, block.epsilon) for block in blocks]
-
-        def too_many(tau: float) -> bool:
-            survivors = sum(
-                block.size * self.survival(decay, tau)
-                for block, decay in zip(blocks, decays, strict=True)
-            )
-            return survivors > self.size
-
-        low = max(1.0, self.theta)
-        if not too_many(low):
-            return 0.0
-        high = 2 * low
-        while too_many(high):
-            low = high
-            high = 2 * high
-        for _ in range(40):
-            middle = (low + high) / 2
-            if too_many(middle):
-                low = middle
-            else:
-                high = middle
-        return high
+        decays = (noise.decay(block.l1, block.epsilon) for block in blocks)
+        sizes = (block.size for block in blocks)
+        return _smallest_tau(self, tuple(zip(decays, sizes, strict=True)))
 
     def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
         tau = self._smallest_tau(blocks) if self.tau is None else self.tau
@@ -119,3 +100,29 @@ class ThresholdSampling(SparseSummary):
     def example(cls, budget: DP):
         """Cells of ten noise scales are kept for sure."""
         return cls(budget, tau=10 / budget.epsilon)
+
+
+@lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
+def _smallest_tau(
+    mechanism: ThresholdSampling, blocks: tuple[tuple[Fraction, int], ...]
+) -> float:
+    """τ where as many empty cells survive as `mechanism.size`, of blocks of (decay, cells)."""
+
+    def too_many(tau: float) -> bool:
+        survivors = sum(cells * mechanism.survival(decay, tau) for decay, cells in blocks)
+        return survivors > mechanism.size
+
+    low = max(1.0, mechanism.theta)
+    if not too_many(low):
+        return 0.0
+    high = 2 * low
+    while too_many(high):
+        low = high
+        high = 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        if too_many(middle):
+            low = middle
+        else:
+            high = middle
+    return high
