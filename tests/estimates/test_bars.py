@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from tests.agreement import seeded
-from workbench import DP, Bound, Domain, Dyadic, Haar, Release, SparseTable, mechanisms
+from workbench import (
+    DP,
+    Bound,
+    Domain,
+    Dyadic,
+    Haar,
+    Release,
+    SparseTable,
+    datasets,
+    mechanisms,
+)
 from workbench.estimates.bars import empty_cell_moments, geometric_variance
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -143,3 +153,33 @@ def test_every_release_of_labelled_cells_is_asked_by_label(cls):
     ends = [values.iloc[0], values.iloc[-1]]
     one_by_one = release.answer([{name: label} for label in ends]).sum()
     assert release.answer({name: ends}, error=True).values == pytest.approx(one_by_one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", [datasets.CommutingFlows(), datasets.Adult()], ids=str)
+def test_public_tables_are_covered(dataset):
+    """Single cells of all sizes and just below the cut, rows, and sets; five errors of 20 · 60 answers."""
+    try:
+        table = dataset.load()
+    except FileNotFoundError:
+        pytest.skip("needs WORKBENCH_DATA")
+    domain = table.domain
+    rng = seeded(5)
+    near = np.flatnonzero(
+        (table.counts >= 56) & (table.counts < 70)
+    )  # one deviation below the cut
+    keys = np.concatenate([rng.choice(table.keys[near], 20), rng.choice(table.keys, 20)])
+    queries = [dict(cell) for cell in domain.frame(keys).to_dict("records")]
+    first, last = domain.attributes[0], domain.attributes[-1]
+    queries += [{first: query[first]} for query in queries[:10]]
+    queries += [{last: [query[last], queries[0][last]]} for query in queries[10:20]]
+    asked = labelled_queries(domain, queries)
+    truth = asked.sums(domain, table.keys, table.counts)
+    for mechanism in (HighPassFilter(EPSILON, 70, sides=1), StabilityHistogram(DP(0.1, 1e-6))):
+        covered = []
+        for _ in range(20):
+            answers = mechanism(table, rng).answer(asked, error=True)
+            low = answers.values - 2 * answers.noise
+            high = answers.values + 2 * answers.noise + answers.absent
+            covered.append((low <= truth) & (truth <= high))
+        assert np.mean(covered) >= 0.941 - 0.034, np.mean(covered, axis=0)

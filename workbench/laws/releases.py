@@ -79,8 +79,13 @@ def cells_are_released_once(subject: Subject) -> None:
 def saved_is_loaded(subject: Subject) -> None:
     """What is saved is what is loaded, to the last bit; idealised noise is not saved."""
     release = subject.release(subject.table(COUNTS))
+    for name in ("x.parquet", "x.csv"):
+        _demand_saved_is_loaded(release, name)
+
+
+def _demand_saved_is_loaded(release: Release, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.parquet"
+        path = Path(folder) / name
         if any(receipt.idealised for receipt in release.ledger):
             try:
                 release.save(path)
