@@ -21,8 +21,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import wraps
-from math import exp, fsum, inf
+from math import exp, expm1, fsum, inf, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -367,7 +368,7 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
         if cuts.recording is not None:
             cuts.record(out)
             return
-        alpha = float(law.alpha(192))
+        rate = _rate(law.alpha(192))
         call = replay.calls
         replay.calls += 1
         for i in range(len(out)):
@@ -376,10 +377,9 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
             if not lowest:
                 out[i] = cuts.constant(call, i)
                 continue
-            tails = [1.0, *(_upper_tail(cut - x, alpha) for cut in lowest), 0.0]
-            weights = [a - b for a, b in itertools.pairwise(tails)]
-            weights[-1] = tails[-2]
-            weights[0] = _upper_tail(x - lowest[0] + 1, alpha)
+            weights = [_upper_tail(x - lowest[0] + 1, rate)]
+            weights += [_between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
+            weights.append(_upper_tail(lowest[-1] - x, rate))
             chosen = replay.choose(weights)
             out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
@@ -536,11 +536,30 @@ def _in_this_thread(instead: Callable, original: Callable) -> Callable:
     return law
 
 
-def _upper_tail(x: int, alpha: float) -> float:
-    """Pr[X >= x] of two-sided geometric X."""
+def _rate(alpha: exact.Interval) -> float:
+    """−ln α, right to rounding for α near 1 too."""
+    middle = Fraction(alpha.lo + alpha.hi, 2 << alpha.bits)
+    if not alpha.lo:
+        raise NotEnumerable("its noise is too small to compute with")
+    return -log1p(-float(1 - middle)) if middle > Fraction(1, 2) else -log(float(middle))
+
+
+def _upper_tail(x: int, rate: float) -> float:
+    """Pr[X >= x] of two-sided geometric X, α = exp(−rate)."""
     if x > 0:
-        return alpha**x / (1 + alpha)
-    return 1 - alpha ** (1 - x) / (1 + alpha)
+        return exp(-rate * x) / (1 + exp(-rate))
+    return 1 - exp(-rate * (1 - x)) / (1 + exp(-rate))
+
+
+def _between(low: int, high: int, rate: float) -> float:
+    """Pr[low <= X < high], in a form that does not cancel."""
+    if low > 0:
+        return _upper_tail(low, rate) * -expm1(-rate * (high - low))
+    if high <= 0:
+        return _between(1 - high, 1 - low, rate)
+    below = -expm1(-rate * (1 - low))
+    above = exp(-rate) * -expm1(-rate * (high - 1))
+    return (below + above) / (1 + exp(-rate))
 
 
 def _alike(data: Any) -> bool:

@@ -79,7 +79,7 @@ class Audit:
         measured = self.bound is not None and self.bound > self.epsilon
         if self.exact is None:
             return measured
-        slack = 1e-9 * (1 + self.epsilon)
+        slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
         computed = self.exact > self.epsilon + slack and self.spent_delta > self.delta + 1e-15
         return measured or computed
 
