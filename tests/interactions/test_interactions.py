@@ -605,8 +605,15 @@ def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):
     frame = pd.read_csv(tmp_path / "plays.csv")
     again = Interactions.read(frame, user="who", domain=domain, bound=Bound(2, 1))
     assert (again.edge_counts() == data.edge_counts()).all()
-    named = {"user": "who", "item": "film", "context": "at"}
-    with pytest.raises(ValueError, match="need Interactions.read"):
+    named = {"user": "who", "item": "genre", "context": "hour"}
+    again = Interactions.from_frame(frame, **named, domain=domain, bound=Bound(2, 1))
+    assert (again.edge_counts() == data.edge_counts()).all() and again.domain == domain
+    frame.to_parquet(tmp_path / "plays.parquet")
+    path = tmp_path / "plays.parquet"
+    again = Interactions.from_parquet(path, **named, domain=domain, bound=Bound(2, 1))
+    assert (again.edge_counts() == data.edge_counts()).all()
+    with pytest.raises(ValueError, match="attribute 'film' is not in"):
+        named["item"] = "film"
         Interactions.from_frame(frame, **named, domain=domain, bound=Bound(2, 1))
     with pytest.raises(ValueError, match="need SparseTable.from_frame"):
         Attributes(domain).encode(frame)

@@ -205,7 +205,7 @@ class Interactions:
             contexts also (), which is one context for all.
         domain : Domain
             Two attributes, for the items and for the contexts: public, and never learnt. Where they are
-            tuples, an attribute a column, called as the column is; others are not read.
+            tuples, or it has a preparation, the names are those of its attributes; others are not read.
         bound : Bound, UNBOUNDED or PUBLIC
             How far one user moves the edge counts.
         truth_public : bool
@@ -221,10 +221,10 @@ class Interactions:
             A column that is missing, or a value that is missing or outside the domain, with its
             column and row.
         """
-        if not (isinstance(item, str) and isinstance(context, str)):
+        are_columns = isinstance(item, str) and isinstance(context, str)
+        if domain.preparation is not None or not are_columns:
             return cls._of_rows(frame, user, item, context, domain, bound, truth_public)
         _refuse_other_attributes(domain)
-        _refuse_preparation(domain)
         records = frame_columns(frame, (user, item, context), domain)
         return cls._of(domain, records, bound, truth_public)
 
@@ -282,8 +282,9 @@ class Interactions:
         ValueError
             The file is not a complete Parquet file, or as in `from_frame`.
         """
+        if domain.preparation is not None:
+            return cls._of_rows(path, user, item, context, domain, bound, truth_public)
         _refuse_other_attributes(domain)
-        _refuse_preparation(domain)
         records = parquet_columns(path, (user, item, context), domain)
         return cls._of(domain, records, bound, truth_public)
 
@@ -625,14 +626,6 @@ def _whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> i
         limit = "" if high is None else f" and <= {high}"
         raise ValueError(f"{name} = {x!r} is not allowed: need a whole number >= {low}{limit}")
     return int(x)
-
-
-def _refuse_preparation(domain: Domain) -> None:
-    """Where columns are named by the caller, they are taken as they are."""
-    if domain.preparation is not None:
-        raise ValueError(
-            "the domain says how its labels follow from columns: need Interactions.read"
-        )
 
 
 def _crossed(domain: Domain, items: list[str], contexts: list[str]) -> Domain:
