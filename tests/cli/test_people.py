@@ -144,6 +144,8 @@ BAD = {
     f"--user user_id --bound 2,0.5 {FILTER} {ASK} 1": "linf < 1 keeps nothing",
     f"--user user_id --bound 2 {FILTER} {ASK} 1": "need L0,LINF",
     f"--user user_id {FILTER} {ASK} 1": "--bound is missing",
+    f"--user user_id --bound 2,1 --report-cut 1e-99 {FILTER} {ASK} 1": "too small",
+    f"--user '' --bound 2,1 {FILTER} {ASK} 1": "--user is empty",
     f"--user user_id --unit {'x' * 400} --bound 1,1 {FILTER} {ASK} 1": "at most 300 characters",
     f"--unit '' --bound 1,1 {FILTER} {ASK} 1": "need words",
     f"--unit 'a\nb' --bound 1,1 {FILTER} {ASK} 1": "on one line",

@@ -206,6 +206,33 @@ MISTAKES = (
         "noise is for as many records as the caller says that a user has, not for what is counted",
     ),
     Mistake(
+        "users by their place in the table",
+        "contributions",
+        "seeds(K, U.ids_of(N))",
+        "seeds(K, U._replace(ids=None).ids_of(N))",
+        "contributions/test_contributions.py::"
+        "test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place[text]",
+        "leaving a user out moves the numbers of others, and with them what stays of these",
+    ),
+    Mistake(
+        "one stream over all users",
+        "contributions",
+        "mark_some(N, L, S[U], T)",
+        "mark_some(N, L, S[0], T)",
+        "contributions/test_contributions.py::"
+        "test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
+        "a user who draws moves what stays of all who draw later",
+    ),
+    Mistake(
+        "a cap one too high",
+        "contributions",
+        "if C[I] > L:\n    C[I] = L\n    K[U] = True",
+        "if C[I] > L + 1:\n    C[I] = L\n    K[U] = True",
+        "contributions/test_contributions.py::"
+        "test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
+        "a count of linf + 1 stays, and noise is made for linf",
+    ),
+    Mistake(
         "popularity learnt for one record",
         "mechanisms",
         "noise.geometric(S.item_counts(), l1=sensitivity(S), **K)",

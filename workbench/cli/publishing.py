@@ -69,7 +69,9 @@ def _read_table(request: Request, how: dict[str, Any]) -> SparseTable:
 
 def _people(request: Request) -> dict[str, Any]:
     """How the reader cuts each user to the bound, where rows say whose they are."""
-    return {"user": request.user, "rng": request.rng("users")} if request.user else {}
+    if request.user is None:
+        return {}
+    return {"user": request.user, "rng": request.rng("users")}
 
 
 def publish(request: Request, mechanism: Any, private: Any) -> Release:
@@ -96,7 +98,7 @@ def make(request: Request, mechanism: Any, private: Any) -> Release:
     from workbench import noise
 
     release = mechanism(private, request.rng("noise"))
-    if request.user and release.bound:
+    if request.user is not None and release.bound:
         release = replace(release, bound=replace(release.bound, unit=request.who))
     if request.report_cut is not None:
         rng = request.rng("users cut")

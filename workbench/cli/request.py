@@ -131,6 +131,8 @@ class Request:
 
         name = mechanism.__name__
         if self.user is not None:
+            if not self.user:
+                raise ValueError("--user is empty: need the name of a column")
             _ = Bound().of(self.who)  # what a release will say of it
         if mechanism.takes is Interactions:
             self._refuse_unfit_for_users(name)
@@ -159,6 +161,7 @@ class Request:
 
     def _refuse_unfit_report(self, mechanism: type) -> None:
         from workbench.interactions import Interactions
+        from workbench.noise import decay
         from workbench.privacy import LOCAL
 
         if self.user is None:
@@ -167,6 +170,7 @@ class Request:
             raise ValueError(
                 f"--report-cut = {self.report_cut} is not allowed: need a finite ε > 0"
             )
+        decay(1, self.report_cut)
         given = {"--report-cut": True}
         if mechanism.takes is Interactions:
             why = "it samples the records of each user as a part of itself"
