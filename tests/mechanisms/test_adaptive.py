@@ -23,7 +23,7 @@ from workbench.mechanisms import (
     PrivTree,
 )
 from workbench.mechanisms._allotment import centred
-from workbench.mechanisms._discount import STRATEGIES, Discount
+from workbench.mechanisms._discount import STRATEGIES, Discount, level_losses
 from workbench.mechanisms.improved_adaptive_histogram import (
     certified_discount,
     structural_loss,
@@ -182,6 +182,20 @@ def test_direct_synthesis_keeps_its_total_at_every_level(records_):
     for level in range(7):
         assert release.answer(Level(level)).sum() == pytest.approx(total)
     assert len(release.ledger) == 6 + (records_ is None)
+
+
+@pytest.mark.parametrize("t", [1, 2, 7, 40])
+def test_siblings_lose_one_at_a_time_from_the_largest(t):
+    rng = seeded(t)
+    parents = np.sort(rng.integers(0, 30, 90))
+    counts = rng.integers(1, 20, 90)
+    left = counts.copy()
+    for parent in np.unique(parents):
+        siblings = np.flatnonzero(parents == parent)
+        for _ in range(min(t, counts[siblings].sum())):
+            left[siblings[left[siblings].argmax()]] -= 1
+    assert (level_losses(parents, counts, t) == counts - left).all()
+    assert level_losses(parents[:0], counts[:0], t).tolist() == []
 
 
 # Stability

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +34,9 @@ class Discount:
                 if records.counts is not None:
                     keys = np.repeat(records.keys, records.counts, axis=1)
                     records = replace(records, keys=sealed(keys), counts=None)
-                self.arrival = noise.random_words(len(records), rng=rng)
+                words = noise.random_words(len(records), rng=rng)  # sorted once for all splits
+                self.arrival = np.empty(len(records), np.int64)
+                self.arrival[np.argsort(words, kind="stable")] = np.arange(len(records))
             except MemoryError:  # whose own words would tell how many records there are
                 raise MemoryError("strategy = 'proportional' needs memory a record") from None
         frontier = Frontier.root(records)
@@ -74,7 +75,8 @@ class Discount:
         rows = np.arange(counts.sum()) + (frontier.start - first)[node]
         arrival = self.arrival[rows]
         rank = np.empty(len(rows), np.int64)
-        rank[np.lexsort((arrival, node))] = np.arange(len(rows)) - first[node]
+        after_all = arrival.max(initial=0) + 1
+        rank[np.argsort(node * after_all + arrival)] = np.arange(len(rows)) - first[node]
         stays = rank >= self.t
         self.arrival = arrival[stays]
         left = np.maximum(counts - self.t, 0)
@@ -88,26 +90,33 @@ def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
     """How much each child loses when its siblings lose t in all, one at a time from the largest."""
-    lost = np.zeros(len(counts), np.int64)
     if not len(parents):
-        return lost
-    ends = np.flatnonzero(np.diff(parents)) + 1
-    for siblings in np.split(np.arange(len(parents)), ends):
-        left = counts[siblings]
-        if left.sum() <= t:
-            lost[siblings] = left
-            continue
-        cap = _smallest_cap(left, t)
-        lost[siblings] = np.maximum(left - cap, 0)
-        rest = t - lost[siblings].sum()
-        lost[siblings[left >= cap][:rest]] += 1  # ties in the order of keys
-    return lost
+        return np.zeros(0, np.int64)
+    new = np.diff(parents, prepend=-1) != 0
+    first = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    totals = np.add.reduceat(counts, first)
+    cap = _smallest_caps(counts, t, first, group)[group]
+    lost = np.maximum(counts - cap, 0)
+    rest = t - np.add.reduceat(lost, first)
+    tied = counts >= cap
+    before = np.cumsum(tied) - tied
+    lost += tied & (before - before[first][group] < rest[group])  # ties in the order of keys
+    return np.where(totals[group] <= t, counts, lost)
 
 
-def _smallest_cap(counts: Int[np.ndarray, " k"], t: int) -> int:
-    """The smallest number above which there are no more than t records."""
-
-    def suffices(cap: int) -> bool:
-        return np.maximum(counts - cap, 0).sum() <= t
-
-    return 1 + bisect_left(range(1, int(counts.max())), True, key=suffices)
+def _smallest_caps(
+    counts: Int[np.ndarray, " k"],
+    t: int,
+    first: Int[np.ndarray, " g"],
+    group: Int[np.ndarray, " k"],
+) -> Int[np.ndarray, " g"]:
+    """For each group of siblings the smallest number above which there are no more than t records."""
+    low = np.ones(len(first), np.int64)
+    high = np.maximum.reduceat(counts, first).astype(np.int64)
+    while (low < high).any():
+        middle = (low + high) // 2
+        above = np.add.reduceat(np.maximum(counts - middle[group], 0), first)
+        high = np.where(above <= t, middle, high)
+        low = np.where(above <= t, low, np.minimum(middle + 1, high))
+    return high
