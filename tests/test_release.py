@@ -54,6 +54,7 @@ def test_a_release_shows_its_guarantee_and_nothing_private():
     release = MECHANISMS[0](TABLE, np.random.default_rng(0))
     assert "0.5-DP, simulated" in repr(release) and "HighPassFilter" in repr(release)
     assert "<caption>" in release._repr_html_() and "survivors" in release._repr_html_()
+    assert "<td>Ä</td>" in release._repr_html_() and "<td>± " in release._repr_html_()
     assert "60 cells" in repr(TABLE) and "4 of" not in repr(TABLE)
     assert "4 of 60" in repr(replace(TABLE, truth_public=True))
 

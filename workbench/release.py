@@ -22,6 +22,7 @@ from workbench.privacy import ADD_REMOVE, DP, LOCAL, WITHDRAWN, Receipt, compose
 from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import STATED, Bound
 from workbench.transform import basis_of
+from workbench.wording import cell, format_number, number
 from workbench.workload import Workload, labelled_queries, marginal_queries
 
 USERS_CUT = "users who lost anything to the bound"  # its receipt
@@ -163,7 +164,30 @@ class Release:
             f"<table><caption>{caption}</caption><thead><tr>"
             '<th scope="col">measurement</th><th scope="col">cost</th>'
             '<th scope="col">neighbours</th></tr>'
-            f"</thead><tbody>{rows}</tbody></table>"
+            f"</thead><tbody>{rows}</tbody></table>{self._largest_as_html()}"
+        )
+
+    def _largest_as_html(self) -> str:
+        """The five largest cells with one standard deviation of their noise."""
+        try:
+            labels, counts, deviations = self.largest(5)
+        except ValueError:  # nothing like cells
+            return ""
+        heads = [*labels.columns, "count", "noise"]
+        rows = [
+            (*map(cell, row), number(count), f"± {format_number(deviation)}")
+            for row, count, deviation in zip(
+                labels.itertuples(index=False), counts, deviations, strict=True
+            )
+        ]
+        head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in heads)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+        )
+        caption = f"the largest {escape(self.estimate.contents)}"
+        return (
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            "</table>"
         )
 
     def answer(

@@ -74,6 +74,14 @@ def test_answers_are_those_of_looking_at_every_cell():
         assert linear.cells(DOMAIN) == pytest.approx(cells)
 
 
+def test_queries_of_too_many_ranges_look_at_each_cell(monkeypatch):
+    data = table()
+    queries = labelled_queries(DOMAIN, QUERIES)
+    expected = queries.sums(DOMAIN, data.keys, data.counts)
+    monkeypatch.setattr("workbench.workload.selections._MAX_RANGES", 0)
+    assert (queries.sums(DOMAIN, data.keys, data.counts) == expected).all()
+
+
 def test_numbers_of_numpy_and_whole_floats_are_labels():
     asked = [{"age": np.int64(20)}, {"age": 20.0}, {"age": np.float64(20)}, {"age": "20"}]
     queries = labelled_queries(DOMAIN, asked)

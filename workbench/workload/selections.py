@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Bool, Float, Int
 from workbench.domain import Domain
 from workbench.value import sealed
 from workbench.workload.queries import Boxes, Ranges, digest_text
 
-_MAX_RANGES = 2**22  # that sums are read off; where there are more, each box looks at all keys
+_MAX_RANGES = (
+    2**22
+)  # that sums are read off; where there are more, each query looks at all keys
 MAX_MARGINAL_CELLS = 2**22
 _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 GiB
 
@@ -33,6 +35,14 @@ class CodeSets(NamedTuple):
     def sizes(self) -> Int[np.ndarray, " sets"]:
         """How many codes each set has."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
+
+    def members(self, i: int) -> Bool[np.ndarray, " codes"]:
+        """Whether each code is in set i."""
+        runs = slice(self.offsets[i], self.offsets[i + 1])
+        inside = np.zeros(int(self.hi[0]), bool)
+        for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
+            inside[lo:hi] = True
+        return inside
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
@@ -149,7 +159,6 @@ class Selections:
 
     def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
         """Prefix sums over the cells of those attributes that any query restricts."""
-        query, boxes = self.boxes
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
             return np.full(len(self), float(values.sum()))
@@ -160,14 +169,33 @@ class Selections:
             order = np.argsort(cells, kind="stable")
             keys = cells[order]
             values = values[order]
+        if self._ranges_over(used[:-1]) > _MAX_RANGES:
+            return self._sums_of_members(margin, used, keys, values)
+        query, boxes = self.boxes
         boxes = Boxes(boxes.lo[:, used], boxes.hi[:, used])
-        outer = (boxes.hi - boxes.lo)[:, :-1].astype(float).prod(axis=1).sum()
-        if outer <= _MAX_RANGES:
-            box, ranges = boxes.intervals(margin)
-            sums = np.bincount(box, ranges.sums(margin, keys, values), len(query))
-        else:
-            sums = boxes.sums(margin, keys, values)
+        box, ranges = boxes.intervals(margin)
+        sums = np.bincount(box, ranges.sums(margin, keys, values), len(query))
         return np.bincount(query, sums, len(self))
+
+    def _ranges_over(self, outer: list[int]) -> float:
+        """How many ranges the queries make, one for each combination of codes of some attributes."""
+        ranges = np.ones(len(self))
+        for k, (sets, which) in enumerate(zip(self.sets, self.which.T, strict=True)):
+            each = sets.sizes if k in outer else np.diff(sets.offsets)
+            ranges *= each[which]
+        return float(ranges.sum())
+
+    def _sums_of_members(self, margin: Domain, used: list[int], keys, values):
+        """Query by query, whether each key's codes are in its sets."""
+        sums = np.zeros(len(self))
+        columns = [margin.column(keys, name) for name in margin.attributes]
+        for i, which in enumerate(self.which[:, used]):
+            inside = np.ones(len(keys), bool)
+            for k, column, place in zip(used, columns, which, strict=True):
+                if place:
+                    inside &= self.sets[k].members(place)[column]
+            sums[i] = values[inside].sum()
+        return sums
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
