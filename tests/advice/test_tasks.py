@@ -196,7 +196,7 @@ def test_the_line_at_the_end_runs_as_it_stands(folder, task):
         "--task strings --box x=0..1": "--strings is missing",
         "--task users --domain domain.json": "--users and --per-user are missing",
         "--task users --domain domain.json --users 0 --per-user 3": "SRA.n = 0",
-        "--task marginals --domain domain.json --order 3": "the domain has 2 attributes",
+        "--task marginals --domain domain.json --order 3": "order = 3 is not allowed",
         "--task rows --domain domain.json --rows few": "--rows = 'few'",
         "--task points --box x=0..1 --records 0": "records = 0 is not allowed",
     }.items(),

@@ -158,6 +158,7 @@ def advise_marginals(
     ValueError
         If the domain has no such marginals, or too many cells of them.
     """
+    _refuse_outside("order", order, len(domain.shape))
     budget = DP(epsilon)
     workload = Marginals(order)
     cells = linear_queries(workload, domain)
@@ -193,6 +194,7 @@ def advise_rows(
     TaskAdvice
         Not ranked: marginals of fewer attributes have less noise and say less. The first is of `order`.
     """
+    _refuse_outside("order", order, len(domain.shape))
     empty = SparseTable.from_keys(domain, [], [], bound)
     options = []
     for k in range(order, 0, -1):
@@ -321,6 +323,7 @@ def advise_degrees(
     how = "at most: sorting and isotonic regression lose none of it"
     options = [TaskOption(name, mechanism, what, at_most, how)]
     if records is not None:
+        _refuse_outside("records", records, 10**12)
         table = made_up.zipf_table(domain, records, bound)
         errors = []
         for seed in range(5):
@@ -360,10 +363,7 @@ def advise_records(
         raise ValueError(
             f"nothing can be said of {type(tree).__name__}: need points or strings"
         )
-    if not 1 <= records <= 10**12:
-        raise ValueError(
-            f"records = {records!r} is not allowed: need a whole number from 1 to 10^12"
-        )
+    _refuse_outside("records", records, 10**12)
     scale = max(1.0, records / made_up.MOST_RECORDS)
     data = made_up.records(tree, round(records / scale), bound)
     queries = made_up.regions(tree)
@@ -483,6 +483,13 @@ def _refuse_large(domain: Domain, task: str) -> None:
         raise ValueError(
             f"a domain of {domain.size:,} cells is too large for {task}, which need every cell: need at "
             f"most {_MOST_CELLS:,}, with fewer attributes or coarser labels"
+        )
+
+
+def _refuse_outside(name: str, number: int, most: int) -> None:
+    if not (isinstance(number, int) and 1 <= number <= most):
+        raise ValueError(
+            f"{name} = {number!r} is not allowed: need a whole number from 1 to {most}"
         )
 
 

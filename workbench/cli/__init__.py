@@ -77,10 +77,8 @@ class _Commands(TyperGroup):
         except MemoryError:
             screen.complain("there is not enough memory for this")
             raise typer.Exit(2) from None
-        except RuntimeError as e:
-            if isinstance(e, typer.Exit | typer.Abort):
-                raise
-            _give_up(e)
+        except (typer.Exit, typer.Abort, _UsageError):
+            raise
         except Exception as e:
             _give_up(e)
 

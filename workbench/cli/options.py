@@ -110,14 +110,17 @@ Box = Annotated[
     ),
 ]
 Levels = Annotated[
-    int, typer.Option(min=1, help="How often a box is halved.", rich_help_panel=_SPACE)
+    int, typer.Option(min=1, max=52, help="How often a box is halved.", rich_help_panel=_SPACE)
 ]
 Strings = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="A column of strings.", rich_help_panel=_SPACE),
 ]
 Length = Annotated[
-    int, typer.Option(min=1, help="The longest string, in symbols.", rich_help_panel=_SPACE)
+    int,
+    typer.Option(
+        min=1, max=128, help="The longest string, in symbols.", rich_help_panel=_SPACE
+    ),
 ]
 Alphabet = Annotated[
     str | None,

@@ -64,5 +64,6 @@ class StatedSpace:
             high = tuple(high for _, high in sides.values())
             return Quadtree(len(sides), self.levels, low, high, tuple(sides))
         if self.strings is not None:
-            return Prefixes(self.alphabet or SYMBOLS, self.length, self.strings)
+            alphabet = SYMBOLS if self.alphabet is None else self.alphabet
+            return Prefixes(alphabet, self.length, self.strings)
         return Taxonomy.read(self.taxonomy, self.code)
