@@ -227,7 +227,7 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path, monkeypatch):
 
 
 def test_a_file_system_without_links_still_gets_the_file(tmp_path, monkeypatch):
-    def unsupported(*_):
+    def unsupported(*_, **__):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(os, "link", unsupported)

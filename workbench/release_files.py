@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from workbench.libraries import csv, pa, parquet
+from workbench.temporary import Draft
 
 ENDINGS = (".parquet", ".csv")
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
@@ -62,22 +62,22 @@ def write_release(table: pa.Table, record: dict, path: Path, force: bool) -> Non
     metadata[b"workbench"] = json.dumps(record).encode()
     table = table.replace_schema_metadata(metadata)
     with _draft(path) as draft:
-        parquet.write_table(table, draft, compression="zstd")
-        _publish(draft, path, force)
+        parquet.write_table(table, draft.path, compression="zstd")
+        _publish(draft, force)
 
 
 def _write_csv(table: pa.Table, record: dict, path: Path, force: bool) -> None:
     """The sidecar first: a CSV file that is there has its guarantee beside it."""
     plain = _plain_columns(table)
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
-        csv.write_csv(plain, draft)
+        csv.write_csv(plain, draft.path)
         columns = {f.name: str(f.type) for f in plain.schema}
-        described = record | {"csv": {"sha256": _digest(draft), "columns": columns}}
+        described = record | {"csv": {"sha256": _digest(draft.path), "columns": columns}}
         text = json.dumps(described, indent=1, ensure_ascii=False)
-        beside.write_text(text + "\n", encoding="utf-8")
-        _publish(beside, sidecar(path), force)
+        beside.path.write_text(text + "\n", encoding="utf-8")
+        _publish(beside, force)
         try:
-            _publish(draft, path, force)
+            _publish(draft, force)
         except BaseException:
             if not force:
                 sidecar(path).unlink(missing_ok=True)
@@ -95,31 +95,30 @@ def _plain_columns(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """A file beside `path` that is gone afterwards; what the disk refuses is said of `path`."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+def _draft(path: Path) -> Iterator[Draft]:
+    """A draft of `path` that is gone afterwards; what the disk refuses is said of `path`."""
     try:
-        yield part
+        with closing(Draft(path)) as draft:
+            yield draft
     except OSError as e:
         raise OSError(f"{path} was not written: {e.strerror or e}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _publish(draft: Path, path: Path, force: bool) -> None:
+def _publish(draft: Draft, force: bool) -> None:
     """Give a whole file its name, and never in place of another unless forced."""
-    with open(draft, "rb") as f:
+    path = draft.target
+    with open(draft.path, "rb") as f:
         os.fsync(f.fileno())
     if force:
-        os.replace(draft, path)
+        draft.replace(path)
         return
     try:
-        os.link(draft, path)  # fails where replace would silently overwrite
+        draft.link(path)  # fails where replace would silently overwrite
     except FileExistsError:
         refuse_existing(path, force)
     except OSError:  # no hard links on this file system
         open(path, "xb").close()
-        os.replace(draft, path)
+        draft.replace(path)
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, dict]:

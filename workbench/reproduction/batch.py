@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -45,6 +44,7 @@ from workbench.reproduction.status import (
     read_status,
     write_status,
 )
+from workbench.temporary import temporary_folder
 from workbench.wording import counted
 
 if TYPE_CHECKING:
@@ -345,10 +345,8 @@ class _Batch:
         from workbench.reproduction.kernel import Kernel, socket_folder
 
         for _attempt in range(_ATTEMPTS):
-            with tempfile.TemporaryDirectory(
-                prefix="wb-", dir=socket_folder(), ignore_cleanup_errors=True
-            ) as home:
-                kernel = Kernel.at(Path(home), threads, self.notebooks.parent)
+            with temporary_folder(socket_folder()) as home:
+                kernel = Kernel.at(home, threads, self.notebooks.parent)
                 self.kernels[kernel] = job
                 try:
                     why = "stopped"

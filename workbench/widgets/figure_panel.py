@@ -8,7 +8,6 @@ control has moved, so that a notebook that shows one costs a batch nothing.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import Field, replace
@@ -21,6 +20,7 @@ import ipywidgets
 
 from workbench import figures, option_grammar
 from workbench.figures import EFFORT, Figure, FigureRun
+from workbench.temporary import temporary_folder
 from workbench.widgets.controls import controls_of_field
 from workbench.widgets.worker import Ended, worker
 
@@ -157,8 +157,8 @@ class FigurePanel(ipywidgets.VBox):
 
     def _draw(self, figure: Figure, stopped: threading.Event) -> bytes:
         """The picture, from the process that works; its progress is read meanwhile."""
-        with tempfile.TemporaryDirectory() as folder:
-            progress = Path(folder) / "progress"
+        with temporary_folder() as folder:
+            progress = folder / "progress"
             done = threading.Event()
             watcher = threading.Thread(target=self._watch, args=(progress, done), daemon=True)
             watcher.start()
