@@ -1,6 +1,7 @@
 """Rules against the same done slowly, one row after another."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from fractions import Fraction
 from math import isfinite, isnan
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 
 from workbench import Domain
 from workbench.preparation import Bins, Cross, Labels, Map, TimePart
-from workbench.preparation.rule import DROPPED, MISSING, OUTSIDE, REFUSED
+from workbench.preparation.matching import MISSING, OUTSIDE
+from workbench.preparation.rule import DROPPED, REFUSED
 
 QUICK = settings(max_examples=60, deadline=None)
 ACTIONS = st.sampled_from(["refuse", "drop", "label"])
@@ -235,6 +237,8 @@ def test_times_as_people_write_them():
     assert places(mixed, "day", zone="Europe/Zurich") == [0, 0, 1, 1]
     assert places(["07:30", "19.00", None], format="%H:%M") == [7, OUTSIDE, MISSING]
     assert places(["07:30 PM", "12:05 AM"], format="%I:%M %p") == [19, 0]
+    assert places(["07 PM", "7 am", "7"], format="%I %p") == [19, 7, OUTSIDE]
+    assert places(["25-03-01 07", "25-03-01 7h"], format="%y-%m-%d %H") == [7, OUTSIDE]
     assert places(["3 Mar 2025", "31 Apr 2025"], "month", format="%d %b %Y") == [2, OUTSIDE]
     assert places(["2025-060", "2025-366"], "month", format="%Y-%j") == [2, OUTSIDE]
     clocks = pl.Series("t", [time(7, 30), None])
@@ -355,6 +359,27 @@ def test_many_values_lead_to_one_label_in_the_stated_order():
     ):
         with pytest.raises(ValueError, match=why):
             Map(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "codes"),
+    [
+        (Bins((0, 50, 100), missing_values=["999", "NA"]), [3, 999, None, 60], [0, 2, 2, 1]),
+        (Bins((0, 50), missing_values=[-1]), ["3", "-1", "-1.0", "NA"], [0, 1, 1, REFUSED]),
+        (Labels(range(1000), missing_values=[999]), [998.0, 999.0, 2.0], [998, 1000, 2]),
+        (Labels(("a", "NA"), missing_values=("NA",)), ["a", "NA", "b"], [0, 2, REFUSED]),
+        (TimePart("hour", missing_values=("0000",)), ["0000", "2025-03-01 07:30"], [24, 7]),
+        (Map({"a": "b", "c": "d"}, missing_values=["?"]), ["c", "?"], [1, 2]),
+    ],
+)
+def test_values_may_be_stated_to_mean_missing(rule, values, codes):
+    rule = replace(rule, missing="label")
+    assert rule.codes(pl.Series("x", values)).tolist() == codes
+    assert replace(rule, missing="drop").codes(pl.Series("x", values)).tolist() == [
+        DROPPED if code == len(rule.labels) else code for code in codes
+    ]
+    domain = Domain.from_dict({"x": rule})
+    assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
 
 
 # ---- rows

@@ -103,6 +103,11 @@ COLUMNS = [
         ('{"a": {"labels": ["x"], "missing": {"label": "y"}}}', "missing"),
         ('{"a": {"labels": ["x"], "missing_label": 3}}', "missing_label = 3"),
         ('{"a": {"labels": ["x"], "column": 3}}', "column = 3"),
+        ('{"a": {"labels": ["x"], "missing_values": "NA"}}', "missing_values = 'NA'.*list"),
+        (
+            '{"a": {"edges": [0, 1], "missing_values": [["NA"]]}}',
+            "missing_values.*list of texts",
+        ),
         ('{"a": {"edges": [3, 1, 2]}}', "ascending order: 3 and 1"),
         ('{"a": {"edges": [[0, 10], [5, 20]]}}', "numbers"),
         ('{"a": {"edges": "0,1"}}', "edges = '0,1'.*list"),

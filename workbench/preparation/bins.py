@@ -10,7 +10,8 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.libraries import pl
-from workbench.preparation.rule import MAX_LABELS, MISSING, OUTSIDE, Rule, is_list
+from workbench.preparation.matching import MISSING, OUTSIDE
+from workbench.preparation.rule import MAX_LABELS, Rule, is_list
 from workbench.value import not_allowed, parameter, value
 
 _LARGEST = 1e300
@@ -68,6 +69,7 @@ class Bins(Rule):
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one a bin")
 
     def __post_init__(self):
+        super().__post_init__()
         if self.edges is not None:
             object.__setattr__(self, "edges", tuple(self.edges))
         n = len(self._edges) - 1

@@ -48,6 +48,7 @@ class Labels(Rule):
     labels: tuple | range = parameter(check=is_list, doc="values of the column")
 
     def __post_init__(self):
+        super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
 
@@ -103,6 +104,7 @@ class Map(Rule):
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="in the order of codes")
 
     def __post_init__(self):
+        super().__post_init__()
         pairs = self.map.items() if isinstance(self.map, Mapping) else self.map
         if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             raise ValueError("Map.map must be pairs of a value and a label")
@@ -160,6 +162,7 @@ class Cross(Rule):
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="of all combinations")
 
     def __post_init__(self):
+        super().__post_init__()
         rules = tuple(self.cross)
         good = len(rules) > 1 and all(isinstance(rule, Rule) for rule in rules)
         if not good or any(isinstance(rule, Cross) or rule.column is None for rule in rules):

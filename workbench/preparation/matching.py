@@ -11,8 +11,9 @@ import numpy as np
 
 from workbench.arrays import Bool, Int
 from workbench.libraries import pl
-from workbench.preparation.rule import MISSING, OUTSIDE
 
+OUTSIDE = -1  # places: the value is none of those looked for
+MISSING = -2
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
 _EXACT = 2**53  # a float of so much may have been written as more
 

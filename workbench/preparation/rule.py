@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Int
 from workbench.libraries import pl
+from workbench.preparation.matching import MISSING, Texts
 from workbench.value import parameter, shown, value
 
-OUTSIDE = -1  # places: the value is none of the rule's
-MISSING = -2
 REFUSED = -1  # codes
 DROPPED = -2
 MAX_LABELS = 10**6  # that a rule makes by itself
@@ -29,6 +29,12 @@ def is_text(x: Any) -> str | None:
 def is_list(x: Any) -> str | None:
     """A check for `parameter`: the owner checks what is in the list."""
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
+
+
+def _are_texts(x: Any) -> str | None:
+    is_list = isinstance(x, list | tuple)
+    good = is_list and all(type(text) in (str, int) for text in x)
+    return None if good else "need a list of texts, or whole numbers"
 
 
 @value
@@ -47,19 +53,26 @@ class Rule:
         gets the label `other_label`.
     missing : "refuse", "drop" or "label"
         The same for a value that is missing (null, an empty field, NaN), with `missing_label`.
+    missing_values : texts, optional
+        Values that mean missing too, as "NA" or "999", compared as `Labels` compares them.
     """
 
     _: KW_ONLY
     column: str | None = parameter(None, check=is_text, doc="if it is not the attribute's name")
     other: str = parameter("refuse", choices=_ACTIONS, doc="what happens to values outside")
     missing: str = parameter("refuse", choices=_ACTIONS, doc="what happens to missing values")
+    missing_values: tuple[str, ...] = parameter((), check=_are_texts, doc="that mean missing")
     other_label: str = parameter("other", check=is_text, doc="of values outside")
     missing_label: str = parameter("missing", check=is_text, doc="of missing values")
+
+    def __post_init__(self):
+        texts = tuple(dict.fromkeys(map(str, self.missing_values)))
+        object.__setattr__(self, "missing_values", texts)
 
     @property
     def all_labels(self) -> tuple | range:
         """The labels of the attribute: the rule's, then those of other and of missing values."""
-        labels: tuple | range = self.labels  # type: ignore[attr-defined]  # each rule has them
+        labels: tuple | range = self.labels
         added = [self.other_label] * (self.other == "label")
         added += [self.missing_label] * (self.missing == "label")
         return (*map(str, labels), *added) if added else labels
@@ -81,15 +94,21 @@ class Rule:
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places in `all_labels`, REFUSED or DROPPED."""
         places = self.places(values)
+        if self.missing_values:
+            places = np.where(self._missing_texts.places(values) >= 0, MISSING, places)
         if not len(places) or places.min() >= 0:
             return places
-        size = len(self.labels)  # type: ignore[attr-defined]
+        size = len(self.labels)
         codes = {"refuse": REFUSED, "drop": DROPPED, "label": size}
         other = codes[self.other]
         if self.other == "label":
             codes["label"] += 1
         actions = np.array([other, codes[self.missing]])
         return np.where(places < 0, actions[np.minimum(places, -1) * -1 - 1], places)
+
+    @cached_property
+    def _missing_texts(self) -> Texts:
+        return Texts(dict.fromkeys(self.missing_values, 0))
 
     def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
         """The attribute's codes of those of its leaves, none of which is refused or dropped."""

@@ -31,7 +31,7 @@ _KINDS = {  # by a word that only this one has; the first that fits
     "file": Labels,
 }
 _WHOLE = {"from", "to", "step"}  # words of Labels that are no fields
-_LISTS = {"edges", "labels"}
+_LISTS = {"edges", "labels", "missing_values"}
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
@@ -168,7 +168,8 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path) -> Rule:
         )
     chosen = {word: content for word, content in words.items() if content is not None}
     for word in _LISTS & set(chosen):
-        if not isinstance(chosen[word], list) and (kind is not Labels):
+        is_own = word == "labels" and kind is Labels
+        if not isinstance(chosen[word], list) and not is_own:
             raise ValueError(f"{word} = {shown(chosen[word])} is not allowed: need a list")
     if kind is Labels:
         chosen = _labels_from_words(chosen, folder)

@@ -9,7 +9,8 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.libraries import pl
-from workbench.preparation.rule import MISSING, OUTSIDE, Rule, is_list, is_text
+from workbench.preparation.matching import MISSING, OUTSIDE
+from workbench.preparation.rule import Rule, is_list, is_text
 from workbench.value import not_allowed, parameter, value
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -41,7 +42,8 @@ class TimePart(Rule):
         A name of the Time Zone Database, as Europe/Zurich: times that name an offset or a zone are
         turned into this one. Without it they are refused, because their hour is that of another clock.
     recorded_in : str, optional
-        The zone of times that name none, as UTC; they are turned into `zone`. A date alone stays.
+        The zone of times that name none, as UTC; they are turned into `zone`. A date alone stays. An
+        hour that its clock shows twice is the first; one that it leaves out is outside.
     labels : optional
         Other names for the values, in their order.
 
@@ -63,6 +65,7 @@ class TimePart(Rule):
     labels: tuple | range | None = parameter(None, check=is_list, doc="names, in their order")
 
     def __post_init__(self):
+        super().__post_init__()
         usual = _PARTS[self.time]
         labels = tuple(usual if self.labels is None else self.labels)
         if len(labels) != len(usual):
