@@ -228,8 +228,8 @@ MISTAKES = (
         "contributions",
         "if C[I] > L:\n    C[I] = L\n    K[U] = True",
         "if C[I] > L + 1:\n    C[I] = L\n    K[U] = True",
-        "contributions/test_contributions.py::"
-        "test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
+        "contributions/test_bounded_tables.py::"
+        "test_leaving_out_a_user_moves_the_table_by_the_bound_at_most",
         "a count of linf + 1 stays, and noise is made for linf",
     ),
     Mistake(
