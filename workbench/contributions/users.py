@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Int, UInt64
 from workbench.labelled_rows import dictionary_encoded
-from workbench.libraries import pa, pd
+from workbench.libraries import pa, pc, pd
 
 _KEY_BYTES = 32
 _WHOLE = "whole numbers"
@@ -109,7 +109,7 @@ class UserNumbers:
     def __init__(self, column: str):
         self.column = column
         self._kind: str | None = None
-        self._numbers: dict[bytes, int] = {}
+        self._names: pa.Array | None = None  # of users who are no numbers, as bytes
 
     def numbers(
         self, values: pa.Array, first_row: int = 0, refusal: Refusal | None = None
@@ -141,33 +141,50 @@ class UserNumbers:
             place = f"column {self.column!r}, row {first_row + row}"
             return ValueError(f"{place}: a value is missing, or says not who: need {need}")
 
-        if pa.types.is_dictionary(values.type):
+        is_coded = pa.types.is_dictionary(values.type)
+        if is_coded and (
+            _kind(values.type.value_type) != _TEXT or values.dictionary.null_count
+        ):
             values = values.dictionary_decode()
+            is_coded = False
         if values.null_count:
             row = int(values.is_null().to_numpy(zero_copy_only=False).argmax())
             raise refuse(row, "a user")
-        self._refuse_other_kind(_kind(values.type))
+        self._refuse_other_kind(_kind(values.type.value_type if is_coded else values.type))
         if pa.types.is_floating(values.type):
             return _float_bits(values, refuse)
         if self._kind != _TEXT and not pa.types.is_decimal(values.type):
             return _whole_numbers(values)
         encoded = dictionary_encoded(values)
+        places = encoded.indices.to_numpy()
         distinct = encoded.dictionary
         if self._kind != _TEXT:
             distinct = distinct.cast(pa.string())
-        names = [x if isinstance(x, bytes) else x.encode() for x in distinct.to_pylist()]
-        if b"" in names:
-            row = int((encoded.indices.to_numpy() == names.index(b"")).argmax())
-            raise refuse(row, "a user")
-        known = self._numbers
-        numbers = np.array([known.setdefault(name, len(known)) for name in names], np.int64)
-        return numbers[encoded.indices.to_numpy()]
+        names = distinct.cast(pa.large_binary())
+        nameless = pc.equal(pc.binary_length(names), 0).to_numpy(zero_copy_only=False)
+        if nameless.any() and nameless[places].any():
+            raise refuse(int(nameless[places].argmax()), "a user")
+        return self._numbers_of(names)[places]
+
+    def _numbers_of(self, names: pa.Array) -> Int[np.ndarray, " names"]:
+        """The numbers of some names, of which those that are new get the next ones."""
+        if self._names is None:
+            self._names = names.slice(0, 0)
+        known = pc.index_in(names, value_set=self._names)
+        new = names.filter(known.is_null())
+        numbers = known.fill_null(-1).to_numpy().astype(np.int64)
+        if len(new):
+            encoded = new.dictionary_encode()
+            numbers[numbers < 0] = len(self._names) + encoded.indices.to_numpy()
+            self._names = pa.concat_arrays([self._names, encoded.dictionary])
+        return numbers
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number, in 127 bits; None where it is the number itself."""
-        if not self._numbers:
+        if self._names is None:
             return None
-        digests = (blake2b(x, digest_size=16, person=b"user").digest() for x in self._numbers)
+        names = self._names.to_pylist()
+        digests = (blake2b(x, digest_size=16, person=b"user").digest() for x in names)
         ids = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
         ids[:, 1] &= ~np.uint64(1)
         return ids
