@@ -507,6 +507,26 @@ def test_lab_opens_and_stops(tmp_path):
         requests.get(api, timeout=2)
 
 
+def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
+    """What the server writes to is closed when it has ended, and not before."""
+    server = "import os, time\nos.write(1, b'up')\ntime.sleep(600)\n"
+    (tmp_path / "server.py").write_text(server)
+    code = (
+        "from pathlib import Path\nfrom workbench.cli import serving\n"
+        "serving.serve('x', 8700, lambda port: ['server'], '/', Path('.'), False)\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    assert process.stdout.read(2) == b"up"
+    process.kill()
+    assert process.stdout.read() == b""  # it has ended, or this would wait for ten minutes
+
+
 def test_lab_says_which_folder_is_missing(run):
     assert "nowhere: no such folder" in complaint(run("lab --notebooks nowhere", code=2))
 

@@ -1,4 +1,4 @@
-"""A server of notebooks on this machine alone, until Ctrl-C: what `lab` and `explore` share."""
+"""A server of notebooks on this machine alone, until Ctrl-C or our end: what `lab` and `explore` share."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def serve(
     address = f"http://127.0.0.1:{port}{page}?token={token}"
     paths = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
     server = subprocess.Popen(
-        [sys.executable, "-m", *arguments(port)],
+        [sys.executable, "-m", "workbench.cli.attached", *arguments(port)],
         # where `ps` does not show the token
         env=os.environ | {"PYTHONPATH": paths, "JUPYTER_TOKEN": token},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # which closes if we are killed
         start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
