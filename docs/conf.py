@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import workbench
-from docs.pages import api, gallery, mathml, mechanisms, papers, tutorials
+from docs.pages import api, audit, gallery, mathml, mechanisms, papers, tutorials
 from workbench import figures
 
 project = "dp-workbench"
@@ -65,6 +65,7 @@ def write_pages(app):
         "gallery": partial(gallery.write, results=results),
         "papers": papers.write,
         "tutorials": partial(tutorials.write, results=results, site=Path(app.outdir)),
+        "audit": audit.write,
         "api": api.write,
     }
     for name, write in writers.items():

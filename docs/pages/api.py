@@ -20,7 +20,7 @@ from workbench.option_grammar import parameter_help
 ROOMS = (
     "privacy domain preparation hierarchy workload transform table records interactions datasets "
     "mechanisms mechanism noise release estimates inference advice session metrics experiment claims plots "
-    "figures widgets laws"
+    "figures widgets laws audit"
 ).split()
 FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 

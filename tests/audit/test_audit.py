@@ -125,13 +125,13 @@ def pair():
 
 
 def test_noise_of_half_the_scale_is_a_leak():
-    found = audit(half_the_scale(np.random.default_rng(1)), pair(), epsilon=1.0, runs=4000)
-    assert found.leaks and 1.2 < found.bound <= 2.0, found
+    found = audit(half_the_scale(np.random.default_rng(1)), pair(), epsilon=1.0, runs=2000)
+    assert found.leaks and 1.0 < found.bound <= 2.0, found
 
 
 def test_sound_noise_passes_and_most_of_its_loss_is_seen():
-    found = audit(sound(np.random.default_rng(2)), pair(), epsilon=1.0, runs=6000)
-    assert not found.leaks and 0.7 < found.bound <= 1.0, found
+    found = audit(sound(np.random.default_rng(2)), pair(), epsilon=1.0, runs=3000)
+    assert not found.leaks and 0.5 < found.bound <= 1.0, found
     assert "LEAK" not in str(found)
 
 
@@ -320,16 +320,16 @@ def test_bounds_of_events():
 
 
 def test_false_alarms_are_as_rare_as_stated():
-    """At a level of one in ten, of 60 audits of equal inputs at most 18 show an ε above 0."""
+    """At a level of one in ten, of 40 audits of equal inputs at most 13 show an ε above 0."""
     rng = np.random.default_rng(6)
     same = Pair("equal", pair().one, pair().one)
     alarms = 0
-    for _ in range(60):
+    for _ in range(40):
         found = audit(
             lambda table: int(rng.integers(4)), same, epsilon=0.0, runs=100, false_alarms=0.1
         )
         alarms += found.leaks
-    assert alarms <= 18
+    assert alarms <= 13
 
 
 def test_variants_of_fields_are_audited():
@@ -346,6 +346,7 @@ WATCHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WATCHED)
 def test_enumerated_laws_are_those_of_runs(name):
     """How often a part of the output is there, in 1500 seeded runs: within five standard errors."""

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import api, gallery, mechanisms, papers, text, tutorials
+from docs.pages import api, audit, gallery, mechanisms, papers, text, tutorials
 from workbench.mechanisms import ALL
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 WRITTEN = (
     "api",
+    "audit",
     "gallery",
     "mechanisms",
     "papers",
@@ -32,6 +33,7 @@ def will_be_written(path: Path) -> bool:
     folder, _, name = path.relative_to(DOCS).as_posix().partition("/")
     names = {
         "api": [*(f"{room}.md" for room in api.ROOMS), "command_line.md"],
+        "audit": ["table.inc"],
         "gallery": ["index.md"],
         "mechanisms": [f"{cls.__name__}.md" for cls in ALL] + ["table.inc"],
         "papers": [f"{paper}.md" for paper in gallery.PAPERS],
@@ -97,3 +99,17 @@ def test_every_paper_has_its_errata():
     assert {papers.heading(name) for name in gallery.PAPERS.values()} <= {
         *map(papers.heading, headings)
     }
+
+
+def test_the_table_of_audits_has_every_mechanism_and_no_leak():
+    recorded = audit.rows()
+    assert {row["leaks"] for row in recorded} == {"False"}
+    shown = audit.table(recorded)
+    for cls in ALL:
+        of_class = [row for row in recorded if row["name"].startswith(f"{cls.__name__}(")]
+        assert {float(row["epsilon"]) for row in of_class} == {0.3, 1.0, 3.0}, cls.__name__
+        assert f"[`{cls.__name__}`]" in shown
+        for epsilon in (0.3, 1.0, 3.0):
+            best = max(float(r["reached"]) for r in of_class if float(r["epsilon"]) == epsilon)
+            computed = any(row["exact"] for row in of_class)
+            assert best >= 0.7 or computed, (cls.__name__, epsilon)
