@@ -260,6 +260,12 @@ def test_a_csv_file_carries_its_guarantee_beside_it(tmp_path):
         assert repr(back.estimate) == repr(release.estimate)
 
 
+def test_both_files_of_a_csv_release_may_be_renamed(tmp_path):
+    path = MECHANISMS[0](TABLE).save(tmp_path / "x.csv")
+    (tmp_path / "x.csv.json").rename(tmp_path / "y.csv.json")
+    assert len(Release.load(path.rename(tmp_path / "y.csv")).to_frame())
+
+
 def test_labels_pass_through_csv_as_they_are(tmp_path):
     labels = ("", " a", 'b"c', "d,e", "f\ng", "NA", "007", "żółć")
     domain = Domain(("name", "x", "y"), (8, 2, 2), (labels, (0.1, 2.5), (True, False)))
@@ -280,10 +286,13 @@ def test_a_csv_file_that_is_not_as_it_was_released_is_refused(tmp_path):
         Release.load(path)
     path.write_text(whole)
     assert Release.load(path)
+    with pytest.raises(ValueError, match="name that file"):
+        Release.load(beside)
     described = json.loads(beside.read_text(encoding="utf-8"))
     for wrong in (
-        "nothing", "[" * 100_000, "3", "{}", json.dumps({**described, "csv": 3}),
-        json.dumps({**described, "csv": {**described["csv"], "columns": {"home": "list"}}}),
+        "nothing", "[" * 100_000, "3", "{}", json.dumps({**described, "columns": 3}),
+        json.dumps({**described, "columns": {"home": "list"}}),
+        json.dumps({**described, "sha256": {}}),
     ):  # fmt: skip
         beside.write_text(wrong)
         with pytest.raises(ValueError, match="x.csv"):

@@ -7,7 +7,6 @@ somebody has changed is not taken for what was released.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -16,15 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from workbench.libraries import csv, pa, parquet
+from workbench.provenance import file_sha256, sidecar
 from workbench.temporary import Draft
 
 ENDINGS = (".parquet", ".csv")
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
-
-
-def sidecar(path: str | Path) -> Path:
-    """Where the guarantee of a CSV file stands."""
-    return Path(f"{path}.json")
 
 
 def refuse_ending(path: Path) -> None:
@@ -72,8 +67,8 @@ def _write_csv(table: pa.Table, record: dict, path: Path, force: bool) -> None:
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
         csv.write_csv(plain, draft.path)
         columns = {f.name: str(f.type) for f in plain.schema}
-        described = record | {"csv": {"sha256": _digest(draft.path), "columns": columns}}
-        text = json.dumps(described, indent=1, ensure_ascii=False)
+        described = {"sha256": {path.name: file_sha256(draft.path)}, "columns": columns}
+        text = json.dumps(record | described, indent=1, ensure_ascii=False)
         beside.path.write_text(text + "\n", encoding="utf-8")
         _publish(beside, force)
         try:
@@ -144,6 +139,8 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict]:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such release file")
+    if Path(path).name.endswith(".csv.json"):
+        raise ValueError(f"{path} says what {str(path)[:-5]} is: name that file")
     if Path(path).suffix == ".csv":
         table, record = _read_csv(Path(path))
     else:
@@ -169,15 +166,14 @@ def _read_csv(path: Path) -> tuple[pa.Table, dict]:
             "not there"
         )
     record = _record(beside, beside.read_bytes)
-    described = record.pop("csv", None)
     try:
-        digest = described["sha256"]
-        kinds = {str(name): str(kind) for name, kind in described["columns"].items()}
-    except (KeyError, TypeError, AttributeError):
+        (digest,) = record["sha256"].values()  # whatever name both files have by now
+        kinds = {str(name): str(kind) for name, kind in record["columns"].items()}
+    except (KeyError, ValueError, TypeError, AttributeError):
         raise ValueError(
             f"{beside}: not what stands beside the CSV file of a release"
         ) from None
-    if _digest(path) != digest:
+    if file_sha256(path) != digest:
         raise ValueError(
             f"{path} is not the file that {beside} describes: it was changed after it was released"
         )
@@ -201,11 +197,6 @@ def _record(path: Path, read: Callable[[], bytes]) -> dict:
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a record of a release ({str(e)[:80]})") from None
     return record if isinstance(record, dict) else {}
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def _printable(x: Any) -> Any:
