@@ -75,7 +75,7 @@ class Domain:
         names = self.attributes
         if not names or len(names) != len(self.shape) or len(set(names)) != len(names):
             raise ValueError(
-                f"Domain.attributes = {names!r} must be unique and as many as shape {self.shape}"
+                f"Domain.attributes = {shown(names)} must be unique and as many as shape {self.shape}"
             )
         reserved = {"count", "noisy"} & set(names)
         if reserved:
@@ -172,7 +172,7 @@ class Domain:
     def axis(self, attribute: str) -> int:
         """The column number of an attribute."""
         if attribute not in self.attributes:
-            raise ValueError(f"attribute {attribute!r} is not in {self.attributes}")
+            raise ValueError(f"attribute {shown(attribute)} is not in {shown(self.attributes)}")
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli import options, screen
+from workbench.value import shown
 from workbench.wording import counted
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def check(
     screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")
     for column in result.refused:
         rows = counted(column.rows, "row is", "rows are")
-        screen.say(f"\nColumn {column.column!r}: {rows} refused; need {column.need}")
+        screen.say(f"\nColumn {shown(column.column)}: {rows} refused; need {column.need}")
         for found, place in column.examples.items():
             screen.say(f"  {place}: {found}")
     if result.refused:

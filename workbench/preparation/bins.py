@@ -12,7 +12,7 @@ from workbench.arrays import Float, Int
 from workbench.libraries import pl
 from workbench.preparation.matching import MISSING, OUTSIDE
 from workbench.preparation.rule import MAX_LABELS, Rule, is_list
-from workbench.value import not_allowed, parameter, value
+from workbench.value import not_allowed, parameter, shown, value
 
 _LARGEST = 1e300
 _ENDS = ("other", "clamp")
@@ -140,7 +140,9 @@ class Bins(Rule):
         """Places of bins; text that is no finite number is outside."""
         is_text = not values.dtype.is_numeric()
         if is_text and values.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-            raise ValueError(f"column {values.name!r} holds {values.dtype}: bins need numbers")
+            raise ValueError(
+                f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
+            )
         if is_text and values.dtype != pl.Null:
             values = values.cast(pl.String)
         numbers = values.cast(pl.Float64, strict=False)

@@ -74,7 +74,7 @@ def row_keys(
             raise refusal(row, refused.column, refused.need)
         found = "nothing" if found is None else shown(found)
         raise ValueError(
-            f"column {refused.column!r}, row {row}: found {found}, need {refused.need}"
+            f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
         )
     keys: Any = 0
     for attribute, rule in rules.items():
@@ -129,7 +129,9 @@ def _codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
 def _of_known_kind(values: pl.Series) -> pl.Series:
     kind = values.dtype
     if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Duration):
-        raise ValueError(f"column {values.name!r} holds {kind}: need numbers, text or times")
+        raise ValueError(
+            f"column {shown(values.name)} holds {kind}: need numbers, text or times"
+        )
     return values.cast(pl.String) if kind in (pl.Int128, pl.UInt128) else values
 
 

@@ -260,7 +260,7 @@ def _lines(path: Path) -> list[str]:
     try:
         content = path.read_bytes()
     except OSError as e:
-        raise ValueError(f"{path}: {e.strerror}") from None
+        raise ValueError(f"{shown(str(path))}: {e.strerror}") from None
     try:
         return content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -288,7 +288,8 @@ def _map(stated: Any, folder: Path, column: Any) -> Any:
         return stated
     path = folder / stated
     if path.suffix == ".json":
-        content = read_json(path) if path.is_file() else _lines(path)
+        _lines(path)
+        content = read_json(path)
         if not isinstance(content, dict):
             raise ValueError(f"{path}: need an object from values to labels")
         return content

@@ -11,7 +11,7 @@ from workbench.arrays import Int
 from workbench.libraries import pl
 from workbench.preparation.matching import MISSING, OUTSIDE
 from workbench.preparation.rule import Rule, is_list, is_text
-from workbench.value import not_allowed, parameter, value
+from workbench.value import not_allowed, parameter, shown, value
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS: dict[str, tuple | range] = {
@@ -132,14 +132,14 @@ class TimePart(Rule):
         if kind == pl.Datetime:
             if kind.time_zone is not None and self.zone is None:
                 raise ValueError(
-                    f"column {values.name!r} is in {kind.time_zone}: state the zone of TimePart"
+                    f"column {shown(values.name)} is in {kind.time_zone}: state the zone of TimePart"
                 )
             return self._in_zone(values)
         if kind in (pl.Date, pl.Time) and (kind == pl.Time) == (self.time == "hour"):
             return values
         if kind not in (pl.String, pl.Categorical, pl.Enum):
             raise ValueError(
-                f"column {values.name!r} holds {kind}: TimePart {self.time!r} needs times or text"
+                f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs times or text"
             )
         text = values.cast(pl.String)
         return self._iso(text) if self.format is None else self._formatted(text)

@@ -49,11 +49,11 @@ class Frame(Source):
 
     def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
         """Names column and row."""
-        place = f"column {column!r}, {self.place(row)}"
+        place = f"column {shown(column)}, {self.place(row)}"
         if found is None:
             return ValueError(f"{place}: a value is missing")
         return ValueError(
-            f"{place}: {shown(found)} is outside the domain of {column!r}: need {need}"
+            f"{place}: {shown(found)} is outside the domain of {shown(column)}: need {need}"
         )
 
 

@@ -108,7 +108,9 @@ class FileSource(Source):
     def refusal(self, row: int, column: str, found: Any, need: str) -> ValueError:
         """Names file, line and column."""
         value = "nothing" if found is None else shown(found)
-        return ValueError(f"{self.place(row)}, column {column!r}: found {value}, need {need}")
+        return ValueError(
+            f"{self.place(row)}, column {shown(column)}: found {value}, need {need}"
+        )
 
 
 class Batch(NamedTuple):
