@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import os
 import pickle
+import sys
 from decimal import Decimal, getcontext
 from fractions import Fraction
 from math import exp, inf
@@ -654,3 +655,21 @@ def test_the_door_refuses_what_its_laws_are_not_about(wrong):
         noise.threshold_sample(keys, keys + 1, [(99, 1, 1.0)], **asked)
     with pytest.raises(ValueError, match="whole"):
         noise.geometric(np.array([0.95]), l1=0.1, epsilon=1)
+
+
+def test_tables_of_laws_are_shared_bounded_and_unchangeable():
+    law = laws.two_sided(Fraction(1, 3))
+    assert laws.two_sided(Fraction(1, 3)) is law
+    for shared in (law.inverse, empty_cells._geometric(law.alpha).blocks):
+        for table in (shared.table, shared.outcomes, shared.lo64, shared.hi64):
+            with pytest.raises(ValueError, match="read-only"):
+                table[0] = 1
+    modules = [m for name, m in sys.modules.items() if name.startswith("workbench.noise")]
+    caches = [
+        made
+        for module in modules
+        for made in vars(module).values()
+        if hasattr(made, "cache_parameters")
+    ]
+    assert laws.two_sided in caches
+    assert all(made.cache_parameters()["maxsize"] for made in caches)

@@ -18,7 +18,7 @@ from workbench.hierarchy.protocol import (
     wrong_unless_positive,
 )
 from workbench.libraries import pd
-from workbench.value import parameter, value
+from workbench.value import parameter, sealed, value
 
 _MIN_SIDE = 1e-200  # of a box
 _BITS = 12  # of a coordinate that are spread at a time
@@ -194,7 +194,7 @@ def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
     spread = np.empty(2**_BITS, np.uint64)
     for x in range(2**_BITS):
         spread[x] = sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD
-    return spread
+    return sealed(spread)
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, exp, log, log1p
 
 import numpy as np
@@ -21,6 +21,7 @@ from workbench.arrays import Int
 from workbench.noise import kernels
 from workbench.noise.bits import Words, substream
 from workbench.noise.exact import Interval, Real, accept, exp_neg
+from workbench.value import sealed
 
 _UNSURE = np.int16(-(2**15))
 _CHUNK = 2**17
@@ -40,7 +41,8 @@ class Inversion:
         outcomes: Int[np.ndarray, " k+1"],
         tails: tuple[int, ...] = (),
     ):
-        self.boundaries, self.outcomes = boundaries, outcomes.astype(np.int16)
+        self.boundaries = boundaries
+        self.outcomes = sealed(outcomes.astype(np.int16))
         self.bits = 192
         self.edges = boundaries(self.bits)
         lo16, hi16 = (self._coarse(16, up) for up in (False, True))
@@ -48,7 +50,9 @@ class Inversion:
         self.table = self.outcomes[below[: 2**16]]
         self.table[np.minimum(np.concatenate([lo16, hi16]), 2**16 - 1)] = _UNSURE
         self.table[np.isin(self.table, tails)] = _UNSURE
-        self.lo64, self.hi64 = self._coarse(64, False), self._coarse(64, True)
+        sealed(self.table)  # laws are shared
+        self.lo64 = sealed(self._coarse(64, False))
+        self.hi64 = sealed(self._coarse(64, True))
 
     def _coarse(self, bits: int, up: bool) -> np.ndarray:
         ends = [(e.hi if up else e.lo) >> self.bits - bits for e in self.edges]
@@ -209,7 +213,7 @@ class TwoSidedGeometric:
         return x
 
 
-@cache
+@lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """The law of geometric noise at decay = ε/Δ; its tables are made once."""
+    """The law of geometric noise at decay = ε/Δ; its tables, of up to 1.4 MB, are made once."""
     return TwoSidedGeometric(decay)

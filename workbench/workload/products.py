@@ -252,12 +252,12 @@ class Products(Linear):
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
         """Which attributes any term uses."""
-        return self.which.any(axis=0)
+        return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
         """The query of each term."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
@@ -286,7 +286,7 @@ class Products(Linear):
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
-        return magnitudes
+        return sealed(magnitudes)
 
     @cached_property
     def max_term(self) -> float:
