@@ -22,6 +22,7 @@ from workbench.mechanisms import (
     PrioritySampling,
     StabilityHistogram,
     ThresholdSampling,
+    UniformSampling,
 )
 from workbench.workload import labelled_queries
 
@@ -153,6 +154,47 @@ def test_every_release_of_labelled_cells_is_asked_by_label(cls):
     ends = [values.iloc[0], values.iloc[-1]]
     one_by_one = release.answer([{name: label} for label in ends]).sum()
     assert release.answer({name: ends}, error=True).values == pytest.approx(one_by_one)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        HighPassFilter(EPSILON, 25),
+        HighPassFilter(EPSILON, 25, sides=1),
+        ThresholdSampling(EPSILON, tau=80, theta=10),
+        PrioritySampling(EPSILON, size=100),
+        UniformSampling(EPSILON, size=60),
+        StabilityHistogram(DP(0.1, 1e-3)),
+        GeometricHistogram(EPSILON),
+        HighPassFilter(EPSILON, 25, transform=Dyadic(), consistent=True),
+    ],
+    ids=str,
+)
+def test_noise_alone_releases_no_more_than_the_file_says(mechanism):
+    """Empty cells (nodes) that were released, against the mean that each file gives; five errors of 200."""
+    keys = np.arange(0, DOMAIN.size, 8)
+    table = SparseTable.from_keys(DOMAIN, keys, np.full(len(keys), 60), Bound())
+    empty = SparseTable.from_keys(DOMAIN, [], [], Bound())
+    rng = seeded(11)
+    is_tree = getattr(mechanism, "transform", None) is not None
+    excess = []
+    for _ in range(200):
+        release = mechanism(empty if is_tree else table, rng)
+        released = release.estimate.keys
+        alone = len(released) if is_tree else (~np.isin(released, keys)).sum()
+        excess.append(alone - release.cells_from_nothing)
+    assert np.mean(excess) <= 5 * np.std(excess) / np.sqrt(200) + 1e-9
+
+
+def test_of_an_empty_table_the_mean_is_exact():
+    empty = SparseTable.from_keys(DOMAIN, [], [], Bound())
+    rng = seeded(12)
+    for mechanism in (HighPassFilter(EPSILON, 25), ThresholdSampling(EPSILON, tau=80)):
+        releases = [mechanism(empty, rng) for _ in range(300)]
+        sizes = np.array([len(release.estimate) for release in releases])
+        error = 5 * sizes.std() / np.sqrt(300)
+        assert sizes.mean() == pytest.approx(releases[0].cells_from_nothing, abs=error)
+        assert np.mean([release.mostly_noise for release in releases]) >= 0.99
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
         "Release": " · ".join(
             str(release[x])
             for x in ("guarantee", "mechanism", "file", "sha256")
-            if x in release
+            if isinstance(release.get(x), str)
         ),
         "Data": "; ".join(map(str, [*data, *hashes])),
         "Seeds": str(record.get("seeds") or ""),
