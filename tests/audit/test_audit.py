@@ -16,6 +16,7 @@ from workbench.audit import Pair, audit, default_jobs, pairs_for, run_audits, th
 from workbench.audit.enumeration import output_laws
 from workbench.audit.events import bound_of_event, clopper_pearson
 from workbench.audit.outputs import observe
+from workbench.audit.tiles import evidence_of_tiles, is_product
 from workbench.mechanism import DP, Mechanism
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -25,6 +26,7 @@ from workbench.mechanisms import (
 )
 from workbench.noise import geometric
 from workbench.table import SparseTable
+from workbench.transform import Dyadic
 from workbench.workload import Products
 
 RUNS = 300  # show 2.2 where nothing overlaps
@@ -300,6 +302,33 @@ def test_total_of_gs_priced_at_one_is_caught(monkeypatch):
     monkeypatch.setattr(gs.noise, "geometric", mispriced)
     after = audit(mechanism, user, method="exact")
     assert not before.leaks and after.leaks, (before, after)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("GeometricHistogram", 0.7),
+        ("HighPassFilter", 0.5),
+        ("SRA", 0.5),
+        ("ThresholdSampling", 0.5),
+    ],
+)
+def test_tiles_are_as_many_runs(name, least):
+    (job,) = default_jobs([getattr(mechanisms, name)], [1.0])
+    assert is_product(job.mechanism)
+    data = pairs_for(job.mechanism)[job.pair]
+    rng = np.random.default_rng(9)
+    found, runs = evidence_of_tiles(job.mechanism, data, 0.0, 1e-6, 6000, 100.0, rng)
+    assert runs == 6000 and least < found.bound <= 1.0
+
+
+def test_what_joins_cells_is_not_tiled():
+    one = DP(1.0)
+    assert not is_product(replace(GeometricHistogram(one), transform=Dyadic()))
+    assert not is_product(HighPassFilter(one, size=10))
+    assert not is_product(DrawsPast(one))
+    for name in ("PrioritySampling", "UnattributedHistogram", "HierarchicalHistogram", "GS"):
+        assert not is_product(getattr(mechanisms, name).example(one))
 
 
 def test_any_executor_will_do():
