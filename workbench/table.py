@@ -340,7 +340,7 @@ class SparseTable:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """From a frame (pandas, polars or Arrow) with one column an attribute; `count` names the counts.
+        """From a frame (pandas, polars or Arrow) with the columns of its domain; `count` names the counts.
 
         A domain is public and is never learnt from the data.
 
@@ -397,7 +397,7 @@ class SparseTable:
         Parameters
         ----------
         path : path, or several
-            One column an attribute; rows of the same cell add up. A folder means its files, which all
+            The columns of the domain; rows of the same cell add up. A folder means its files, which all
             have the same columns; a glob such as "trips/2026-*.parquet" those that match.
         domain, bound, count, truth_public, user, rng, key
             As in `from_frame`.

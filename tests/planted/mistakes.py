@@ -264,4 +264,21 @@ MISTAKES = (
         "mechanisms/test_summaries.py::test_the_rounding_of_every_query_term_is_paid_for",
         "terms that round away from 0 move the answers by half a step more each",
     ),
+    Mistake(
+        "rows that one attribute drops",
+        "preparation",
+        "K = S if K is None else K & S",
+        "K = S",
+        "preparation/test_rules.py::"
+        "test_a_row_alone_has_the_cell_that_it_has_among_others[arrow]",
+        "whether a row is left out depends on the rows that stand beside it",
+    ),
+    Mistake(
+        "a bin that loses its edge",
+        "preparation",
+        'P = "right" if self.closed == "left" else "left"',
+        'P = "left" if self.closed == "left" else "right"',
+        "preparation/test_rules.py::test_a_number_falls_into_the_bin_that_holds_it",
+        "a number on an edge is counted beside the bin that its label promises",
+    ),
 )

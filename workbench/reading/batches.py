@@ -93,7 +93,7 @@ def counted_rows(
     Parameters
     ----------
     data : frame, path, or list of paths
-        As `open_sources` takes it; a column an attribute.
+        As `open_sources` takes it; with `domain.columns`.
     domain : Domain
         Which cells there can be.
     count : str, optional
