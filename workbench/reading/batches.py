@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from workbench.domain import Domain
 from workbench.libraries import pa, pl
 from workbench.preparation.matching import whole_numbers
 from workbench.preparation.rows import row_keys
-from workbench.reading.source import Batch
+from workbench.reading.source import Batch, Columns
 from workbench.reading.sources import open_sources, refuse_columns
 
 Progress = Callable[[int, int], Any]  # bytes that were read, and that there are
@@ -69,7 +70,8 @@ def row_batches(
     read = 0
     for source in sources:
         first_row = 0
-        for fields in source.batches(columns, one_kind):
+        batches = source.batches(columns, one_kind)
+        for fields in _read_ahead(batches) if source.size else batches:
             yield Batch(source, first_row, fields)
             first_row += len(fields[columns[0]])
             if progress is not None:
@@ -77,6 +79,18 @@ def row_batches(
         read += source.size
         if progress is not None and size:
             progress(read, size)
+
+
+def _read_ahead(batches: Generator[Columns]) -> Iterator[Columns]:
+    """The same batches, each read by another thread while the one before it is in use."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            coming = thread.submit(next, batches, None)
+            while (batch := coming.result()) is not None:
+                coming = thread.submit(next, batches, None)
+                yield batch
+        finally:
+            thread.submit(batches.close)
 
 
 def counted_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -47,7 +47,9 @@ class CsvFile(FileSource):
             raise ValueError(f"{self}: it is empty, without the names of columns")
         self.names = first[1]
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """The rows of some blocks of the file."""
         from pyarrow.csv import open_csv
 

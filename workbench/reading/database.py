@@ -5,7 +5,7 @@ Views and queries are not read: they could make the rows of one user depend on a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,9 @@ class DuckDbTable(DatabaseTable):
             rows = connection.sql(f"{self._select(self.names)} LIMIT 0")
             return dict(zip(self.names, rows.to_arrow_reader().schema.types, strict=True))
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """Arrow's batches, as they come."""
         import duckdb
 
@@ -153,7 +155,9 @@ class SqliteTable(DatabaseTable):
             if (kind := next((kind for part, kind in _SQLITE.items() if part in words), None))
         }
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """So many rows at a time."""
         import sqlite3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from workbench.contributions.users import user_column
@@ -28,7 +28,9 @@ class Frame(Source):
     def __str__(self) -> str:
         return "the table"
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """Slices; none is copied."""
         arrays = {name: _whole_column(self.frame, name, name == one_kind) for name in columns}
         for start in range(0, len(self.frame), BATCH):

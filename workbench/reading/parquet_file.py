@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from workbench.libraries import pa, parquet
@@ -27,7 +27,9 @@ class ParquetFile(FileSource):
         """Those of its schema."""
         return dict(zip(self.names, self._types, strict=True))
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """Some rows of a row group each; little more than a batch is in memory."""
         for name, dtype in zip(self.names, self._types, strict=True):
             if name in columns and pa.types.is_nested(dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,9 @@ class Source:
     size = 0
     position = 0
 
-    def batches(self, columns: Sequence[str], one_kind: str | None = None) -> Iterator[Columns]:
+    def batches(
+        self, columns: Sequence[str], one_kind: str | None = None
+    ) -> Generator[Columns]:
         """Columns of some rows as Arrow arrays; missing values are null, or NaN.
 
         Values of several kinds are text, but in the column that needs `one_kind`.
