@@ -30,6 +30,8 @@ class _Copy(NamedTuple):
 
     set_index: int
     axis: int
+    axis_last: tuple[int, ...]  # the order of axes in the copy
+    axis_back: tuple[int, ...]  # and that of the copy's axes in the table
     cells: slice
 
 
@@ -71,7 +73,11 @@ class Chains:
                 )
                 size = prod(self.shape[j] for j in axes)
                 bases.append(cells)
-                self.copies.append(_Copy(i, axes.index(k), slice(cells, cells + size)))
+                axis = axes.index(k)
+                last = [*range(axis), *range(axis + 1, len(axes)), axis]
+                back = [*range(axis), len(axes) - 1, *range(axis, len(axes) - 1)]
+                here = slice(cells, cells + size)
+                self.copies.append(_Copy(i, axis, tuple(last), tuple(back), here))
                 cells += size
             first.append(len(bases))
         self.first = np.array(first)
@@ -98,7 +104,7 @@ class Chains:
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
         """Draw from these potentials from now on: one table for each set, in nats."""
         for copy in self.copies:
-            table = np.moveaxis(potentials[copy.set_index], copy.axis, -1)
+            table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
         np.exp(self.logs, out=self.rows)
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
@@ -187,7 +193,7 @@ class Chains:
             shape = [self.shape[k] for k in self.sets[copy.set_index]]
             values = shape.pop(copy.axis)
             table = sums[copy.cells].reshape([*shape, values])
-            tables[copy.set_index] += np.moveaxis(table, -1, copy.axis)
+            tables[copy.set_index] += table.transpose(copy.axis_back)
         return [table / table.sum() for table in tables]
 
 
