@@ -1,11 +1,14 @@
 """Pages that the documentation needs are there, their links lead somewhere, and their Python runs."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from docs.pages import api, audit, gallery, mechanisms, papers, text, tutorials
+from workbench.cli import app
 from workbench.mechanisms import ALL
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +26,7 @@ BY_HAND = [
     *(path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in WRITTEN),
 ]
 RUN = ["start.md", *(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
+TYPED = {"how-to/publish.md"}  # whose command lines are run too
 SECONDS = {"start.md", "how-to/add-a-mechanism.md", "how-to/figures.md", "how-to/publish.md"}
 
 
@@ -81,11 +85,23 @@ def test_every_page_is_in_a_table_of_contents():
 )
 def test_python_of_a_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(), re.S)
-    assert blocks
+    blocks = re.findall(r"```(python|sh)\n(.*?)```", (DOCS / name).read_text(), re.S)
+    assert "python" in dict(blocks)
     names: dict = {"__name__": "page"}
-    for block in blocks:
-        exec(compile(block, name, "exec"), names)
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, name, "exec"), names)
+        elif name in TYPED:
+            type_lines(block)
+
+
+def type_lines(block):
+    """Run the lines of a block as they are typed."""
+    for line in block.replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line)
+        assert program == "workbench"
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, f"{line}: {done.output}"
 
 
 def test_docstrings_become_markdown_in_which_only_code_is_markup():

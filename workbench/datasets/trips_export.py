@@ -1,0 +1,74 @@
+"""A made-up export of trips, messy as exports are: for pages and notebooks that show how to publish one.
+
+It is no dataset: nothing is measured on it. Nobody made these trips.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from workbench.libraries import pd
+
+TOWNS = {
+    "Bern": "BE", "Thun": "BE", "Biel": "BE", "Chur": "GR", "Davos": "GR", "Zürich": "ZH",
+    "Winterthur": "ZH", "Uster": "ZH", "Basel": "BS", "Genf": "GE", "St. Gallen": "SG", "Wil, SG": "SG",
+}  # fmt: skip
+_ABROAD = ("Konstanz", "Lörrach", "???")  # in no canton
+_MONTH = 31
+
+
+def write_trips_export(folder: str | Path, rows: int = 60_000, seed: int = 0) -> Path:
+    """Write `trips.csv`, and beside it `cantons.csv`: the public list of towns and cantons.
+
+    A row is a trip of a rider, who may have very many: `rider`, `started` (day.month.year hour:minute, or
+    nothing), `town` (some abroad), `age` (some missing, some beyond belief), `fare`, and a free `note`.
+
+    Parameters
+    ----------
+    folder : path
+        Where; it must exist.
+    rows : int
+        How many trips.
+    seed : int
+        Of the trips.
+
+    Returns
+    -------
+    Path
+        The table.
+    """
+    rng = np.random.default_rng(seed)
+    many = rows // 6
+    frequent = np.minimum(rng.zipf(1.5, rows), many) - 1
+    riders = np.where(rng.random(rows) < 0.2, frequent, rng.integers(0, many, rows))
+    towns = np.array([*TOWNS, *_ABROAD])
+    popularity = 1 / np.arange(1.0, len(towns) + 1)
+    home = rng.choice(len(towns), rows, p=popularity / popularity.sum())
+    elsewhere = rng.random(rows) < 0.3
+    place = np.where(elsewhere, home, home[riders])
+    day = rng.integers(1, _MONTH + 1, rows)
+    hour = np.where(
+        rng.random(rows) < 0.6, rng.choice([7, 8, 17], rows), rng.integers(0, 24, rows)
+    )
+    minute = rng.integers(0, 60, rows)
+    times = [f"{d:02}.03.2026 {h:02}:{m:02}" for d, h, m in zip(day, hour, minute, strict=True)]
+    ages = (17 + rng.integers(0, 75, rows))[riders]
+    table = pd.DataFrame(
+        {
+            "rider": [f"r{number:05}" for number in riders],
+            "started": np.where(rng.random(rows) < 0.01, "", times),
+            "town": towns[place],
+            "age": np.where(rng.random(rows) < 0.05, "", ages.astype(str)),
+            "fare": np.round(rng.gamma(2.0, 4.0, rows), 2),
+            "note": rng.choice(["", 'said "late", and left', "ok"], rows),
+        }
+    )
+    table.loc[rng.random(rows) < 0.001, "age"] = "199"
+    folder = Path(folder)
+    cantons = pd.DataFrame({"town": [*TOWNS], "canton": [*TOWNS.values()]})
+    cantons.to_csv(folder / "cantons.csv", index=False)
+    path = folder / "trips.csv"
+    table.to_csv(path, index=False)
+    return path
