@@ -134,7 +134,7 @@ def visited_ranges(
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
-            "query, and need Ranges, Subsets or labels"
+            "query, and need Ranges or Subsets, or labels"
         )
     cells = workload.cells(domain).sum()
     max_cells = MAX_LOOKUPS // max(lookups, _LEAST_LOOKUPS)
