@@ -343,6 +343,17 @@ def test_whole_numbers_of_a_range_are_found_in_any_column(values, start, size, s
     ]
 
 
+def test_wide_numbers_are_read_and_other_kinds_refused():
+    domain = Domain.from_dict({"x": {"from": 0, "to": 3, "other": "label"}})
+    keys, _ = domain.row_keys({"x": pl.Series([3, 2**100, -1], dtype=pl.Int128)})
+    assert keys.tolist() == [3, 4, 4]
+    for values in ([timedelta(1)], [[1]], [b"a"], [{"a": 1}]):
+        with pytest.raises(
+            ValueError, match="column 'x' holds .*: need numbers, text or times"
+        ):
+            domain.row_keys({"x": pl.Series("x", values)})
+
+
 def test_many_values_lead_to_one_label_in_the_stated_order():
     towns = {"Bern": "BE", "Thun": "BE", "Chur": "GR", 7000: "GR"}
     values = pl.Series("town", ["Chur", "Thun", "7000", "Genf", None])

@@ -132,7 +132,8 @@ def _of_known_kind(values: pl.Series) -> pl.Series:
         raise ValueError(
             f"column {shown(values.name)} holds {kind}: need numbers, text or times"
         )
-    return values.cast(pl.String) if kind in (pl.Int128, pl.UInt128) else values
+    is_too_wide = kind.is_integer() and "128" in str(kind)
+    return values.cast(pl.String) if is_too_wide else values
 
 
 def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
