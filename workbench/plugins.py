@@ -52,6 +52,23 @@ def find(kind: str, name: str) -> Any:
     return None
 
 
+def other_datasets() -> list[tuple[str, str]]:
+    """Names of datasets that are not ours, and the modules that they are from.
+
+    Of the modules that `--with` names the classes that say whether their truth is public; of installed
+    packages the entry points, which are not loaded.
+    """
+    stated = [
+        (x.__name__, module.__name__)
+        for module in stated_modules()
+        for x in vars(module).values()
+        if isinstance(x, type) and hasattr(x, "load") and hasattr(x, "truth_public")
+        if not x.__module__.startswith("workbench.")
+    ]
+    entries = entry_points(group="workbench.datasets")
+    return stated + [(entry.name, entry.module) for entry in entries]
+
+
 def use_current_folder() -> str:
     """Let modules of the current folder be found, which a console script leaves out; returns it."""
     here = os.getcwd()

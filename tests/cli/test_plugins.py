@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from workbench import plugins
+from workbench.cli import app
 
 ROOT = Path(__file__).parents[2]
 RUN = "from workbench.cli import main; main()"
@@ -133,6 +137,31 @@ def test_advice_is_given_about_a_mechanism_with_a_formula(table):
     assert done.returncode == 0, done.stderr
     assert "outsider's filter" in done.stdout
     assert "outsider's" not in workbench(*asked, cwd=table).stdout
+
+
+DATASET = """
+from workbench import PUBLIC, Domain, SparseTable
+from workbench.value import value
+
+@value
+class Diary:
+    truth_public = True
+
+    def load(self):
+        return SparseTable.from_keys(Domain(("day",), (7,)), [3], [2], PUBLIC)
+"""
+
+
+def test_datasets_of_a_module_are_listed_and_no_other_class_of_it(table, monkeypatch):
+    (table / "diaries.py").write_text(DATASET)
+    monkeypatch.setattr("workbench.datasets.readers.published.status", list)
+    monkeypatch.setattr("workbench.figures.data.data_in_use", list)
+    monkeypatch.syspath_prepend(table)
+    assert plugins.other_datasets() == []
+    monkeypatch.setenv(plugins.WITH, "diaries")
+    assert plugins.other_datasets() == [("Diary", "diaries")]
+    listed = CliRunner().invoke(app, ["data", "list"])
+    assert listed.exit_code == 0 and "Diary" in listed.output
 
 
 @pytest.mark.slow

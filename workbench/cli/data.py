@@ -19,7 +19,8 @@ app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, p
 
 @app.command("list")
 def list_() -> None:
-    """Every published file, and where it is; and what data each figure uses now."""
+    """Every published file, and where it is; datasets of others; and what data each figure uses now."""
+    from workbench import plugins
     from workbench.datasets import published
     from workbench.figures.data import data_in_use
 
@@ -28,6 +29,9 @@ def list_() -> None:
     missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
     if missing:
         screen.say(f"Fetch what is missing: workbench data fetch {missing[0]}")
+    others = plugins.other_datasets()
+    if others:
+        screen.table("Datasets of other packages", ["dataset", "from"], others)
     first_figure: dict[str, str] = {}  # by what is to be done, which is said once
     cells = []
     for use in data_in_use():
