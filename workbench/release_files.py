@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -137,35 +137,66 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict]:
     ValueError
         If it is not a whole release of this workbench.
     """
-    if not Path(path).is_file():
+    path = Path(path)
+    record = read_record(path)
+    if path.suffix == ".csv":
+        return _csv_rows(path, record), record
+    with _whole_parquet(path):
+        return parquet.read_table(path), record
+
+
+def read_record(path: str | Path) -> dict:
+    """What a release file says of itself, without its rows.
+
+    Parameters
+    ----------
+    path : as for `read_release`.
+
+    Returns
+    -------
+    dict
+        The release's record; whatever is shown of it is printable.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_release`, but for what is wrong with rows.
+    """
+    path = Path(path)
+    if not path.is_file():
         raise FileNotFoundError(f"{path}: no such release file")
-    if Path(path).name.endswith(".csv.json"):
+    if path.name.endswith(".csv.json"):
         raise ValueError(f"{path} says what {str(path)[:-5]} is: name that file")
-    if Path(path).suffix == ".csv":
-        table, record = _read_csv(Path(path))
+    if path.suffix == ".csv":
+        beside = sidecar(path)
+        if not beside.is_file():
+            raise FileNotFoundError(
+                f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which "
+                "is not there"
+            )
+        record = _record(beside, beside.read_bytes())
     else:
-        try:
-            table = parquet.read_table(path)
-        except (pa.ArrowException, OSError) as e:
-            raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
-        text = (table.schema.metadata or {}).get(b"workbench", b"{}")
-        record = _record(Path(path), lambda: text)
+        with _whole_parquet(path):
+            metadata = parquet.read_schema(path).metadata or {}
+        record = _record(path, metadata.get(b"workbench", b"{}"))
     if record.get("format") != 1:
         raise ValueError(f"{path}: a table, but not a release of this workbench")
     for shown in {"guarantee", "ledger", "mechanism", "versions"} & record.keys():
         record[shown] = _printable(record[shown])
-    return table, record
+    return record
 
 
-def _read_csv(path: Path) -> tuple[pa.Table, dict]:
-    """The rows of a CSV file that nobody has changed, and its sidecar."""
+@contextmanager
+def _whole_parquet(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as e:
+        raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
+
+
+def _csv_rows(path: Path, record: dict) -> pa.Table:
+    """The rows of a CSV file that nobody has changed."""
     beside = sidecar(path)
-    if not beside.is_file():
-        raise FileNotFoundError(
-            f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which is "
-            "not there"
-        )
-    record = _record(beside, beside.read_bytes)
     try:
         (digest,) = record["sha256"].values()  # whatever name both files have by now
         kinds = {str(name): str(kind) for name, kind in record["columns"].items()}
@@ -185,15 +216,15 @@ def _read_csv(path: Path) -> tuple[pa.Table, dict]:
             path,
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-        ), record
+        )
     except pa.ArrowException as e:
         raise ValueError(f"{path}: not a complete CSV file ({str(e)[:80]})") from None
 
 
-def _record(path: Path, read: Callable[[], bytes]) -> dict:
+def _record(path: Path, text: bytes) -> dict:
     """A release's record from its JSON text."""
     try:
-        record = json.loads(read())
+        record = json.loads(text)
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a record of a release ({str(e)[:80]})") from None
     return record if isinstance(record, dict) else {}

@@ -71,10 +71,10 @@ def _ledger_row(receipt: Receipt) -> tuple[str, ...]:
 
 
 def _versions(file: Path) -> str:
-    from workbench.release_files import read_release
+    from workbench.release_files import read_record
 
-    _, record = read_release(file)
-    return ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    versions = read_record(file)["versions"]
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def print_largest(release: Release, top: int) -> None:
