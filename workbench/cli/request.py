@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from glob import has_magic
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,8 +91,6 @@ class Request:
 
     def __post_init__(self):
         """Refuse at once what needs no library, and reads no data, to be refused."""
-        from workbench.reading import files_of
-
         self._refuse_place()
         if self.seed is not None and not self.simulated:
             raise ValueError(
@@ -113,6 +112,12 @@ class Request:
             )
         if self.domain_file is not None and self.domain_from_data:
             raise ValueError("--domain and --domain-from-data: need one of them, not both")
+        for path in self.table:
+            if not path.exists() and not has_magic(str(path)):
+                raise FileNotFoundError(f"{path}: no such file")
+
+        from workbench.reading import files_of
+
         files_of(self.table)
 
     def _refuse_place(self) -> None:
