@@ -134,6 +134,21 @@ def test_a_seed_repeats_the_cut_as_well_as_the_noise(run):
     assert frames[0].equals(frames[1]) and not frames[0].equals(frames[2])
 
 
+def test_items_and_contexts_may_be_several_columns_each(run):
+    Path("wide.json").write_text('{"zone": 5, "hour": 24, "word": ["v", "w"]}')
+    asked = "--mechanism SRA --l 3 --user user_id --domain wide.json --out o.parquet --force"
+    run(f"release t.csv --item zone,hour --context word {asked} --epsilon 1e6")
+    estimate = Release.load("o.parquet").estimate
+    assert estimate.domain.attributes == ("zone × hour", "word")
+    assert estimate.items.values[0] >= 3  # of the herd, which starts in zone 0 at hour 0
+    for wrong, says in {
+        "--item zone,hour --context hour": "different attributes",
+        "--item zone,hour,word": "no attribute left",
+        "--item zone,day --context word": "'day' is not in",
+    }.items():
+        assert says in run(f"release t.csv {wrong} {asked} --epsilon 1", code=2).stderr
+
+
 BAD = {
     f"--bound 2,1 {FILTER} {ASK} 1": "--user or --unit is missing",
     f"--bound 2,1 --report-cut 1 --unit 'a trip' {FILTER} {ASK} 1": "without it nobody is cut",

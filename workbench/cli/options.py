@@ -74,8 +74,8 @@ ReportCut = Annotated[
 Item = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN",
-        help="An attribute of the domain.",
+        metavar="COLUMN[,…]",
+        help="An attribute of the domain, or several, which are crossed.",
         show_default="its first",
         rich_help_panel=_PEOPLE,
     ),
@@ -83,8 +83,8 @@ Item = Annotated[
 Context = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN",
-        help="Another attribute of the domain.",
+        metavar="COLUMN[,…]",
+        help="Another attribute of the domain, or several.",
         show_default="its second",
         rich_help_panel=_PEOPLE,
     ),

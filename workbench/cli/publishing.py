@@ -34,7 +34,7 @@ def _read(request: Request, mechanism: type, how: dict[str, Any]) -> Any:
 
     if mechanism.takes is Interactions:
         return Interactions.read(
-            request.table, user=request.user, domain=request.item_domain, bound=UNBOUNDED, **how
+            request.table, user=request.user, bound=UNBOUNDED, **request.edges, **how
         )
     if mechanism.takes is not Records:
         return _read_table(request, how)

@@ -240,17 +240,31 @@ class Request:
         return np.random.default_rng(seed)
 
     @cached_property
-    def item_domain(self) -> Domain:
-        """The two attributes of interactions: items, and contexts."""
+    def edges(self) -> dict[str, Any]:
+        """What interactions are read with: their domain, and which attributes are items, which contexts."""
         domain = self.domain
         names = domain.attributes
         if len(names) < 2:
             raise ValueError(
                 f"the domain has one attribute, {names[0]}: need items and contexts"
             )
-        item = self.item or next(name for name in names if name != self.context)
-        context = self.context or next(name for name in names if name != item)
-        return domain.project([item, context])
+        items = self._attributes(self.item)
+        contexts = self._attributes(self.context)
+        items = items or tuple(name for name in names if name not in contexts)[:1]
+        contexts = contexts or tuple(name for name in names if name not in items)[:1]
+        if not items or not contexts:
+            raise ValueError(
+                "the domain has no attribute left: need --item and --context, which share none"
+            )
+        if len(items) == len(contexts) == 1:
+            return {"domain": domain.project([*items, *contexts])}
+        return {"domain": domain, "item": items, "context": contexts}
+
+    def _attributes(self, text: str | None) -> tuple[str, ...]:
+        """One attribute, or several that are parted by commas."""
+        if text is None:
+            return ()
+        return (text,) if text in self.domain.attributes else tuple(text.split(","))
 
     def workload(self, option: str, text: str) -> Any:
         """The queries that `--workload` or `--marginals` states."""
