@@ -4,6 +4,7 @@ import gzip
 import sqlite3
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -63,6 +64,10 @@ FILES = {
         GOOD + b'"Bern,5,1,7\n' + GOOD * 9,
     ): "column 'age': found nothing: the row has 1 field, and the first line names 4: is a quote left",
     ("t.csv", GOOD + b'"Bern,5,1,7\n' + GOOD * 2**18): "characters: is a quote left open?",
+    (
+        "t.csv",
+        GOOD + b'Bern,5,1,"7\nBern,5,1,8\nBern,5,1,9\n',
+    ): "t.csv, line 3: a quote is left open",
     ("t.csv", gzip.compress(GOOD)): "its name says text, its content is gzip",
     ("t.csv.gz", GOOD): "its name says gzip, its content is text",
     ("t.csv.zst", GOOD): "its name says Zstandard, its content is text",
@@ -198,6 +203,15 @@ def test_a_count_in_a_frame_is_a_whole_number_that_a_float_holds(count):
     frame = pd.DataFrame({"place": "Bern", "age": 1, "n": [2, count]})
     with pytest.raises(ValueError, match="column 'n', row 1"):
         SparseTable.from_frame(frame, DOMAIN, Bound(), count="n")
+
+
+@pytest.mark.parametrize(
+    "data", [None, 5, {"place": ["Bern"]}, [], b"t.csv", "", pl.LazyFrame()]
+)
+def test_what_is_no_table_is_refused(data):
+    for read in (SparseTable.read, SparseTable.from_frame):
+        with pytest.raises(ValueError, match="no table|no file|need frame.collect"):
+            read(data, DOMAIN, Bound())
 
 
 def test_users_of_several_kinds_are_not_made_one_by_writing_them_out(tmp_path):

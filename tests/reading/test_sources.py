@@ -230,7 +230,8 @@ def test_empty_rows_at_the_end_are_none_and_elsewhere_missing(tmp_path, monkeypa
 def test_a_table_without_rows_is_empty(tmp_path):
     domain = Domain(("x",), (9,))
     (tmp_path / "t.csv").write_text("x\n")
+    (tmp_path / "u.csv").write_text("x,y")
     pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "t.parquet")
-    for name in ("t.csv", "t.parquet"):
+    for name in ("t.csv", "u.csv", "t.parquet"):
         assert len(SparseTable.read(tmp_path / name, domain, Bound())) == 0
     assert len(SparseTable.from_frame(pd.DataFrame({"x": []}), domain, Bound())) == 0

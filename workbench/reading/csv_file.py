@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,22 @@ from workbench.wording import counted
 
 _BLOCK = 2**22  # bytes that are parsed at a time; a row is at most as long
 _LONGEST_FIELD = 2**31 - 1
+
+
+class _QuoteCounter(RawIOBase):
+    """A stream that counts its quotes."""
+
+    def __init__(self, stream: pa.NativeFile):
+        self.stream = stream
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        content = self.stream.read(size)
+        self.count += content.count(b'"')
+        return content
 
 
 class CsvFile(FileSource):
@@ -40,7 +56,9 @@ class CsvFile(FileSource):
         self.packed = packed
         try:
             with _any_length(), self._text() as text:
-                first = next(self._records(text), None)
+                records = self._records(text)
+                first = next(records, None)
+                self.has_rows = next(records, None) is not None
         except (OSError, EOFError, csv.Error) as e:
             raise self._damaged(e) from None
         if first is None:
@@ -53,14 +71,14 @@ class CsvFile(FileSource):
         """The rows of some blocks of the file."""
         from pyarrow.csv import open_csv
 
+        if not self.has_rows:
+            return
         self.raw = CountedFile(self.path)
         held: list[Columns] = []  # empty rows: none, if they are the last
         try:
-            with (
-                self._bytes(self.raw) as file,
-                open_csv(file, **self._options(columns)) as rows,
-            ):
-                for batch in rows:
+            with self._bytes(self.raw) as file:
+                quotes = _QuoteCounter(file)
+                for batch in open_csv(quotes, **self._options(columns)):
                     fields = {name: _trimmed(batch.column(name)) for name in columns}
                     filled = _filled_rows(fields)
                     if filled:
@@ -69,6 +87,8 @@ class CsvFile(FileSource):
                         yield {name: texts[:filled] for name, texts in fields.items()}
                     if filled < batch.num_rows:
                         held.append({name: texts[filled:] for name, texts in fields.items()})
+            if quotes.count % 2:
+                self._refuse_open_quote()
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
         finally:
@@ -79,6 +99,27 @@ class CsvFile(FileSource):
         with _any_length(), self._text() as text:
             lines = (line for line, _ in self._records(text))
             return next(line for number, line in enumerate(lines) if number == row + 1)
+
+    def _refuse_open_quote(self) -> None:
+        """A ValueError if the last row has a quote that is never closed: rows may have gone into it."""
+        lines: list[str] = []  # since the row before
+
+        def remembered(text: TextIOWrapper) -> Iterator[str]:
+            for line in text:
+                lines.append(line)
+                yield line
+
+        with _any_length(), self._text() as text:
+            records = csv.reader(remembered(text))
+            for _ in records:
+                last = list(lines)
+                lines.clear()
+            try:
+                next(csv.reader(last, strict=True))
+            except csv.Error as e:
+                if "end of data" in str(e):
+                    line = records.line_num - len(last) + 1
+                    raise ValueError(f"{self}, line {line}: a quote is left open") from None
 
     def _bytes(self, raw: CountedFile) -> pa.NativeFile:
         file = pa.PythonFile(raw, mode="r")

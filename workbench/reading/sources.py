@@ -13,6 +13,7 @@ from workbench.reading.database import DuckDbTable, SqliteTable
 from workbench.reading.frames import Frame, is_frame
 from workbench.reading.parquet_file import ParquetFile
 from workbench.reading.source import Source, names_shown
+from workbench.value import shown
 
 _CONTENTS = (  # what a file's bytes begin with, from where
     (0, b"PAR1", "Parquet"),
@@ -64,8 +65,12 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
         return [Frame(data)]
     if isinstance(data, pl.LazyFrame):
         raise ValueError("a table in the making is not read: need frame.collect()")
-    paths = files_of([data] if isinstance(data, str | Path) else data)
-    sources = [_open_file(path, table) for path in paths]
+    names = [data] if isinstance(data, str | Path) else data
+    if not isinstance(names, list | tuple) or not all(isinstance(x, str | Path) for x in names):
+        raise ValueError(
+            f"{shown(data)} is no table: need a file, several, or a frame of pandas, polars or Arrow"
+        )
+    sources = [_open_file(path, table) for path in files_of(names)]
     for source in sources[1:]:
         if set(source.names) != set(sources[0].names):
             raise ValueError(
@@ -80,6 +85,8 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
     paths: list[Path] = []
     for name in names:
         path = Path(name)
+        if not str(name):
+            raise ValueError("'' names no file")
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
             if folders := [p for p in inside if p.is_dir()]:
