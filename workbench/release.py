@@ -259,9 +259,9 @@ class Release:
             If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
             estimate cannot answer.
         """
-        names = [
-            x for given in attributes for x in ([given] if isinstance(given, str) else given)
-        ]
+        names: list[Any] = []
+        for given in attributes:
+            names += given if isinstance(given, list | tuple) else [given]
         domain = self._labelled_domain(**options)
         workload = marginal_queries(domain, names)
         frame = domain.project(names).frame(np.arange(len(workload)))
@@ -319,8 +319,10 @@ class Release:
         Raises
         ------
         ValueError
-            If the release holds neither cells nor nodes.
+            If the release holds neither cells nor nodes, or `top` is no whole number from 0 on.
         """
+        if not isinstance(top, int | np.integer) or top < 0:
+            raise ValueError(f"top = {top!r} is not allowed: need a whole number >= 0")
         estimate = self.estimate
         if isinstance(estimate, estimates.ItemEdgeCounts):
             estimate = estimate.edges

@@ -137,6 +137,26 @@ def test_marginals_add_up_and_name_their_labels():
     assert both.town[:3].tolist() == ["A", "B", "C"]
 
 
+def test_what_is_no_query_is_refused():
+    (table,) = list(tables())[2:]
+    release = GeometricHistogram(EPSILON)(table, seeded(3))
+    for refused in (
+        lambda: release.answer(7),
+        lambda: release.answer(None, error=True),
+        lambda: release.marginal(),
+        lambda: release.marginal(3),
+        lambda: release.marginal("town", "town"),
+        lambda: release.largest(-1),
+    ):
+        with pytest.raises(ValueError, match="need|there are"):
+            refused()
+    assert len(release.answer([])) == 0 and len(release.answer([], error=True).noise) == 0
+    domain = Domain(("noise",), (3,))
+    named = GeometricHistogram(EPSILON)(SparseTable.from_keys(domain, [0], [1], Bound()))
+    with pytest.raises(ValueError, match="leave no name"):
+        named.to_frame(error=True)
+
+
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 def test_every_release_of_labelled_cells_is_asked_by_label(cls):
     from workbench.laws import Subject

@@ -55,6 +55,10 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     >>> labelled_queries(domain, [{"hour": (7, 9)}, {"hour": [7, 9]}, {}]).cells(domain)
     array([ 3.,  2., 24.])
     """
+    if not isinstance(queries, Iterable):
+        raise ValueError(
+            f"{queries!r} is no query: need {{attribute: labels}}, its text, or a list"
+        )
     listed = [queries] if isinstance(queries, Mapping | str) else list(queries)
     named: dict[int, list[_Named]] = {}
     for i, query in enumerate(listed):
