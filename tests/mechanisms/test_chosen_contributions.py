@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.agreement import seeded
-from workbench import DP, UNBOUNDED, Domain, Interactions
+from workbench import DP, UNBOUNDED, Bound, Domain, Interactions
+from workbench.laws import Subject, releases
 from workbench.mechanisms import HPA, LPA, SRA
 from workbench.mechanisms.chosen_contributions import ChosenContributions
 
@@ -72,6 +73,12 @@ def test_the_choice_has_its_own_receipt():
         assert release.ledger[0].name == "choice" and release.ledger[0].cost.epsilon == 0.5
         assert choice.budget == DP(1.5) and choice.budget.covers(release.privacy)
         assert getattr(release.mechanism, choice.chosen_field) in choice.candidates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bound", [Bound(), Bound(2, 1)], ids=repr)
+def test_neighbours_are_hard_to_tell_apart(bound):
+    releases.neighbours_are_alike(Subject(ChosenContributions), bound, runs=1000)
 
 
 def test_what_cannot_be_chosen_is_refused():

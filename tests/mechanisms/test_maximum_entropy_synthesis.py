@@ -41,6 +41,11 @@ def test_the_laws_of_mechanisms_hold(law):
     law(Subject(MaximumEntropySynthesis))
 
 
+@pytest.mark.slow
+def test_neighbours_are_hard_to_tell_apart():
+    releases.neighbours_are_alike(Subject(MaximumEntropySynthesis), runs=300)
+
+
 def test_marginals_come_back_but_for_what_drawing_adds():
     private = table()
     pairs = NamedMarginals((("age", "job"), ("sex",)))

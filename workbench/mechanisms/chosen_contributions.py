@@ -134,3 +134,9 @@ class ChosenContributions(Mechanism):
         mechanism = self.with_count(self.candidates[int(chosen[0])])
         release = mechanism(data, rng)
         return replace(release, ledger=(receipt, *release.ledger))
+
+    @classmethod
+    def example(cls, budget: DP):
+        """SRA with one record of each user, or three; half of ε for the choice."""
+        half = budget.epsilon / 2
+        return cls(SRA(DP(half), 1), (1, 3), half)
