@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.agreement import RARE, same_law
+from tests.agreement import RARE, runs, same_law
 from tests.reference import alp, count_sketch
 from workbench import (
     DP,
@@ -121,12 +121,12 @@ def test_hashes_of_two_keys_are_independent(pair):
     assert abs(together - n / 37) < far * sqrt(n / 37)
 
 
-@pytest.mark.slow
+@runs(7000, 20_000)
 @pytest.mark.parametrize("depth, width", [(1, 40), (3, 25)])
-def test_the_variance_of_a_cell_over_hashes_and_noise(depth, width):
+def test_the_variance_of_a_cell_over_hashes_and_noise(depth, width, n):
     """Seeded: never by chance; sees a bias and a variance that are off by five standard errors."""
     keys, counts = np.arange(0, 60, 3), np.arange(1, 21) ** 2 % 23 + 1
-    bound, n = Bound(2, 1), 20_000
+    bound = Bound(2, 1)
     data = SparseTable.from_keys(Domain(("x",), (64,)), keys, counts, bound)
     mechanism, rng = CountSketch(DP(1.5), width, depth), seeded(3)
     releases = [mechanism(data, rng) for _ in range(n)]
