@@ -182,7 +182,7 @@ def test_what_never_returns_is_stopped():
         while len(table) > 1:
             time.sleep(0.01)
 
-    with pytest.raises(ValueError, match=r"did not answer for the first neighbour within 0\.1"):
+    with pytest.raises(ValueError, match=r"did not answer for the first neighbour within 0\.5"):
         audit(never, pair(), epsilon=1.0, runs=RUNS, seconds=0.1)
 
 

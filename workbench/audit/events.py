@@ -1,8 +1,9 @@
-"""Events that tell neighbours apart: learnt on one half of the outputs, judged on the other.
+"""Events that tell neighbours apart: chosen on one half of the outputs, judged on the other.
 
 A lower bound on ε follows from one event A: ln((Pr[A | D] − δ) / Pr[A | D′]), with Clopper–Pearson
 bounds in place of the probabilities. Events are unions of outputs: those with some number above or
-below a value, those of some form, and those whose likelihood ratio, as learnt, is above a value.
+below a value, those of some form, and those whose likelihood ratio is above a value. What is likely is
+learnt on a quarter of the outputs, and where to cut on another, so that nothing learnt by heart is chosen.
 
 Source  Clopper & Pearson, Biometrika 1934; bounds from events chosen on other data: Jagielski, Ullman &
         Oprea, NeurIPS 2020; Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS 2018.
@@ -87,9 +88,10 @@ def strongest_evidence(
     -------
     Evidence
     """
-    learn = [_Sample(outputs[0::2]) for outputs in (one, other)]
+    learn = [_Sample(outputs[0::4]) for outputs in (one, other)]
+    choose = [_Sample(outputs[2::4]) for outputs in (one, other)]
     judge = [_Sample(outputs[1::2]) for outputs in (one, other)]
-    events = _best_events(_scores(*learn), *learn, delta, level)
+    events = _best_events(_scores(*learn), *choose, delta, level)
     best = Evidence(0.0, "no event tells them apart", 0.0, 0.0, False)
     runs = [len(outputs) for outputs in judge]
     for event in events:
@@ -376,7 +378,7 @@ def _best_events(
     delta: float,
     level: float,
 ) -> list[_Event]:
-    """The events of the largest bounds on what they were learnt on."""
+    """The events of the largest bounds, on outputs that their scores were not learnt on."""
     events = []
     for score in scores:
         values = [score.values(outputs) for outputs in (one, other)]
