@@ -53,6 +53,11 @@ def test_release_prints_what_show_prints_of_the_file(run):
         assert "keep about" in said and "Most of it may be noise" not in said
 
 
+def test_show_says_why_sampled_counts_are_all_the_same(run):
+    said = released(run, "y.parquet", "ThresholdSampling --tau 500")
+    assert "below τ = 500 a part: each stands for τ" in said and "τ = 500 and three" in said
+
+
 def test_answers_are_those_of_the_release(run):
     released(run, "x.csv", "HighPassFilter --theta 60")
     release = Release.load("x.csv")

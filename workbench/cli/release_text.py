@@ -40,6 +40,7 @@ def print_release(release: Release, file: Path, top: int = 10) -> None:
         ("Mechanism", screen.plain(release.mechanism)),
         ("Size", sizes(release, file)),
         ("Noise", noise_in_words(release)),
+        ("Sampled", sampled_in_words(release)),
         ("Absent", absent_in_words(release)),
         ("By chance", cells_from_nothing(release)),
         ("Versions", screen.plain(_versions(file))),
@@ -201,6 +202,17 @@ def users_cut_in_words(release: Release) -> str:
     return (
         f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
         f"± {number(within)}."
+    )
+
+
+def sampled_in_words(release: Release) -> str:
+    """Why a count may stand above its noisy value."""
+    tau = getattr(release.estimate, "tau", 0)
+    if not tau:
+        return ""
+    return (
+        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that sums "
+        "are unbiased"
     )
 
 
