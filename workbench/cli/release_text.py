@@ -211,8 +211,8 @@ def sampled_in_words(release: Release) -> str:
     if not tau:
         return ""
     return (
-        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that sums "
-        "are unbiased"
+        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that "
+        "sums are unbiased"
     )
 
 
