@@ -1,5 +1,6 @@
 """Pages that the documentation needs are there, their links lead somewhere, and their Python runs."""
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -22,7 +23,7 @@ WRITTEN = (
     "tutorials",
 )  # when the documentation is built
 BY_HAND = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *(path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in WRITTEN),
 ]
 RUN = ["start.md", *(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
@@ -67,6 +68,19 @@ def test_links_lead_somewhere(path):
         start = DOCS if link.startswith("/") else path.parent
         target = (start / link.lstrip("/")).resolve()
         assert target.exists() or will_be_written(target), link
+
+
+def test_every_promise_names_tests_that_are_there():
+    page = (DOCS / "promises.md").read_text()
+    promised = page.partition("## What is promised")[2].partition("\n## ")[0]
+    promises = promised.split("\n- ")[1:]
+    assert len(promises) >= 5
+    for promise in promises:
+        named = re.findall(r"\[`(test_\w+)`\]\((\S+?)\)", promise)
+        assert named, promise
+        for test, path in named:
+            tree = ast.parse((DOCS / path).resolve().read_text())
+            assert test in {getattr(node, "name", "") for node in tree.body}, test
 
 
 def test_every_page_is_in_a_table_of_contents():
