@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Int, UInt64
 from workbench.labelled_rows import dictionary_encoded
-from workbench.libraries import pa, pc, pd
+from workbench.libraries import pa, pc, pd, pl
 
 _KEY_BYTES = 32
 _WHOLE = "whole numbers"
@@ -110,6 +110,9 @@ class UserNumbers:
         self.column = column
         self._kind: str | None = None
         self._names: pa.Array | None = None  # of users who are no numbers, as bytes
+        self._hashes = np.zeros(0, np.uint64)  # of names, ascending
+        self._numbers = np.zeros(0, np.int64)  # of the users with these
+        self._has_collided = False  # two names have one hash, so that hashes are of no use
 
     def numbers(
         self, values: pa.Array, first_row: int = 0, refusal: Refusal | None = None
@@ -170,14 +173,42 @@ class UserNumbers:
         """The numbers of some names, of which those that are new get the next ones."""
         if self._names is None:
             self._names = names.slice(0, 0)
-        known = pc.index_in(names, value_set=self._names)
-        new = names.filter(known.is_null())
-        numbers = known.fill_null(-1).to_numpy().astype(np.int64)
-        if len(new):
-            encoded = new.dictionary_encode()
-            numbers[numbers < 0] = len(self._names) + encoded.indices.to_numpy()
-            self._names = pa.concat_arrays([self._names, encoded.dictionary])
-        return numbers
+        known = self._known(names)
+        is_new = known < 0
+        if not is_new.any():
+            return known
+        new = names.filter(pa.array(is_new)).dictionary_encode()
+        known[is_new] = len(self._names) + new.indices.to_numpy()
+        self._remember(new.dictionary)
+        return known
+
+    def _known(self, names: pa.Array) -> Int[np.ndarray, " names"]:
+        """The numbers of some names, −1 where one is new: found by hashes, and compared whole."""
+        if not len(self._names):
+            return np.full(len(names), -1)
+        if not self._has_collided:
+            hashes = _hashes(names)
+            order = np.argsort(hashes)  # to search in order is much faster
+            places = np.empty_like(order)
+            places[order] = np.searchsorted(self._hashes, hashes[order])
+            places[places == len(self._hashes)] = 0
+            found = self._hashes[places] == hashes
+            numbers = np.where(found, self._numbers[places], -1)
+            alike = self._names.take(pa.array(numbers[found]))
+            if pc.equal(alike, names.filter(pa.array(found))).false_count == 0:
+                return numbers
+        known = pc.index_in(names, value_set=self._names).fill_null(-1)
+        return known.to_numpy().astype(np.int64)
+
+    def _remember(self, names: pa.Array) -> None:
+        """Names that are new, each once."""
+        hashes = np.concatenate([self._hashes, _hashes(names)])
+        numbers = np.concatenate([self._numbers, len(self._names) + np.arange(len(names))])
+        order = np.argsort(hashes, kind="stable")  # of runs, the first of which is sorted
+        self._hashes = hashes[order]
+        self._numbers = numbers[order]
+        self._has_collided |= bool((self._hashes[1:] == self._hashes[:-1]).any())
+        self._names = pa.concat_arrays([self._names, names])
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number, in 127 bits; None where it is the number itself."""
@@ -205,6 +236,10 @@ class UserNumbers:
                 "as 7 and '7' may be one person or two"
             )
         self._kind = kind
+
+
+def _hashes(names: pa.Array) -> UInt64[np.ndarray, " names"]:
+    return pl.Series(names).hash().to_numpy()
 
 
 def users_of(values: Any) -> Users:

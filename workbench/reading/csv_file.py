@@ -15,7 +15,7 @@ from workbench.libraries import pa, pc
 from workbench.reading.source import Columns, CountedFile, FileSource
 from workbench.wording import counted
 
-_BLOCK = 2**22  # bytes that are parsed at a time; a row is at most as long
+_BLOCK = 2**24  # bytes that are parsed at a time; a row is at most as long
 _LONGEST_FIELD = 2**31 - 1
 
 

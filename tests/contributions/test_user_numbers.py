@@ -1,0 +1,27 @@
+"""Users are numbered exactly, also where the hashes that they are looked up by collide."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.contributions import UserNumbers, users
+
+NAMES = st.lists(st.text(max_size=3).map(lambda x: x + "!") | st.just("é" * 300), max_size=12)
+
+
+@pytest.mark.parametrize("different_hashes", [2**64 - 1, 1000, 5, 1])
+@given(batches=st.lists(NAMES, max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_one_number_a_name_whatever_the_hashes(different_hashes, batches):
+    real = users._hashes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(users, "_hashes", lambda names: real(names) % different_hashes)
+        column = UserNumbers("who")
+        numbers = {}
+        for names in batches:
+            given_numbers = column.numbers(pa.array(names, pa.string())).tolist()
+            for name, number in zip(names, given_numbers, strict=True):
+                assert numbers.setdefault(name, number) == number
+        assert sorted(numbers.values()) == list(range(len(numbers)))
+        assert column.ids() is None or len(column.ids()) == len(numbers)
