@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.libraries import pa, pl
+from workbench.preparation.rows import column_codes
 
 if TYPE_CHECKING:
     from workbench.domain import Domain
@@ -169,9 +170,7 @@ def value_codes(
             return codes - labels.start if labels.start else codes
         outside = (codes < labels.start) | (codes >= labels.stop)
     else:
-        encoded = dictionary_encoded(values)
-        label_codes = domain.encode(attribute, encoded.dictionary.to_pandas())
-        codes = label_codes[encoded.indices.to_numpy()]
+        codes = column_codes(domain.rules[attribute], column, values)
         outside = codes < 0
         if not outside.any():
             return codes

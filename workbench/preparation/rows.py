@@ -110,12 +110,12 @@ def _leaf_codes(
             column = leaf.column or attribute
             values = columns[column]
             all_codes[attribute].append(
-                _LeafCodes(column, leaf, values, _codes(leaf, column, values))
+                _LeafCodes(column, leaf, values, column_codes(leaf, column, values))
             )
     return all_codes
 
 
-def _codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
+def column_codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
     """Codes of a column; of one that lists its different values, each of these is coded once."""
     if not isinstance(values, pl.Series):
         if pa.types.is_dictionary(values.type):
