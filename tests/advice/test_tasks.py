@@ -36,8 +36,8 @@ def table(domain=DOMAIN):
     return SparseTable.from_keys(domain, np.arange(domain.size), counts, BOUND)
 
 
-def simulated_rmse(mechanism, workload, runs=60):
-    private = table()
+def simulated_rmse(mechanism, workload, runs=60, domain=DOMAIN):
+    private = table(domain)
     exact = private.answer(workload)
     squares = [
         ((mechanism(private, seeded(s)).answer(workload) - exact) ** 2).mean()
@@ -53,6 +53,15 @@ def test_errors_of_boxes_are_those_of_noise():
         assert option.value == pytest.approx(simulated_rmse(option.mechanism, boxes), rel=0.1)
     values = [option.value for option in advice.options]
     assert values == sorted(values) and len(values) == 2
+
+
+def test_errors_of_ranges_of_one_attribute_are_those_of_noise():
+    line = Domain(("a",), (512,))
+    advice = tasks.advise_boxes(line, 0.5, BOUND, (200,))
+    assert len(advice.options) == 2
+    for option in advice.options:
+        error = simulated_rmse(option.mechanism, RandomBoxes((200,)), domain=line)
+        assert option.value == pytest.approx(error, rel=0.15)
 
 
 @pytest.mark.parametrize("order", [1, 2])

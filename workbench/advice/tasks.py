@@ -36,7 +36,7 @@ from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
 from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
 from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
-from workbench.transform import Dyadic
+from workbench.transform import Dyadic, Haar
 from workbench.workload import Marginals, RandomBoxes, linear_queries
 
 _EXACT = "exact"
@@ -124,12 +124,14 @@ def advise_boxes(
     if len(domain.shape) == 2:
         two = GeometricHistogram(budget, transform=Dyadic(dims=2))
         tried.append(("dyadic boxes", two))
+    if len(domain.shape) == 1:
+        tried.append(("wavelet", GeometricHistogram(budget, transform=Haar())))
     what = f"root mean square error of a box of {' × '.join(map(str, shape))} cells"
     options = [
         TaskOption(name, mechanism, what, _rmse(mechanism, domain, bound, boxes), _EXACT)
         for name, mechanism in tried
     ]
-    note = "Both release all that there is, so that the error is noise alone, whatever the table holds."
+    note = "All of them release every cell, so that errors are noise alone, whatever the table holds."
     return _ranked("boxes", options, [note] if len(options) > 1 else [])
 
 
