@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from workbench import noise
-from workbench.noise import exponential, laws
-from workbench.noise.empty_cells import EmptyCell, WeightedGeometric
+from workbench.noise import exponential, laws, response
+from workbench.noise.empty_cells import EmptyCell, WeightedGeometric, survivor_ranks
 from workbench.noise.exact import accept, exp_neg
 
 P = 2400  # bits to which boundaries are known here
@@ -24,7 +24,7 @@ DIGITS = 800
 AGREEING = (1, 15, 16, 17, 63, 64, 65, 128, 191, 193, 400, 900)  # bits
 NARROW = [Fraction(1, 250), Fraction(1, 10), Fraction(1), Fraction(7, 2), Fraction(700)]
 WIDE = [Fraction(1, 2**36), Fraction(1, 2**20), Fraction(1, 251)]
-SLOW = {Fraction(1, 250), Fraction(1, 251)}
+SLOW = {Fraction(1, 1000), Fraction(1, 250), Fraction(1, 251), Fraction(1, 100)}
 
 
 def cases(decays):
@@ -166,7 +166,7 @@ def test_a_place_in_a_block_is_kept_with_its_exact_chance(decay):
             assert law._places(1, words) == (place if kept else 0)  # zeros are drawn next
 
 
-@pytest.mark.parametrize("decay", [Fraction(1, 100), Fraction(1, 4), Fraction(3)])
+@pytest.mark.parametrize("decay", cases([Fraction(1, 100), Fraction(1, 4), Fraction(3)]))
 @pytest.mark.parametrize("theta", [1, 5, 1000])
 def test_what_sampling_keeps(decay, theta):
     law = WeightedGeometric(lambda bits: exp_neg(decay, bits), theta)
@@ -176,7 +176,7 @@ def test_what_sampling_keeps(decay, theta):
     check_sides(law.table, boundaries, 4)
 
 
-@pytest.mark.parametrize("decay", [Fraction(1, 10), Fraction(1), Fraction(1, 1000)])
+@pytest.mark.parametrize("decay", cases([Fraction(1, 10), Fraction(1), Fraction(1, 1000)]))
 @pytest.mark.parametrize("theta, tau, sides", [(3, 0, 2), (0, 7.5, 2), (2.5, 40.25, 1)])
 def test_an_empty_cell_survives_with_the_chance_that_is_summed_term_by_term(
     decay, theta, tau, sides
@@ -239,3 +239,49 @@ def test_noise_is_the_same_on_every_count(epsilon, count):
     )[0]
     assert (at(count) - count == at(0)).all()
     assert at(0).any() or epsilon == 700.0
+
+
+@pytest.mark.parametrize("decay", [Fraction(1, 2**36), Fraction(1, 9), Fraction(9)])
+def test_flipped_bits_fall_on_their_sides_however_close(decay):
+    """Digit by digit, as many numbers at once as a word has bits."""
+    flip = response.flip_probability(decay)
+    [chance] = exactly(lambda: [1 / (1 + 1 / power(decay / 2))])
+    assert flip(192).lo << P - 192 <= chance < flip(192).hi << P - 192
+    near = list(numbers_near([chance], 1))
+    place = iter(range(1, P))
+
+    def words(n):
+        i = next(place)
+        digits = [(d << P - bits) >> P - i & 1 for d, bits in near]
+        return np.array(
+            [sum(digit << lane for lane, digit in enumerate(digits))] * n, np.uint64
+        )
+
+    [heads] = response.biased_bits(1, flip, words)
+    for lane, (digits, bits) in enumerate(near):
+        assert int(heads) >> lane & 1 == (digits << P - bits <= chance)
+
+
+@pytest.mark.parametrize(
+    "decay, size", [(Fraction(1, 9), 50), (Fraction(1), 2), (Fraction(40), 9)]
+)
+def test_a_value_is_retained_with_its_chance(decay, size):
+    """(γ − 1)/(γ − 1 + size), γ = exp(decay)."""
+    keep = response.retention_probability(decay, size)
+    chance = exactly(lambda: [(1 / power(decay) - 1) / (1 / power(decay) - 1 + size)])
+    for digits, bits in numbers_near(chance, 1):
+        below = side(chance, digits, bits) == 0
+        drawn = response.retain_or_replace(
+            np.array([size - 1]), size, keep, words_of(digits, bits)
+        )
+        assert drawn == (size - 1 if below else 0)  # zeros replace it
+
+
+@pytest.mark.parametrize("empty", [1, 10**6, 2**63 - 1])
+def test_rare_survivors_are_there_or_not_however_close(empty):
+    """None with chance (1 − p)^empty; given zeros, the first cell is the one."""
+    law = EmptyCell(lambda bits: exp_neg(Fraction(1), bits), 60, 1)
+    none = exactly(lambda: [(1 - power(Fraction(60)) / (1 + power(Fraction(1)))) ** empty])
+    for digits, bits in numbers_near(none, 1):
+        ranks = survivor_ranks(empty, law.survival, words_of(digits, bits))
+        assert ranks.tolist() == ([] if side(none, digits, bits) == 0 else [0])
