@@ -141,3 +141,28 @@ def test_a_missing_user_in_a_file_is_named_by_its_line(tmp_path):
 def test_what_cannot_be_enforced_is_refused(options, why):
     with pytest.raises(ValueError, match=why):
         SparseTable.from_frame(trips(), DOMAIN, **options)
+
+
+@pytest.mark.parametrize("other", ["07", "7.0", "+7", "007.00", " 7 "])
+def test_one_person_written_in_two_ways_does_not_get_two_bounds(tmp_path, other):
+    (tmp_path / "a.csv").write_text("who,x\n7,1\n8,1\n-7,1\n07x,1\n0,1\n70,1\n")
+    (tmp_path / "b.csv").write_text(f"who,x\n{other},2\n")
+    domain = Domain(("x",), (5,))
+    if other.strip() == "7":
+        table = SparseTable.read(tmp_path, domain, Bound(), user="who")
+        assert table.counts.sum() == 6  # the space is no part of it
+        return
+    with pytest.raises(ValueError, match=r"some users are '7', others .*the same number"):
+        SparseTable.read(tmp_path, domain, Bound(), user="who")
+
+
+def test_a_table_without_rows_is_cut_whatever_its_column_of_users_holds():
+    frame = pd.DataFrame({"who": [], "x": []}, dtype=object)
+    table = SparseTable.from_frame(frame, Domain(("x",), (5,)), Bound(), user="who")
+    assert len(table.keys) == table.users_cut == 0
+
+
+def test_users_that_a_narrow_float_may_have_merged_are_refused():
+    frame = pd.DataFrame({"who": np.array([2**24], np.float32), "x": [1]})
+    with pytest.raises(ValueError, match="below 2²⁴"):
+        SparseTable.from_frame(frame, Domain(("x",), (5,)), Bound(), user="who")

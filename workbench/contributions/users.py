@@ -12,11 +12,15 @@ import numpy as np
 from workbench.arrays import Int, UInt64
 from workbench.labelled_rows import dictionary_encoded
 from workbench.libraries import pa, pc, pd, pl
+from workbench.value import shown
 
 _KEY_BYTES = 32
 _WHOLE = "whole numbers"
 _TEXT = "text"
-_LARGEST_FLOAT = 2**53  # from here on, different ids are the same float
+# of floats of so many bits: from here on, different ids are the same float
+_LARGEST_FLOAT = {16: (2**11, "2¹¹"), 32: (2**24, "2²⁴"), 64: (2**53, "2⁵³")}
+_WRITTEN_LONGER = r"^(?:\+|-?0[0-9]|-?[0-9]+\.)"  # than a number need be
+_WHOLE_IN_TEXT = r"^\+?(-?)0*([0-9]+)(?:\.0*)?$"
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
@@ -153,6 +157,8 @@ class UserNumbers:
         if values.null_count:
             row = int(values.is_null().to_numpy(zero_copy_only=False).argmax())
             raise refuse(row, "a user")
+        if pa.types.is_null(values.type):  # of no rows
+            return np.zeros(0, np.int64)
         self._refuse_other_kind(_kind(values.type.value_type if is_coded else values.type))
         if pa.types.is_floating(values.type):
             return _float_bits(values, refuse)
@@ -214,6 +220,7 @@ class UserNumbers:
         """What identifies the user of each number, in 127 bits; None where it is the number itself."""
         if self._names is None:
             return None
+        _refuse_number_written_twice(self.column, self._names)
         names = self._names.to_pylist()
         digests = (blake2b(x, digest_size=16, person=b"user").digest() for x in names)
         ids = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
@@ -240,6 +247,25 @@ class UserNumbers:
 
 def _hashes(names: pa.Array) -> UInt64[np.ndarray, " names"]:
     return pl.Series(names).hash().to_numpy()
+
+
+def _refuse_number_written_twice(column: str, names: pa.Array) -> None:
+    """A ValueError if two users are one number, as "7", "07" and "7.0": both may be one person."""
+    if not pc.any(pc.match_substring_regex(names, _WRITTEN_LONGER)).as_py():
+        return
+    names = names.filter(pc.match_substring_regex(names, _WHOLE_IN_TEXT))
+    numbers = pc.replace_substring_regex(names, _WHOLE_IN_TEXT, r"\1\2")
+    encoded = numbers.dictionary_encode()
+    if len(encoded.dictionary) == len(names):
+        return
+    places = encoded.indices.to_numpy()
+    _, first = np.unique(places, return_index=True)
+    again = int(np.setdiff1d(np.arange(len(places)), first)[0])
+    one, other = (names[int(i)].as_py().decode() for i in (first[places[again]], again))
+    raise ValueError(
+        f"column {column!r}: some users are {shown(one)}, others {shown(other)}: the same number, which "
+        "may be one person or two; write each user in one way"
+    )
 
 
 def users_of(values: Any) -> Users:
@@ -304,10 +330,11 @@ def _float_bits(
 ) -> Int[np.ndarray, " rows"]:
     """Numbers with fractions as their 64 bits; those that may stand for several ids are refused."""
     floats = values.cast(pa.float64()).to_numpy()
-    bad = ~(np.abs(floats) < _LARGEST_FLOAT)
+    largest, shown_largest = _LARGEST_FLOAT[values.type.bit_width]
+    bad = ~(np.abs(floats) < largest)
     if bad.any():
         row = int(bad.argmax())
-        need = "a user" if np.isnan(floats[row]) else "a number below 2⁵³, or text"
+        need = "a user" if np.isnan(floats[row]) else f"a number below {shown_largest}, or text"
         raise refuse(row, need)
     return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
 
