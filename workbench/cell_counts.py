@@ -107,7 +107,7 @@ class CellCounts:
 
 
 class GrowingArray:
-    """Numbers that are appended to one array, which the system moves without copying where it is large."""
+    """Numbers that are appended to one array."""
 
     def __init__(self):
         self.size = 0
@@ -117,7 +117,11 @@ class GrowingArray:
         """Some more numbers."""
         size = self.size + len(numbers)
         if size > len(self._numbers):
-            self._numbers.resize(size + size // 4, refcheck=False)  # nobody else has it
+            longer = np.empty(
+                size + size // 2, np.int64
+            )  # resized, it would lose its large pages
+            longer[: self.size] = self._numbers[: self.size]
+            self._numbers = longer
         self._numbers[self.size : size] = numbers
         self.size = size
 
