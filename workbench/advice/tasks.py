@@ -28,12 +28,12 @@ from workbench.mechanisms import (
     HighPassFilter,
     ImprovedAdaptiveHistogram,
     LaplaceQueries,
+    MaximumEntropySynthesis,
     PrivTree,
     UnattributedHistogram,
 )
 from workbench.mechanisms._contributions import item_edge_budgets
 from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
-from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
 from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, Haar

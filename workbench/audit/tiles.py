@@ -50,8 +50,8 @@ def is_product(mechanism: Any) -> bool:
 
     Examples
     --------
-    >>> from workbench.mechanisms import DP, HighPassFilter
-    >>> from workbench.transform import Dyadic
+    >>> from workbench import DP, Dyadic
+    >>> from workbench.mechanisms import HighPassFilter
     >>> is_product(HighPassFilter(DP(1.0), 4))
     True
     >>> is_product(HighPassFilter(DP(1.0), 4, transform=Dyadic()))

@@ -231,7 +231,7 @@ def _command(
 ) -> str:
     """The line that releases it, from a table in YOUR.csv."""
     from workbench.interactions import Interactions
-    from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
+    from workbench.mechanisms import MaximumEntropySynthesis
     from workbench.option_grammar import mechanism_options
 
     data = f"--domain {quote(str(domain))}" if not space.is_stated else space.typed()

@@ -107,9 +107,15 @@ def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
         row.time.replace("T", " ").removesuffix("+00:00"),
         row.asked,
         *(stated(row[name]) for name in columns),
-        row.file or "",
+        _from_here(row.file) if row.file else "",
         came_out if row.answered else "lost, or under way",
     ]
+
+
+def _from_here(file: str) -> str:
+    """A path as it is typed in the current folder, if it lies there."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if here in Path(file).parents else file
 
 
 @dataclass(frozen=True)

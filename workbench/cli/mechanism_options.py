@@ -202,7 +202,7 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
     if choice is None:
         return mechanism
 
-    from workbench.mechanisms.chosen_contributions import ChosenContributions
+    from workbench.mechanisms import ChosenContributions
 
     chosen = ChosenContributions(mechanism, choice.candidates, choice.epsilon)
     if choice.option != f"--{chosen.chosen_field}":

@@ -65,7 +65,7 @@ def synthesize(
         simulated=simulated,
     )
 
-    from workbench.mechanisms.maximum_entropy_synthesis import MaximumEntropySynthesis
+    from workbench.mechanisms import MaximumEntropySynthesis
     from workbench.option_grammar import parse_number
 
     request.refuse_unfit(MaximumEntropySynthesis)

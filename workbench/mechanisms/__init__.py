@@ -11,21 +11,27 @@ _NAMES = """
     RetentionReplacement SRA StabilityHistogram ThresholdSampling UnattributedHistogram
     UniformSampling
 """.split()
+_COMPOSED = [
+    "ChosenContributions",
+    "MaximumEntropySynthesis",
+]  # of others, whose laws hold them
 
-__all__ = _NAMES
+__all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """A mechanism's class, or `ALL` of them in the order of their files."""
+    """A mechanism's class, `ALL` of them in the order of their files, or those `COMPOSED` of others."""
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)
-    if name not in _NAMES:
+    if name == "COMPOSED":
+        return tuple(__getattr__(cls) for cls in _COMPOSED)
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_file_of(name)}"), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "ALL"]
+    return [*__all__, "ALL", "COMPOSED"]
 
 
 def _file_of(name: str) -> str:

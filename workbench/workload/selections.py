@@ -73,6 +73,7 @@ class Selections:
 
     Examples
     --------
+    >>> from workbench.workload.labels import labelled_queries
     >>> domain = Domain(("town", "hour"), (2, 24), (("Bern", "Genf"), None))
     >>> labelled_queries(domain, {"town": "Bern", "hour": (7, 9)}).cells(domain)
     array([3.])
