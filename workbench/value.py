@@ -27,9 +27,10 @@ def parameter(
     """Declare one field of a value: the same words feed validation, widgets, command line and docs.
 
     `low` and `high` are inclusive unless `strict` (then `low` itself is refused); `choices` lists
-    the only values allowed; `check` returns what is wrong with a value, or None. With `many` the value
-    is a tuple of different such values, at least one. A field whose default is None may be None: it is
-    then chosen by the value itself. `kind` is for the parameters of figures (`figures.KINDS`).
+    the only values allowed, or with `check` those that need none; `check` returns what is wrong with
+    a value, or None. With `many` the value is a tuple of different such values, at least one. A field
+    whose default is None may be None: it is then chosen by the value itself. `kind` is for the
+    parameters of figures (`figures.KINDS`).
     """
     limits = dict(low=low, high=high, unit=unit, integer=integer, strict=strict)
     rules = limits | dict(choices=choices, check=check, many=many)
@@ -140,8 +141,10 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
     high = rules["high"]
     strict = rules["strict"]
     if choices:
-        same = any(type(x) is type(c) and x == c for c in choices)
-        return None if same else f"need one of {', '.join(map(repr, choices))}"
+        if any(type(x) is type(c) and x == c for c in choices):
+            return None
+        need = f"need one of {', '.join(map(repr, choices))}"
+        return rules["check"](x) and need if rules["check"] else need
     if rules["check"]:
         return rules["check"](x)
     kind = int if rules["integer"] else (int, float)

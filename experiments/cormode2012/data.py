@@ -18,8 +18,9 @@ from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, On
 from workbench.datasets.onthemap import FIPS
 from workbench.domain import Domain
 from workbench.experiment import first_available
-from workbench.figures import UNPRINTED
-from workbench.figures.parameters import numbers, selection
+from workbench.figures import UNPRINTED, parameters
+from workbench.figures.data import other_dataset
+from workbench.figures.parameters import numbers
 from workbench.metrics import MeanAbsoluteError
 
 ONTHEMAP = "OnTheMap"
@@ -56,16 +57,22 @@ TOTALS = {JUDGED: 123_003_381, COUNTIES: 140_843_659, TRACTS: 406_052, TRACT2: 4
 COMMUTING = (ONTHEMAP, JUDGED, COUNTIES, TRACTS, TRACT2)
 
 
+def dataset_named(name: str) -> Any:
+    """One of ours, or of another package."""
+    return DATASETS[name] if name in DATASETS else other_dataset(name)
+
+
 def table_total(name: str) -> int:
     """The public total of a table of jobs."""
-    return TOTALS.get(name) or DATASETS[name].load().total
+    return TOTALS.get(name) or dataset_named(name).load().total
 
 
 def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
     """The parameter `data` of a figure; OnTheMap itself comes before its twin."""
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
-    return selection(names, choices, "tables; those whose files are not at hand are left out")
+    doc = "tables; those whose files are not at hand are left out"
+    return parameters.datasets(names, choices, doc)
 
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:
@@ -86,7 +93,8 @@ class PublishedTables:
 
     def datasets(self) -> dict[str, Any]:
         """Those whose files are at hand, and no twin of one; a ValueError if there are none."""
-        available = {n: DATASETS[n] for n in self.data if first_available(DATASETS[n], None)}
+        named = {name: dataset_named(name) for name in self.data}
+        available = {name: x for name, x in named.items() if first_available(x, None)}
         if not available:
             raise ValueError(f"data = {', '.join(self.data)}: no file of these is at hand")
         if ONTHEMAP in available:
@@ -145,7 +153,7 @@ class CommutingTables(PublishedTables):
     def rows(self, store) -> pd.DataFrame:
         """`cells` are all of a table, `share` the part of them that a query covers."""
         rows = super().rows(store)
-        domains = {name: DATASETS[name].domain for name in rows.panel.unique()}
+        domains = {name: dataset_named(name).domain for name in rows.panel.unique()}
         by_size = {name: self.query_sizes(domain) for name, domain in domains.items()}
         points = zip(rows.panel, rows.query_size, strict=True)
         share = [by_size[name][size] for name, size in points]

@@ -16,9 +16,9 @@ import pandas as pd
 
 from experiments.cormode2012.data import (
     COMMUTING,
-    DATASETS,
     PAPERS,
     CommutingTables,
+    dataset_named,
     published_tables,
     query_shares,
 )
@@ -62,7 +62,7 @@ class Fig6a(CommutingTables, Figure):
     def mechanisms(self, name: str) -> list:
         """The full table, and every summary of cells."""
         budget = DP(self.epsilon)
-        size = self.summary_size(DATASETS[name].domain)
+        size = self.summary_size(dataset_named(name).domain)
         swept = self.thetas if name in PAPERS else ()
         thetas = dict.fromkeys((self.theta, *swept))
         return [

@@ -15,11 +15,11 @@ import pandas as pd
 
 from experiments.cormode2012.data import (
     COUNTIES,
-    DATASETS,
     JUDGED,
     PAPERS,
     TRACTS,
     CommutingTables,
+    dataset_named,
     published_tables,
     query_shares,
 )
@@ -64,14 +64,14 @@ class Fig6b(CommutingTables, Figure):
 
     def mechanisms(self, name: str) -> list:
         """Full tables of nodes and of cells, and every summary of nodes."""
-        domain = DATASETS[name].domain
+        domain = dataset_named(name).domain
         return summaries(domain, self.summary_size(domain), self.epsilon, self.factors)
 
     def errors(self, store) -> pd.DataFrame:
         """Rows of all tables, filter-priority by its θ over the filter's."""
         named = []
         for name, own in super().rows(store).groupby("panel", sort=False):
-            domain = DATASETS[name].domain
+            domain = dataset_named(name).domain
             size = self.summary_size(domain)
             named.append(name_factors(own, thetas(domain, size, self.epsilon, self.factors)))
         return pd.concat(named, ignore_index=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.cormode2012.data import DATASETS, PAPERS, judged
+from experiments.cormode2012.data import PAPERS, dataset_named, judged
 from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import (
@@ -68,7 +68,7 @@ class Fig6c(Fig6b):
 
     def mechanisms(self, name: str) -> list:
         """The filters, with and without."""
-        domain = DATASETS[name].domain
+        domain = dataset_named(name).domain
         size = self.summary_size(domain)
         return consistency_summaries(domain, size, self.epsilon, self.factors)
 

@@ -24,11 +24,11 @@ import pandas as pd
 
 from experiments.cormode2012.data import (
     COUNTIES,
-    DATASETS,
     JUDGED,
     ONTHEMAP,
     TRACTS,
     CommutingTables,
+    dataset_named,
     published_tables,
     query_shares,
     table_total,
@@ -127,10 +127,10 @@ class Sec45(CommutingTables, Figure):
             made.append(self.synthesis(name, x, lean=True))
             made += [GeometricHistogram(DP(x)), GeometricHistogram(DP(x / 2))]
         budget = DP(self.epsilon)
-        size = self.summary_size(DATASETS[name].domain)
+        size = self.summary_size(dataset_named(name).domain)
         made.append(HighPassFilter(budget, size=size))
         made.append(PrioritySampling(budget, size=size, theta=self.theta))
-        domain = DATASETS[name].domain
+        domain = dataset_named(name).domain
         if name in (ONTHEMAP, JUDGED, TRACTS) and domain.shape[0] <= self.places:
             made.append(SynthesisByWorkPlace(DP(self.epsilon, self.delta)))
         return [*dict.fromkeys(made)]

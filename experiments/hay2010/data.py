@@ -30,7 +30,8 @@ from workbench.datasets import (
     Surnames,
 )
 from workbench.experiment import first_available
-from workbench.figures.parameters import selection
+from workbench.figures import parameters
+from workbench.figures.data import other_dataset
 from workbench.inference import isotonic
 from workbench.metrics.refusal import refuse_private
 from workbench.privacy import DP
@@ -66,7 +67,7 @@ NAMES = (*_REAL, *(name + TWIN for name in _TWINS))
 def datasets(*names: str) -> Any:
     """The parameter `data` of a figure of several datasets."""
     doc = "datasets: where one is not at hand its twin, if it has one"
-    return selection(names, NAMES, doc)
+    return parameters.datasets(names, NAMES, doc)
 
 
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
@@ -78,6 +79,9 @@ def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
     """
     tables = {}
     for name in names:
+        if name not in NAMES:
+            tables[name] = other_dataset(name)
+            continue
         kind = name.removesuffix(TWIN)
         real = _REAL[kind] if name == kind else None
         candidates = [x for x in (real, _TWINS.get(kind)) if x is not None]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench import plugins
 from workbench.datasets._kinds import GENERATOR, TWIN, kind_of
 from workbench.figures.project import find_figure, find_notebooks
 from workbench.project import project_folder
@@ -54,6 +55,25 @@ def uses_of(figure: Figure) -> list[DataUse]:
         use = DataUse(figure.id, shown, kind_of(dataset), remedy)
         uses.setdefault((name, remedy), use)
     return [*uses.values()]
+
+
+def other_dataset(name: str) -> Any:
+    """A dataset of another package by its name, or None if there is none.
+
+    Raises
+    ------
+    ValueError
+        If it does not state that its truth is public: a figure compares with it.
+    """
+    dataset = plugins.find("datasets", name)
+    if isinstance(dataset, type):
+        dataset = dataset()
+    if dataset is not None and not getattr(dataset, "truth_public", False):
+        raise ValueError(
+            f"dataset {name!r} does not state that its truth is public (truth_public = True): a figure "
+            "shows how far releases are from it"
+        )
+    return dataset
 
 
 def remarks_on(dataset: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.figures.data import other_dataset
 from workbench.figures.figure import EFFORT, SETTING
 from workbench.value import parameter
 
@@ -75,6 +76,17 @@ def choice(default: Any, choices: tuple, doc: str, *, kind: str = SETTING) -> An
 def selection(default: tuple, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:
     """Some of several values, as names of datasets."""
     return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
+
+
+def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str) -> Any:
+    """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
+    return parameter(default, choices=choices, check=_unknown_dataset, doc=doc, many=True)
+
+
+def _unknown_dataset(name: Any) -> str | None:
+    """What is wrong with a name that is none of ours."""
+    known = isinstance(name, str) and other_dataset(name) is not None
+    return None if known else "no dataset has this name"
 
 
 def queries(default: int, doc: str = "queries of each size") -> Any:

@@ -234,7 +234,10 @@ class _Editor:
         described = dict(description=f.name, tooltip=help_text, style=_LABEL)
         if choices and f.metadata["many"]:
             self._widget = ipywidgets.SelectMultiple(
-                options=choices, value=value, rows=min(len(choices), 4), **described
+                options=[*dict.fromkeys([*choices, *value])],  # a name of another package too
+                value=value,
+                rows=min(len(choices), 4),
+                **described,
             )
         elif choices:
             self._widget = ipywidgets.Dropdown(options=choices, value=value, **described)
