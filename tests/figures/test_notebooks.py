@@ -129,6 +129,7 @@ BY_COMMAND = {"00_tour", "01_explore", "03_answer_bank", "fan2015_table5", "hay2
 TIMES_DECIDE = {"cormode2012_fig4", "cormode2012_table1"}  # of as many runs as quick takes
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
     "cormode2012_fig5",
+    "cormode2012_fig6c",
     "cormode2012_sec45",
     "hay2010_appE",
 }

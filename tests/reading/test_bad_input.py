@@ -68,7 +68,7 @@ FILES = {
         "t.csv",
         GOOD + b'Bern,5,1,"7\nBern,5,1,8\nBern,5,1,9\n',
     ): "t.csv, line 3: a quote is left open",
-    ("t.csv", gzip.compress(GOOD)): "its name says text, its content is gzip",
+    ("t.csv", gzip.compress(GOOD, mtime=0)): "its name says text, its content is gzip",
     ("t.csv.gz", GOOD): "its name says gzip, its content is text",
     ("t.csv.zst", GOOD): "its name says Zstandard, its content is text",
     ("t.parquet", GOOD): "its name says Parquet, its content is text",
@@ -78,8 +78,8 @@ FILES = {
     ("t.csv", GOOD.decode().encode("utf-16-le")): "its text is UTF-16: save the file as UTF-8",
     ("t.csv", b""): "it is empty",
     ("t.csv", b"\n\n"): "it is empty",
-    ("t.csv.gz", gzip.compress(GOOD * 99)[:-9]): "t.csv.gz: it cannot be read",
-    ("t.csv.gz", gzip.compress(GOOD)[:12]): "t.csv.gz: it cannot be read",
+    ("t.csv.gz", gzip.compress(GOOD * 99, mtime=0)[:-9]): "t.csv.gz: it cannot be read",
+    ("t.csv.gz", gzip.compress(GOOD, mtime=0)[:12]): "t.csv.gz: it cannot be read",
     (
         "t.csv.zst",
         pa.compress(GOOD * 99, "zstd", asbytes=True)[:-3],
@@ -89,7 +89,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: repr(file)[-40:].replace("/", ""))
+@pytest.mark.parametrize("file", FILES, ids=range(len(FILES)))
 def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, file):
     name, content = file
     (tmp_path / name).write_bytes(content)
