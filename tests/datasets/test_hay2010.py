@@ -468,6 +468,7 @@ def npy(array, **more) -> bytes:
         (b"1\n2\n3\n", ("not a whole .npy array",)),
         (archive(""), ("not a whole .npy array",)),
     ],
+    ids=range(16),  # bytes of an archive name the second
 )
 def test_what_is_not_an_array_of_counts_is_refused(folder, content, texts, suffix):
     path = pack(folder / f"counts.npy{suffix}", content)
