@@ -49,7 +49,7 @@ class Command(command.Command):
         try:
             return super().parse_args(ctx, rest)
         except Exception:  # a missing option is perhaps one that is misspelt
-            self.refuse_unknown_options(ctx)
+            self.refuse_unknown_options(ctx, _named_mechanism(rest))
             raise
 
     def refuse_unknown_options(self, ctx: Any, chosen: type | None = None) -> None:
@@ -82,6 +82,23 @@ class Command(command.Command):
                     screen.say(f"   {option:10} {option_help(f)}: {f.metadata['doc']}")
 
 
+def _of_ours(name: str) -> type | None:
+    """The mechanism of ours of a name, in any capitals; no other is loaded."""
+    from workbench import mechanisms
+
+    ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
+    return getattr(mechanisms, ours) if ours else None
+
+
+def _named_mechanism(words: list[str]) -> type | None:
+    """The mechanism of ours that `--mechanism` names among the words of a command line."""
+    for i, word in enumerate(words):
+        option, equals, text = word.partition("=")
+        if option == "--mechanism":
+            return _of_ours(text if equals else "".join(words[i + 1 : i + 2]))
+    return None
+
+
 def mechanism_class(ctx: Any, name: str) -> type:
     """The mechanism of a name, ours or one of another package; the options that stand there are known.
 
@@ -101,10 +118,9 @@ def mechanism_class(ctx: Any, name: str) -> type:
     ValueError
         No such mechanism, or one that cannot be asked for here.
     """
-    from workbench import mechanisms, plugins
+    from workbench import plugins
 
-    ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
-    cls = getattr(mechanisms, ours) if ours else None
+    cls = _of_ours(name)
     if cls is None or not _can_be_asked_for(cls):
         stated = {cls.__name__.lower(): cls for cls in _stated_mechanisms()}
         cls = stated.get(name.lower()) or plugins.find("mechanisms", name)
