@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from docs.pages import text
+from workbench import mechanisms
 from workbench.cli import app
 from workbench.option_grammar import parameter_help
 
@@ -35,10 +36,14 @@ def write(folder: Path) -> None:
 def page(room: ModuleType) -> str:
     """What a room is for, and its public names."""
     parts = [f"# {room.__name__}", text.markdown(room.__doc__ or "")]
-    if room.__name__ == "workbench.mechanisms":
-        return "\n\n".join([*parts, "Each has [a page of its own](/mechanisms.md)."]) + "\n"
+    members = public(room)
+    if room is mechanisms:
+        parts.append(
+            "Each has [a page of its own](/mechanisms.md), but for those composed of others."
+        )
+        members = ((cls.__name__, cls) for cls in mechanisms.COMPOSED)
     directives = [f".. currentmodule:: {room.__name__}"]
-    for name, member in public(room):
+    for name, member in members:
         kind = "class" if inspect.isclass(member) else "function"
         options = ["   :members:"] if kind == "class" else []
         directives.append("\n".join([f".. auto{kind}:: {name}", *options]))

@@ -55,6 +55,11 @@ def test_every_mechanism_has_what_its_page_needs(cls):
     assert mechanisms.proof_sketches()[cls.__name__].endswith(".")
 
 
+def test_every_room_of_the_reference_is_in_its_contents():
+    listed = re.findall(r"^api/(\w+)$", (DOCS / "api.md").read_text(), re.M)
+    assert sorted(listed) == sorted([*api.ROOMS, "command_line"])
+
+
 def test_nothing_is_said_of_mechanisms_that_are_none():
     names = {cls.__name__ for cls in ALL}
     assert set(mechanisms.when_to_use()) == set(mechanisms.proof_sketches()) == names
