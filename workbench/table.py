@@ -22,6 +22,7 @@ from workbench.contributions import (
     UserNumbers,
     bounded_contributions,
     cut_key,
+    refuse_cut_of_nobody,
     users_of,
 )
 from workbench.domain import Domain
@@ -261,8 +262,7 @@ class SparseTable:
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
         if users is not None:
             return cls._of_users(domain, keys, counts, bound, truth_public, users, rng, key)
-        if rng is not None or key is not None:
-            raise ValueError("rng and key say how users are cut: need users, too")
+        refuse_cut_of_nobody(rng, key)
         keys = keys.astype(np.int64)
         if counts is None:
             keys, counts = cells_of_keys(keys)
@@ -278,10 +278,6 @@ class SparseTable:
     @classmethod
     def _of_users(cls, domain, keys, counts, bound, truth_public, users, rng, key):
         """The sum of what stays of each user."""
-        if not isinstance(bound, Bound):
-            raise ValueError(
-                f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
-            )
         users = users_of(users)
         counts = None if counts is None else whole_counts(counts)
         sizes = {len(keys), len(users.numbers), len(keys if counts is None else counts)}
@@ -423,8 +419,7 @@ class SparseTable:
     def _of_rows(cls, data, domain, bound, truth_public, user, rng, key, **how) -> SparseTable:
         """Of a frame or file, a batch of rows at a time."""
         if user is None:
-            if rng is not None or key is not None:
-                raise ValueError("rng and key say how users are cut: need users, too")
+            refuse_cut_of_nobody(rng, key)
             cells = CellCounts()
             for rows in counted_rows(data, domain, **how):
                 cells.add(rows.keys, rows.counts)

@@ -5,10 +5,9 @@ from math import ceil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench import Release
-from workbench.cli import app
 
 DOMAIN = {"origin": ["Bern", "St. Gallen"], "hour": 24}
 OPTIONS = "--domain d.json --count n --unit row --bound 1,1 --epsilon 0.1"
@@ -31,11 +30,7 @@ def run(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
     def run(*words, code=0):
-        words = words[0].split() if len(words) == 1 else words
-        result = CliRunner().invoke(app, words)
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
+        result = run_command(words[0].split() if len(words) == 1 else words, code)
         return " ".join((result.stdout if code == 0 else result.stderr).split())
 
     return run

@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from workbench.cli import app
+from tests.cli.commands import run_command
 from workbench.mechanism import Release
 from workbench.privacy import DP
 from workbench.session import Session
@@ -24,11 +23,7 @@ def run(tmp_path, monkeypatch):
     Path("t.csv").write_text("home,age,n\nkent,30,50\nbristol,41,70\n")
 
     def run(line, code=0):
-        words = line.split() if isinstance(line, str) else line
-        result = CliRunner().invoke(app, words)
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
+        result = run_command(line.split() if isinstance(line, str) else line, code)
         return re.sub(r"\s+", " ", result.stdout if code == 0 else result.stderr)
 
     return run

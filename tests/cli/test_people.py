@@ -1,15 +1,13 @@
 """Releases that protect users, enforced, and what is said where a bound is only believed."""
 
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from workbench.cli import app
+from tests.cli.commands import run_command
 from workbench.mechanism import Release
 from workbench.release import USERS_CUT
 
@@ -32,14 +30,7 @@ def run(tmp_path, monkeypatch):
     trips.to_parquet("t.parquet")
     Path("domain.json").write_text('{"zone": 5, "hour": 24}')
 
-    def run(line, code=0):
-        result = CliRunner().invoke(app, shlex.split(line))
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return run_command
 
 
 ASK = "--domain domain.json --out o.parquet --force --epsilon"

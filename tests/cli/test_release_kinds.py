@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench import Domain, Marginals, NamedMarginals, Taxonomy
-from workbench.cli import app
 from workbench.mechanism import Release
 from workbench.workload import stated
 
@@ -32,11 +31,7 @@ def run(tmp_path, monkeypatch):
     Path("codes.csv").write_text(CODES)
 
     def run(line, code=0):
-        result = CliRunner().invoke(app, line.split())
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
+        return run_command(line.split(), code)
 
     return run
 

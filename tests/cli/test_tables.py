@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench.cli import app, screen
 from workbench.mechanism import Release
 
@@ -28,14 +29,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("domain.json").write_text(json.dumps({"zone": 5}))
 
-    def run(line, code=0):
-        result = CliRunner().invoke(app, shlex.split(line))
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return run_command
 
 
 def write(name, rows=TRIPS):

@@ -6,4 +6,12 @@ by a function of a secret key and of that user's records alone. Users are number
 """
 
 from workbench.contributions.cut import BoundedContributions, bounded_contributions
-from workbench.contributions.users import UserNumbers, Users, cut_key, in_words, seeds, users_of
+from workbench.contributions.users import (
+    UserNumbers,
+    Users,
+    cut_key,
+    in_words,
+    refuse_cut_of_nobody,
+    seeds,
+    users_of,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import floor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ _MOST_DRAWN = 2**36  # counts of one user of which some stay: a random bit each
 _PACKED = 2**63
 
 
+@runtime_checkable
 class Limits(Protocol):
     """How far a user may move a table, as a `Bound` says it."""
 
@@ -80,6 +81,10 @@ def bounded_contributions(
     ValueError
         A bound that keeps nothing, a key of another length, or sums that a float cannot hold.
     """
+    if not isinstance(bound, Limits):
+        raise ValueError(
+            f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
+        )
     l0, linf, l1 = _whole_limits(bound)
     if counts is not None:
         counts = np.minimum(counts, linf + 1)  # what is above is cut, and known to be

@@ -27,6 +27,12 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 Refusal = Callable[[int, str], ValueError]  # of a row of a batch, and what is needed there
 
 
+def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
+    """A ValueError if a cut is to be repeated where no users are named."""
+    if rng is not None or key is not None:
+        raise ValueError("rng and key say how users are cut: need users, too")
+
+
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
     """The 32 bytes of a cut: of the operating system, unless those of a generator, or a key, repeat one."""
     if rng is not None and key is not None:

@@ -13,6 +13,7 @@ from workbench.contributions import (
     UserNumbers,
     bounded_contributions,
     cut_key,
+    refuse_cut_of_nobody,
     users_of,
 )
 from workbench.hierarchy import (
@@ -175,8 +176,7 @@ class Records(OverHierarchy):
             return cls._of_users(
                 hierarchy, keys, inside, bound, truth_public, left_out, owners, cut
             )
-        if rng is not None or key is not None:
-            raise ValueError("rng and key say how users are cut: need users, too")
+        refuse_cut_of_nobody(rng, key)
         if weights is None:
             return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
         inside = weights[reasons == 0]
@@ -185,10 +185,6 @@ class Records(OverHierarchy):
     @classmethod
     def _of_users(cls, hierarchy, keys, counts, bound, truth_public, left_out, users, key):
         """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
-        if not isinstance(bound, Bound):
-            raise ValueError(
-                f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
-            )
         ascending = argsort_keys(keys)
         ordered = keys[:, ascending]
         changes = _changes(ordered)
