@@ -117,6 +117,8 @@ COLUMNS = [
         ('{"a": {"map": {"x": ["y"]}}}', "to text"),
         ('{"a": {"map": {"x": null}}}', "to text"),
         ('{"a": {"map": 3}}', "need an object"),
+        ('{"a": {"map": null}}', "need labels, from and to, file, edges"),
+        ('{"a": {"map": null, "other": "label"}}', "does not say what its labels are"),
         ('{"a": {"map": "none.csv"}}', "none.csv': No such file"),
         ('{"a": {"map": "none.json"}}', "none.json': No such file"),
         ('{"a": {"file": "none.txt"}}', "none.txt': No such file"),

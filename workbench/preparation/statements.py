@@ -148,7 +148,8 @@ def _refuse_constant(text: str) -> None:
 
 
 def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path) -> Rule:
-    kind = next((kind for word, kind in _KINDS.items() if word in words), None)
+    chosen = {word: content for word, content in words.items() if content is not None}
+    kind = next((kind for word, kind in _KINDS.items() if word in chosen), None)
     allowed = {f.name for f in fields(kind or Rule)}
     if kind is Labels:
         allowed |= {*_WHOLE, "file"}
@@ -166,7 +167,6 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path) -> Rule:
             "it does not say what its labels are: need labels, from and to, file, edges, low and high, "
             "time, map or cross"
         )
-    chosen = {word: content for word, content in words.items() if content is not None}
     for word in _LISTS & set(chosen):
         is_own = word == "labels" and kind is Labels
         if not isinstance(chosen[word], list) and not is_own:
