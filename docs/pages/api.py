@@ -46,6 +46,8 @@ def page(room: ModuleType) -> str:
     for name, member in members:
         kind = "class" if inspect.isclass(member) else "function"
         options = ["   :members:"] if kind == "class" else []
+        if kind == "class" and any(is_private(base, room) for base in member.__mro__[1:]):
+            options.append("   :inherited-members:")
         directives.append("\n".join([f".. auto{kind}:: {name}", *options]))
     return "\n\n".join([*parts, "```{eval-rst}", *directives, "```"]) + "\n"
 
@@ -62,6 +64,11 @@ def public(room: ModuleType) -> Iterator[tuple[str, Any]]:
 def at_home(member: Any, room: ModuleType) -> bool:
     """Whether a class or function is defined in the room's file, or in its folder."""
     return f"{member.__module__}.".startswith(f"{room.__name__}.")
+
+
+def is_private(base: type, room: ModuleType) -> bool:
+    """Whether a base class is at home in a room that does not show it: its methods are shown below."""
+    return at_home(base, room) and not hasattr(room, base.__name__)
 
 
 def command_line() -> str:

@@ -1,0 +1,195 @@
+"""The bank of a session: what was bought from its table, and what that tells of other queries."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Float
+from workbench.domain import Domain
+from workbench.estimates import NoisyAnswers
+from workbench.inference import KernelPCA
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.priors import prior_vectors
+from workbench.mechanisms import LaplaceQueries
+from workbench.privacy import DP
+from workbench.session import file as session_file
+from workbench.session.file import SessionFile
+from workbench.session.spending import Spending
+from workbench.table import Bound, SparseTable
+from workbench.workload import (
+    Products,
+    Workload,
+    linear_queries,
+    serialise,
+    workload_sensitivity,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class Recall(Spending):
+    """Answers that were paid for, which belong to one domain, bound and dataset; recalled for nothing."""
+
+    total: float | None
+    domain: Domain | None
+    bound: Bound | None
+
+    def __init__(self, file: SessionFile, table: SparseTable | None, prior: Any):
+        super().__init__(file, table)
+        self._prior = prior
+        self._stated_bank: dict[str, Any] = {}
+        self._answers_by_question: dict[int, NoisyAnswers] = {}
+        self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
+
+    def _belong_to(self, metadata: dict[str, Any]) -> None:
+        """Take over what the file says, if the prior fits it."""
+        super()._belong_to(metadata)
+        self.total = metadata["total"]
+        self.domain = None
+        self.bound = None
+        if metadata["domain"] is not None:
+            self.domain = Domain.from_dict(metadata["domain"])
+            self.bound = Bound(*metadata["bound"])
+            self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
+            prior_vectors(self._prior, self.domain)
+
+    def recall(
+        self, workload: Workload, alpha: float | None = None
+    ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
+        """Answers from the bank and their standard errors, at no cost.
+
+        At a finite α the error is a posterior standard deviation, bias included, and no confidence.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that are sums of cells with weights.
+        alpha : float, optional
+            How far the data may lie from the prior, in tuples (see `KernelPCA`): by default the
+            declared total, which is the cautious choice, else ∞, which is unbiased.
+            `inference.select_alpha(session.bank)` finds a better one.
+
+        Returns
+        -------
+        values : float64[queries]
+            In counts.
+        errors : float64[queries]
+            In counts; inf where the bank cannot tell.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty and α is ∞.
+        """
+        posterior = self._posterior(alpha)
+        if not len(posterior) and posterior.alpha == inf:
+            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+        values, errors = posterior.answer(workload, error=True)
+        return values, np.nan_to_num(errors, nan=inf, posinf=inf)
+
+    def price(self, workload: Workload, error: float, alpha: float | None = None) -> float:
+        """The least further ε for this workload after which `recall` errs by no more than `error`.
+
+        To within about 1e-6, and what the noise's grid adds.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that are sums of cells with weights.
+        error : float
+            The largest standard error wanted, in counts.
+        alpha : float, optional
+            As in `recall`.
+
+        Returns
+        -------
+        float
+            0 if no query errs by more already.
+
+        Raises
+        ------
+        ValueError
+            If it costs more than what remains.
+        """
+        from workbench.session.price import LARGE_VARIANCE, noise_for_error, variance_after
+
+        if not (isinstance(error, int | float | np.number) and 0 < error < inf):
+            raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
+        posterior = self._posterior(alpha)
+        queries = linear_queries(workload, self.domain)
+        variance_left = variance_after(posterior, queries)
+        wanted = noise_for_error(variance_left, float(error))
+        if wanted == inf:
+            return 0.0
+        moved = workload_sensitivity(queries, self.domain) * self.bound.l1
+        epsilon = sqrt(2 / wanted) * moved
+        remaining = self.remaining
+        noise_variance = inf
+        while noise_variance > wanted and epsilon <= remaining:
+            trial = LaplaceQueries(DP(epsilon), queries)(self._empty_table).estimate
+            noise_variance = float(trial.variances[0])
+            if noise_variance > wanted:  # the grid adds to the noise
+                epsilon *= sqrt(noise_variance / wanted) * (1 + 1e-9)
+        if epsilon > remaining:
+            most = 2 * (moved / remaining) ** 2 if remaining else LARGE_VARIANCE
+            best = sqrt(variance_left(most))
+            message = (
+                f"error = {error!r} costs epsilon = {epsilon:.6g}, but {remaining!r} remain of "
+            )
+            message += str(self.budget)
+            if best**2 < LARGE_VARIANCE / 2:
+                message += f": spending that leaves an error of {best:.6g}"
+            raise ValueError(message)
+        return epsilon
+
+    @property
+    def bank(self) -> NoisyAnswers:
+        """All answers in the order they were bought; a ValueError if there are none."""
+        return NoisyAnswers.history(self._answers())
+
+    def _answers(self) -> list[NoisyAnswers]:
+        """The answers to each question; each is read from the file once."""
+        with self._file.transaction(write=False) as db:
+            answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
+            rows = db.execute(f"SELECT question FROM {answered}")
+            questions = [question for (question,) in rows.fetchall()]
+            if questions and (self.domain is None or self._stated_bank):  # another process's
+                self._belong_to(self._file.settle(db, self._stated_bank))
+                self._stated_bank = {}
+            for question in questions:
+                if question not in self._answers_by_question:
+                    self._answers_by_question[question] = self._read_answers(db, question)
+        return [self._answers_by_question[question] for question in questions]
+
+    def _read_answers(self, db: sqlite3.Connection, question: int) -> NoisyAnswers:
+        answers = session_file.read_sealed(db, self.path, question)
+        texts, variances, values = zip(*answers, strict=True)
+        return NoisyAnswers(
+            self.domain, serialise.from_text(self.domain, texts), values, variances
+        )
+
+    def _posterior(self, alpha: float | None) -> Posterior:
+        """What the bank tells at α; its decomposition is computed anew only after new answers."""
+        if alpha is None:
+            alpha = self.total or inf
+        answers = self._answers()
+        if self.domain is None:
+            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+        method = KernelPCA(alpha, self.total, self._prior)
+        if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
+            eigen = method(answers).eigen if answers else self._no_eigenqueries(method.prior)
+            self._eigenqueries = (len(answers), eigen)
+        return Posterior(self._eigenqueries[1], method.alpha)
+
+    def _no_eigenqueries(self, prior: Any) -> Eigenqueries:
+        none = np.empty(0)
+        no_queries = Products.of(self.domain, [])
+        square = np.empty((0, 0))
+        return Eigenqueries(
+            self.domain, no_queries, self.total, prior, none, square, none, none
+        )

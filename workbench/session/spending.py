@@ -1,0 +1,198 @@
+"""What is left of a budget, and what is booked on it before anything is drawn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.libraries import pd
+from workbench.privacy import DP
+from workbench.session import file as session_file
+from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
+from workbench.session.file import SessionFile, same_unit
+from workbench.shares import round_down
+from workbench.table import ENFORCED, SparseTable
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class Spending:
+    """The budget of one file: whom it is about, what is left of it, and a row for each spend."""
+
+    budget: DP
+    people: str | None
+    unit: str | None
+    relation: str
+
+    def __init__(self, file: SessionFile, table: SparseTable | None):
+        self._file = file
+        self._table = table
+
+    def _belong_to(self, metadata: dict[str, Any]) -> None:
+        """Take over what the file says."""
+        self.budget = DP(*metadata["budget"])
+        self.people = metadata["people"]
+        self.unit = metadata["unit"]
+        self.relation = metadata["relation"]
+        counter = metadata["counter"]
+        self._counter = None if counter is None else self.path.parent / counter
+
+    @property
+    def path(self) -> Path:
+        """The session's file."""
+        return self._file.path
+
+    def check(
+        self, mechanism: Any = None, data: Any = None, *, unit: str | None = None
+    ) -> None:
+        """Refuse, at no cost, what `release` would not book.
+
+        Parameters
+        ----------
+        mechanism, data, unit
+            As for `release`; without mechanism or data, as far as can be told.
+
+        Raises
+        ------
+        ValueError
+            If the budget cannot pay for it, or it is of another unit or relation, or the mechanism
+            refuses data of this kind even where there is no record.
+        """
+        self._refuse_other_unit(unit, getattr(data, "bound", None))
+        if mechanism is None:
+            return
+        refuse_unpayable(mechanism, data, self.relation)
+        with self._file.transaction(write=False) as db:
+            refuse_unpaid(mechanism.budget, self._exactly_remaining(db), self.budget)
+
+    def book(
+        self,
+        cost: DP,
+        what: str,
+        *,
+        also: Iterable[tuple[DP, str]] = (),
+        relation: str | None = None,
+        unit: str | None = None,
+        out: str | Path | None = None,
+    ) -> Booking:
+        """Spend, before anything is drawn; what was booked is never given back.
+
+        Parameters
+        ----------
+        cost : DP
+            A proven upper bound of what will be drawn.
+        what : str
+            What it is for, as the ledger keeps it.
+        also : of (DP, str)
+            What else is drawn for the same release, in rows of their own: all are booked, or none.
+        relation, unit : str, optional
+            What the cost is about; another one than the budget's is refused.
+        out : path, optional
+            The file that will be released; the ledger names it.
+
+        Returns
+        -------
+        Booking
+            `check` holds the receipts against it; `confirm` says that the release is there.
+
+        Raises
+        ------
+        ValueError
+            If less remains, or the relation or unit is another one: then nothing is spent.
+        """
+        if relation not in (None, self.relation):
+            raise ValueError(
+                f"{what} is about {relation}, this budget about {self.relation}: they do not add up"
+            )
+        self._refuse_other_unit(unit)
+        lines = [(cost, what), *also]
+        file = None if out is None else str(Path(out).resolve())
+        with self._file.transaction() as db:
+            questions = []
+            left = self._exactly_remaining(db)
+            for asked, text in lines:
+                refuse_unpaid(asked, left, self.budget)
+                left = (left[0] - Fraction(asked.epsilon), left[1] - Fraction(asked.delta))
+                row = {"epsilon": float(asked.epsilon), "delta": float(asked.delta)}
+                row |= {"time": now(), "asked": text, "file": file}
+                questions.append(session_file.spend(db, **row))
+        self._file.count()
+        return Booking(
+            self,
+            tuple(questions),
+            sum((Fraction(asked.epsilon) for asked, _ in lines), Fraction(0)),
+            sum((Fraction(asked.delta) for asked, _ in lines), Fraction(0)),
+            self.relation,
+        )
+
+    def _confirm(self, questions: tuple[int, ...]) -> None:
+        try:
+            with self._file.transaction() as db:
+                for question in questions:
+                    session_file.seal(db, question)
+        except (OSError, ValueError) as e:
+            warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
+
+    def _refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
+        """A ValueError if the caller or the data's bound names another unit than the budget's.
+
+        What a bound calls a user is whomever its column names, which the caller may say. A session
+        that declares no unit protects that of its own table.
+        """
+        own = self.unit is None and self._table is not None and bound is self._table.bound
+        of_bound = "" if own else getattr(bound, "unit", "")
+        enforced = getattr(bound, "status", "") == ENFORCED
+        names = [unit] if unit is not None and enforced else [unit, of_bound]
+        for name in names:
+            if name and not (self.unit and same_unit(name, self.unit)):
+                declared = f"protects {self.unit!r}" if self.unit else "declares no unit"
+                raise ValueError(
+                    f"{self.path} {declared}, not {name!r}: what is spent on one unit says nothing of "
+                    "another"
+                )
+
+    @property
+    def remaining(self) -> float:
+        """The largest ε that can still be asked for."""
+        return self._rounded_remaining()[0]
+
+    @property
+    def remaining_delta(self) -> float:
+        """The largest δ that can still be asked for."""
+        return self._rounded_remaining()[1]
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """One row a question or release: when, what, how many queries, the noise's standard deviation,
+        whether it was `answered`, or released, ε and δ, and the file that was released. An answer can
+        be lost, its price cannot.
+        """
+        names = ["question", "time", "asked", "queries", "deviation", "answered"]
+        names += ["epsilon", "delta", "file"]
+        select = f"SELECT {', '.join(names)} FROM ({session_file.ANSWERED}) ORDER BY question"
+        with self._file.transaction(write=False) as db:
+            rows = db.execute(select).fetchall()
+            return pd.DataFrame(rows, columns=names).set_index("question")
+
+    def _rounded_remaining(self) -> tuple[float, float]:
+        with self._file.transaction(write=False) as db:
+            epsilon, delta = self._exactly_remaining(db)
+        return round_down(epsilon), round_down(delta)
+
+    def _exactly_remaining(self, db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
+        epsilon = Fraction(self.budget.epsilon)
+        delta = Fraction(self.budget.delta)
+        for spent_epsilon, spent_delta in db.execute("SELECT epsilon, delta FROM ledger"):
+            epsilon -= Fraction(spent_epsilon)
+            delta -= Fraction(spent_delta)
+        return epsilon, delta
+
+
+def now() -> str:
+    """The time of a spend, as the ledger writes it."""
+    return datetime.now(UTC).isoformat("T", "seconds")
