@@ -57,3 +57,23 @@ def test_bad_input_is_one_line(run, line, says):
     result = run(*line)
     assert result.exit_code == 2, result.output
     assert says in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_run_that_was_broken_off_goes_on(run, tmp_path):
+    rows = tmp_path / "rows.csv"
+    line = ("tests.audit.leaky:coin", "GeometricHistogram", "--epsilon", "1", "--runs", "80")
+    assert run(*line, "--out", str(rows)).exit_code == 0
+    whole = rows.read_text()
+    rows.write_text(whole[:-40])  # killed while it wrote the last row
+    again = run(*line, "--out", str(rows))
+    assert again.exit_code == 0 and "13 audits, 0 leaks" in again.stdout, again.output
+    assert again.stdout.count("✓") + again.stdout.count("?") == 1  # the others are there
+    assert rows.read_text().count("\n") == whole.count("\n")
+
+
+def test_a_file_of_something_else_is_not_added_to(run, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("home,work\n1,2\n")
+    result = run("tests.audit.leaky:coin", "--epsilon", "1", "--out", str(other))
+    assert result.exit_code == 2 and "something else" in result.stderr
+    assert other.read_text() == "home,work\n1,2\n"

@@ -173,7 +173,7 @@ def audit(
     start = time.perf_counter()
     if method not in _METHODS:
         raise ValueError(f"method = {method!r} is not allowed: need one of {_METHODS}")
-    name = _name(mechanism)
+    name = name_of(mechanism)
     _refuse_more_arguments(mechanism, name)
     if pair is None:
         pair = pairs_for(mechanism)[0]
@@ -224,7 +224,8 @@ def audit(
     )
 
 
-def _name(mechanism: Any) -> str:
+def name_of(mechanism: Any) -> str:
+    """A mechanism's text, or a callable's name."""
     return getattr(mechanism, "__name__", None) or repr(mechanism)
 
 

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from workbench import mechanisms
-from workbench.audit.measure import FALSE_ALARMS, Audit, audit
+from workbench.audit.measure import FALSE_ALARMS, Audit, audit, name_of
 from workbench.audit.pairs import Pair, pairs_for
 from workbench.audit.tiles import evidence_of_tiles, is_product
 from workbench.privacy import DP
@@ -69,6 +69,13 @@ class Job:
     pair: int = 0
     epsilon: float | None = None
     share: float = 1.0
+
+    @property
+    def key(self) -> tuple[str, str, float]:
+        """What names its audit: the mechanism, the pair and ε."""
+        budget = getattr(self.mechanism, "budget", None)
+        epsilon = self.epsilon if budget is None else budget.epsilon
+        return name_of(self.mechanism), pairs_for(self.mechanism)[self.pair].name, epsilon
 
 
 def all_pairs(mechanism: Any, epsilon: float | None = None) -> list[Job]:
@@ -135,15 +142,18 @@ def thorough_jobs(
     Returns
     -------
     list of Job
-        Those of `default_jobs` first.
+        Those of `default_jobs` first; none twice.
     """
     jobs = default_jobs(classes, epsilons)
-    for cls in mechanisms.ALL if classes is None else classes:
-        for epsilon in epsilons:
+    for epsilon in epsilons:
+        for cls in mechanisms.ALL if classes is None else classes:
             budget = DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
             for mechanism in _variants(_fitted(cls.example(budget))):
                 jobs += all_pairs(mechanism)
-    return jobs
+    first: dict[tuple[str, int], Job] = {}
+    for job in jobs:
+        first.setdefault((repr(job.mechanism), job.pair), job)
+    return list(first.values())
 
 
 def _is_ours(cls: type) -> bool:
@@ -185,9 +195,10 @@ def run_job(
     stated = dict(epsilon=job.epsilon, seconds=seconds)
     try:
         computed = audit(mechanism, pair, method="exact", **stated)
+        check_seconds = _CHECK_SECONDS * job.share
         most_seconds *= job.share
         if computed.exact is not None:
-            most_seconds = min(most_seconds, _CHECK_SECONDS)
+            most_seconds = min(most_seconds, check_seconds)
         measured = audit(
             mechanism,
             pair,
@@ -198,11 +209,12 @@ def run_job(
             **stated,
         )
         if is_product(mechanism):
-            measured = _with_tiles(measured, mechanism, pair, runs, false_alarms / 2)
+            limits = (min(runs, _TILES), check_seconds)
+            measured = _with_tiles(measured, mechanism, pair, false_alarms / 2, limits)
     except ValueError as e:
-        budget = getattr(mechanism, "budget", None) or DP(job.epsilon)
-        name = getattr(mechanism, "__name__", None) or repr(mechanism)
-        return Audit(name, pair.name, budget.epsilon, budget.delta, note=str(e))
+        delta = getattr(getattr(mechanism, "budget", None), "delta", 0.0)
+        name, words, epsilon = job.key
+        return Audit(name, words, epsilon, delta, note=str(e))
     return replace(
         measured,
         event=computed.event or measured.event,
@@ -216,13 +228,15 @@ def run_job(
 
 
 def _with_tiles(
-    measured: Audit, mechanism: Any, pair: Pair, runs: int, false_alarms: float
+    measured: Audit,
+    mechanism: Any,
+    pair: Pair,
+    false_alarms: float,
+    limits: tuple[int, float],
 ) -> Audit:
     """The same audit with the bound that tiles show, if that is larger."""
     start = time.perf_counter()
-    evidence, tiles = evidence_of_tiles(
-        mechanism, pair, measured.delta, false_alarms, min(runs, _TILES), _CHECK_SECONDS
-    )
+    evidence, tiles = evidence_of_tiles(mechanism, pair, measured.delta, false_alarms, *limits)
     measured = replace(measured, seconds=measured.seconds + time.perf_counter() - start)
     if evidence.bound <= measured.bound:
         return measured

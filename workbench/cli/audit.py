@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from workbench.cli import screen
+
+if TYPE_CHECKING:
+    from workbench.audit.measure import Audit
 
 _SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
 
@@ -41,7 +45,11 @@ def audit(
         int | None, typer.Option(help="Processes.", show_default="one a core")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the rows are written too (CSV).")
+        Path | None,
+        typer.Option(
+            help="Where the rows are written too (CSV), as they come; what it holds already, from a "
+            "run that was broken off, is not measured again."
+        ),
     ] = None,
 ) -> None:
     """Look for outputs that tell two made-up neighbours apart better than ε allows. No table is
@@ -66,13 +74,15 @@ def audit(
         seconds=seconds,
         most_seconds=float("inf") if runs else MOST_SECONDS,
     )
-    audits = []
+    audits = [] if out is None else read_rows(out)
+    done = {(a.name, a.pair, a.epsilon) for a in audits}
+    jobs = [job for job in jobs if job.key not in done]
     with _processes(workers) as executor:
         for result in run_audits(jobs, executor, **options):
             audits.append(result)
             screen.say(_line(result))
-    if out is not None:
-        write_rows(audits, out)
+            if out is not None:
+                add_row(result, out)
     unsharp = [a for a in audits if a.exact is None and a.reached < _SHARP]
     refused = [a for a in audits if a.exact is None and a.bound is None]
     if unsharp:
@@ -90,19 +100,54 @@ def audit(
         raise typer.Exit(1)
 
 
-def write_rows(audits: list, path: Path) -> None:
-    """One row an audit."""
+def read_rows(path: Path) -> list[Audit]:
+    """The audits of a file that `add_row` made; a last line that a kill cut off is left out."""
     import csv
-    from dataclasses import asdict, fields
+    from dataclasses import fields
 
-    names = [f.name for f in fields(audits[0])] if audits else []
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*names, "reached", "leaks"])
-        writer.writeheader()
-        for result in sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon)):
-            writer.writerow(
-                {**asdict(result), "reached": result.reached, "leaks": result.leaks}
-            )
+    from workbench.audit.measure import Audit
+
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    try:
+        rows = list(csv.DictReader(io.StringIO(whole)))
+        audits = [
+            Audit(**{f.name: _read(f.type, row[f.name]) for f in fields(Audit)}) for row in rows
+        ]
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"{path} holds something else than rows of audits: name a new file"
+        ) from None
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return audits
+
+
+def add_row(result: Audit, path: Path) -> None:
+    """One more row, at the end of the file."""
+    import csv
+    from dataclasses import asdict
+
+    row = {**asdict(result), "reached": result.reached, "leaks": result.leaks}
+    new = not path.exists() or not path.stat().st_size
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, row, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _read(kind: str, text: str) -> Any:
+    """One field of an audit, from the text of its row."""
+    if kind == "str":
+        return text
+    if kind == "bool":
+        return text == "True"
+    if not text and kind.endswith("None"):
+        return None
+    return int(text) if kind == "int" else float(text)
 
 
 def _line(result: Any) -> str:
