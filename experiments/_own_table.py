@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from workbench.domain import states_public_truth
 from workbench.inference import refilter
 from workbench.mechanisms import PrioritySampling
 from workbench.option_grammar import release_options
+from workbench.temporary import process_folder
 from workbench.value import parameter, value
 
 ZONES = [f"zone {k:03}" for k in range(1, 121)]
@@ -55,8 +55,8 @@ def example_domain() -> Domain:
 
 
 def new_folder() -> Path:
-    """A new folder among the temporary ones."""
-    return Path(tempfile.mkdtemp(prefix="your-data-"))
+    """A new folder, which is gone when this process is."""
+    return process_folder()
 
 
 def example_files() -> Files:

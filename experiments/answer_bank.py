@@ -19,6 +19,7 @@ from workbench.datasets import IPUMSTwin
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole
 from workbench.plots import Panel
+from workbench.temporary import process_folder
 from workbench.value import value
 from workbench.workload import Marginals, Products
 
@@ -103,8 +104,8 @@ class AnswerBank(Figure):
         return DP(self.epsilon)
 
     def folder(self) -> Path:
-        """A new folder for a session's file, to be deleted with everything in /tmp or its like."""
-        return Path(tempfile.mkdtemp(prefix="session-"))
+        """A new folder for a session's file, which is gone when this process is."""
+        return process_folder()
 
     def blocks(self) -> Products:
         """Ages by tens and salaries by tens, together: 40 boxes, of which a person is in one."""

@@ -143,3 +143,20 @@ def test_without_locks_nothing_is_taken_for_abandoned(tmp_path, monkeypatch):
     monkeypatch.setattr(temporary.fcntl, "flock", unsupported)
     with temporary_folder(str(tmp_path)) as first, temporary_folder(str(tmp_path)):
         assert first.is_dir()
+
+
+def test_a_folder_of_a_process_ends_with_it_and_not_with_its_forks(tmp_path):
+    code = (
+        "import os, sys\nfrom workbench.temporary import process_folder\n"
+        "folder = process_folder()\n"
+        "if os.fork() == 0:\n    sys.exit()\n"
+        "os.wait()\nprint(folder.is_dir(), folder.parent)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout.split() == ["True", str(tmp_path)], run.stderr
+    assert not os.listdir(tmp_path)

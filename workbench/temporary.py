@@ -7,6 +7,7 @@ one that comes by removes what nobody holds.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import shutil
@@ -25,12 +26,16 @@ _HEX = "[0-9a-f]" * 16
 
 
 class Draft:
-    """A new file, which is written and read at `path` and may be given names beside `target`."""
+    """A new file, which is written and read at `path` and may be given names beside `target`.
 
-    def __init__(self, target: Path):
+    Unless `clean` is False, drafts of processes that were killed are removed from its folder first.
+    """
+
+    def __init__(self, target: Path, clean: bool = True):
         self.target = target
         self._hidden: list[Path] = []
-        _remove_abandoned(target.parent, f".*.{_HEX}.draft")
+        if clean:
+            remove_drafts(target.parent)
         self._held = _unnamed(target.parent)
         if self._held is None:
             self.path, self._held = _new_held(self._new_file)
@@ -79,6 +84,11 @@ class Draft:
         return self.target.with_name(f".{self.target.name}.{secrets.token_hex(8)}.draft")
 
 
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts of processes that were killed."""
+    _remove_abandoned(folder, f".*.{_HEX}.draft")
+
+
 @contextmanager
 def temporary_folder(parent: str | None = None) -> Iterator[Path]:
     """A folder that is gone afterwards; those of processes that were killed are removed first.
@@ -87,7 +97,29 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
     ----------
     parent : where; by default where the system has its temporary files.
     """
-    parent = parent or tempfile.gettempdir()
+    folder, held = _new_folder(parent or tempfile.gettempdir())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+
+
+def process_folder() -> Path:
+    """A new temporary folder that lasts as long as this process; children that it forks remove nothing."""
+    folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
+    atexit.register(_remove_own, os.getpid(), folder)
+    return folder
+
+
+def _remove_own(owner: int, folder: Path) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(parent: str) -> tuple[Path, int | None]:
+    """A folder and what holds it."""
     _remove_abandoned(Path(parent), f"wb-{_HEX}")
 
     def new_folder() -> Path:
@@ -95,13 +127,7 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
         path.mkdir(0o700)
         return path
 
-    folder, held = _new_held(new_folder)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if held is not None:
-            os.close(held)
+    return _new_held(new_folder)
 
 
 def _unnamed(folder: Path) -> int | None:

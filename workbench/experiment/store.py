@@ -6,15 +6,16 @@ import ast
 import hashlib
 import importlib.util
 import json
-import os
-import secrets
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
+
+from workbench.temporary import Draft, remove_drafts
 
 if TYPE_CHECKING:
     from workbench.experiment.sweep import Dataset, Sweep, Trial
@@ -58,9 +59,16 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
     """Keep rows: all of them or, if the process is killed meanwhile, none."""
-    draft = file.with_suffix(f".{secrets.token_hex(8)}.part")
-    draft.write_text(json.dumps(rows))
-    os.replace(draft, file)
+    _clean(file.parent)
+    with closing(Draft(file, clean=False)) as draft:
+        draft.path.write_text(json.dumps(rows))
+        draft.replace(file)
+
+
+@cache
+def _clean(store: Path) -> None:
+    """Remove what processes that were killed left half-written; once, since a store holds many files."""
+    remove_drafts(store)
 
 
 def _deciding_modules(trial: Trial, sweep: Sweep) -> frozenset[str]:

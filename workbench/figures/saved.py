@@ -11,10 +11,9 @@ import importlib.metadata
 import json
 import os
 import platform
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -32,6 +31,7 @@ from workbench.figures.records import (
     row_digest,
 )
 from workbench.provenance import file_sha256
+from workbench.temporary import Draft
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,13 +261,10 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
 
     A reader sees the old file or the new one, never half of one.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        fill(draft)
-        sha256 = file_sha256(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with closing(Draft(path)) as draft:
+        fill(draft.path)
+        sha256 = file_sha256(draft.path)
+        draft.replace(path)
     return sha256
 
 

@@ -50,6 +50,7 @@ class Kernel(AsyncKernelManager):
         specs = _ThisPython()
         paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
         specs.env = {name: _at_most(threads, os.environ.get(name)) for name in _THREAD_LIMITS}
+        specs.env["TMPDIR"] = str(folder)  # what a kernel leaves goes with it
         specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         specs.env[BATCH] = "1"
         specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"

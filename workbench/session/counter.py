@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from workbench.temporary import Draft
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,12 @@ class Counter:
 
     def write(self, spent: int, checksum: bytes) -> None:
         """Write the number down, whole or not at all."""
-        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.part")
-        try:
-            with open(part, "x") as file:
+        with closing(Draft(self.path)) as draft:
+            with open(draft.path, "w") as file:
                 file.write(self._text(spent, checksum))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(part, self.path)
-        finally:
-            part.unlink(missing_ok=True)
+            draft.replace(self.path)
 
     def begin(self) -> None:
         """Write the first one; a FileExistsError if there is one."""
