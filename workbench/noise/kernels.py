@@ -120,3 +120,18 @@ def urn(cells, prior, rng, out):
     for t in range(out.size):
         u = rng.random() * (t + prior)
         out[t] = out[int(u)] if u < t else rng.integers(0, cells)
+
+
+@njit(cache=True, nogil=True)
+def place(blocks, drawn, shift, start, sure, unsure):
+    """Blocks of 2^shift values from `start` on become values: the first bits of each word say which.
+
+    Indices whose last 16 bits are at least `sure` go to `unsure`; returns how many.
+    """
+    k = 0
+    for i in range(blocks.size):
+        blocks[i] = (blocks[i] << shift) + start + np.int64(drawn[i] >> np.uint64(64 - shift))
+        if np.int64(drawn[i] & np.uint64(65535)) >= sure:
+            unsure[k] = i
+            k += 1
+    return k

@@ -1,0 +1,205 @@
+"""The exact discrete Gaussian law at array speed: Pr[X = x] ∝ exp(−rate·x²), rate = 1/(2σ²) a fraction.
+
+Up to σ = 512 one table holds both sides (`laws.Inversion`). A wider law is drawn in blocks of 2^s values:
+the block by inversion, with chances ∝ exp(−rate·left²), the place in it uniform, and the pair is kept with
+probability exp(−rate·(x² − left²)) or else drawn again, some once in a thousand times; the sign is fair,
+and −0 drawn again. What lies beyond a table, as rare as 2^-64, is proposed along a tangent.
+
+Source  the law, and why it is private: Canonne, Kamath & Steinke, NeurIPS 2020; the sampler is ours.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import ceil, exp, hypot, log2, sqrt
+
+import numpy as np
+
+from workbench.arrays import Bool, Int
+from workbench.noise import kernels
+from workbench.noise.bits import Words, substream
+from workbench.noise.exact import Interval, accept, exp_neg
+from workbench.noise.gaussian_sums import upper_sums
+from workbench.noise.laws import Geometric, Inversion
+
+WIDE = 512  # σ up to which one table holds every value
+_REACH = 9.6  # beyond so many σ lies less than 2^-64
+_CHUNK = 2**17
+_COIN = 2**16
+_EXTRA = 32  # bits that quotients of sums are computed with beyond those asked for
+
+
+class HalfGaussian:
+    """Pr[X = x] ∝ exp(−rate·x²) on x >= `start`, in blocks of 2^shift values.
+
+    `rising` weighs every block by its last value in addition: what sampling in proportion to x thins.
+    """
+
+    def __init__(self, rate: Fraction, start: int, rising: bool = False):
+        self.rate = rate
+        self.start = start
+        self.rising = rising
+        sigma = sqrt(1 / (2 * rate))
+        self.shift = max(0, ceil(log2(sigma / WIDE)))
+        self.width = 1 << self.shift
+        reach = _REACH * sigma
+        reach = reach * (reach / (start + hypot(start, reach)))  # √(start² + reach²) − start
+        self.count = max(2, ceil(reach / self.width))
+        self.end = start + self.count * self.width
+        slowest = 2 * float(rate) * self.end * self.width
+        self.sure = max(0, int(_COIN * exp(-slowest)) - 1)  # least chance to stay, or less
+
+    @cached_property
+    def table(self) -> Inversion:
+        """Which block."""
+        outcomes = np.arange(self.count + 1)
+        return Inversion(self._boundaries, outcomes, tails=(self.count,))
+
+    def _sums(self, bits: int) -> list[Interval]:
+        return upper_sums(self.rate, self.start, self.width, self.count, bits, self.rising)
+
+    def mass(self, bits: int) -> Interval:
+        """Σ exp(−rate·(x² − start²)), with all x of a block counted, and weighed, as `blocks` does."""
+        total = self._sums(bits)[0]
+        return Interval(total.lo << self.shift, total.hi << self.shift, bits)
+
+    def _boundaries(self, bits: int) -> list[Interval]:
+        """Pr[block < j] for j = 1 … count."""
+        sums = self._sums(bits + _EXTRA)
+        one = 1 << bits
+        boundaries = []
+        for rest in sums[1:]:
+            beyond = rest / sums[0]
+            boundaries.append(
+                Interval(one - -(-beyond.hi >> _EXTRA), one - (beyond.lo >> _EXTRA), bits)
+            )
+        return boundaries
+
+    def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """n draws, unweighed; those that do not stay are drawn again where they stand."""
+        x, stays = self.propose(n, words)
+        again = np.flatnonzero(~stays)
+        if again.size:
+            x[again] = self.sample(again.size, words)
+        return x
+
+    def propose(
+        self, n: int, words: Words
+    ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+        """n uniform places in blocks, and which of them stay, with chance exp(−rate·(x² − left²)).
+
+        One word holds a place, in its first bits, and a coin of 16 bits, which settles most of them.
+        """
+        x = np.zeros(n, np.int64)
+        where, block = self.table.add(x, substream(words))
+        far = where[block == self.count]
+        for i in far:  # as rare as 2^-64
+            x[i] = self.count + self._blocks_beyond(words)
+        stays = np.ones(n, bool)
+        if not self.shift:
+            x += self.start
+            return x, stays
+        drawn = substream(words)(n)
+        unsure = np.empty(n, np.int32)
+        unsure = unsure[: kernels.place(x, drawn, self.shift, self.start, self.sure, unsure)]
+        for some, settled in ((unsure, self.sure), (far, 0)):
+            places = (drawn[some] >> np.uint64(64 - self.shift)).view(np.int64)
+            stays[some] = self._settle(x[some], places, settled, words)
+        return x, stays
+
+    def _settle(self, x, places, settled: int, words: Words) -> Bool[np.ndarray, " n"]:
+        """Coins that make up for those which stayed with chance settled/2^16."""
+        sure = Fraction(settled, _COIN)
+
+        def exact(i: int, bits: int) -> Interval:
+            place = int(places[i])
+            stays = exp_neg(self.rate * place * (2 * int(x[i]) - place), bits)
+            return (stays - Interval.of(sure, bits)) / Interval.of(1 - sure, bits)
+
+        chance = np.exp(-float(self.rate) * places * (2.0 * x - places))
+        return accept((chance - float(sure)) / float(1 - sure), exact, words)
+
+    def _blocks_beyond(self, words: Words) -> int:
+        """How many blocks beyond the table's end, given that one lies there.
+
+        With x = end + k·width and t = k·width/(end + width − 1), 1 + t <= e^t, and rate·(x² − end²) is
+        2·rate·end·width·k + rate·(k·width)²: a geometric proposal, kept with what is left of the weight.
+        """
+        slope = Fraction(self.width, self.end + self.width - 1) if self.rising else Fraction(0)
+        steps = _steps(2 * self.rate * self.end * self.width - slope)
+        while True:
+            k = int(steps.sample(1, words)[0])
+            t = k * slope
+            loss = t + self.rate * (k * self.width) ** 2
+
+            def exact(i: int, bits: int, t=t, loss=loss) -> Interval:
+                return Interval.of(1 + t, bits) * exp_neg(loss, bits)
+
+            chance = np.array([float(1 + t) * exp(-float(loss))])
+            if accept(chance, exact, words)[0]:
+                return k
+
+
+class DiscreteGaussian:
+    """Pr[X = x] ∝ exp(−rate·x²) over all whole numbers, for a rational rate = 1/(2σ²)."""
+
+    def __init__(self, rate: Fraction):
+        self.rate = rate
+        self.half = HalfGaussian(rate, 0)
+        self.inverse = None
+        if self.half.shift:
+            return
+        self.tail = tail = self.half.count
+
+        def boundaries(bits: int) -> list[Interval]:  # of ≥T, T−1, …, 1, 0, −1, …, −(T−1), ≤−T
+            sums = upper_sums(rate, 0, 1, tail, bits + _EXTRA)
+            total = sums[0] + sums[1]
+            one = 1 << bits
+            upper = []
+            for rest in reversed(sums[1:]):
+                above = rest / total
+                upper.append(Interval(above.lo >> _EXTRA, -(-above.hi >> _EXTRA), bits))
+            return upper + [Interval(one - p.hi, one - p.lo, bits) for p in reversed(upper)]
+
+        self.inverse = Inversion(boundaries, np.arange(tail, -tail - 1, -1), (tail, -tail))
+
+    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
+        """Add an independent draw to every element of `out`, in place."""
+        for start in range(0, out.size, _CHUNK):
+            some = out[start : start + _CHUNK]
+            own = substream(words)
+            if self.inverse is None:
+                some += self._wide(some.size, own)
+                continue
+            where, x = self.inverse.add(some, own)
+            for sign in (1, -1):
+                far = where[x == sign * self.tail]
+                if far.size:  # as rare as 2^-64
+                    beyond = _half_gaussian(self.rate, self.tail).sample(far.size, own)
+                    some[far] += sign * (beyond - self.tail)
+
+    def _wide(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
+        """A magnitude and a fair sign; −0 is drawn again, so that 0 is not counted twice."""
+        x = self.half.sample(n, words)
+        signs = substream(words)(-(-n // 64))
+        zeros = np.flatnonzero(x == 0)
+        again = zeros[signs[zeros >> 6] >> (zeros & 63).astype(np.uint64) & np.uint64(1) == 1]
+        kernels.flip(x, signs)
+        if again.size:
+            x[again] = self._wide(again.size, words)
+        return x
+
+
+@lru_cache(64)
+def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
+    """The law of a rate; its tables are made once."""
+    return DiscreteGaussian(rate)
+
+
+_half_gaussian = lru_cache(64)(HalfGaussian)
+
+
+@lru_cache(64)
+def _steps(decay: Fraction) -> Geometric:
+    return Geometric(lru_cache(None)(lambda bits: exp_neg(decay, bits)))
