@@ -28,8 +28,8 @@ def panels(
     of_sparse = f"(d) ρ = {sparse.density:g}, s = {format_size(size)}"
     law = ("geometric, theory", partial(expected_geometric_error, epsilon=epsilon))
     return [
-        metric_panel(f"(a) small subsets {counts}", "a", ABSOLUTE, theory=law),
-        metric_panel(f"(b) large subsets {counts}", "b", ABSOLUTE, theory=law),
+        metric_panel(f"(a) small subsets\n{counts}", "a", ABSOLUTE, theory=law),
+        metric_panel(f"(b) large subsets\n{counts}", "b", ABSOLUTE, theory=law),
         metric_panel(f"(c) σ = {wide.std:g}", "c", ABSOLUTE, theory=law, printed=PAPER["c"]),
         metric_panel(of_sparse, "d", ABSOLUTE, theory=law),
         metric_panel("(a) relative", "a", RELATIVE, printed=PAPER["a"]),

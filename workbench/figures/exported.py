@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from workbench.figures.saved import (
     Description,
     describe_figure,
     make_record,
-    one_layout,
     refuse_private_truth,
     save_picture,
     write_atomically,
@@ -166,11 +164,10 @@ class _Writer:
         """Those of the formats that there are: a table has no picture."""
         files = []
         pictures = [kind for kind in formats if kind in IMAGES and fig is not None]
-        with one_layout(fig) if fig is not None else nullcontext():
-            for kind in pictures:
-                path = self.to / f"{self.stem}.{kind}"
-                save_picture(fig, path, kind, self.record)
-                files.append(path)
+        for kind in pictures:
+            path = self.to / f"{self.stem}.{kind}"
+            save_picture(fig, path, kind, self.record)
+            files.append(path)
         if "csv" in formats:
             files.append(self._write_rows())
         best = next((kind for kind in ("pdf", "png", "svg") if kind in pictures), "")

@@ -227,10 +227,12 @@ class Figure:
         if drawing is not None and changed:
             drawing.suptitle(f"not {self.usual}: {changed}", size="medium", wrap=True)
         strips = {v.id: v.strip for v in verdicts if v.strip is not None}
-        if drawing is not None and strips:
+        if drawing is not None:
             from workbench import plots
 
-            plots.strips(drawing, strips)
+            if strips:
+                plots.strips(drawing, strips)
+            plots.lay_out(drawing)
         return drawing
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -126,7 +126,7 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     """
     cls = find_figure(id)
     if "get_ipython" in namespace:
-        _show_whole_tables()
+        _set_display()
     known = ["profile", "results", *cls.parameters()]
     cls.refuse_unknown(_assigned(namespace.get("In", ())), known)
     given = {name: namespace[name] for name in cls.parameters() if name in namespace}
@@ -135,9 +135,12 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     return FigureRun(cls.at(profile, **given), profile, Path(results).resolve())
 
 
-def _show_whole_tables() -> None:
-    """Tables of this kernel are never cut, and have numbers as people write them."""
+def _set_display() -> None:
+    """Tables are never cut, and have numbers as people write them; figures are shown as saved."""
     import pandas as pd
+    from matplotlib_inline.config import InlineBackend
+
+    InlineBackend.instance().print_figure_kwargs = {}  # "tight" would draw each twice
 
     for what in ("max_rows", "max_columns", "max_colwidth"):
         pd.set_option(f"display.{what}", None)

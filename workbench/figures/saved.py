@@ -12,8 +12,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -169,13 +169,12 @@ def save(
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
-    with one_layout(fig):
-        for kind in IMAGES:
-            path = target / f"{description.id or stem}.{kind}"
-            if fig is None:
-                path.unlink(missing_ok=True)  # of an earlier version of this figure
-            else:
-                sha256[path.name] = save_picture(fig, path, kind, record)
+    for kind in IMAGES:
+        path = target / f"{description.id or stem}.{kind}"
+        if fig is None:
+            path.unlink(missing_ok=True)  # of an earlier version of this figure
+        else:
+            sha256[path.name] = save_picture(fig, path, kind, record)
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
         sha256[name] = write_atomically(target / name, to_csv)
@@ -281,28 +280,13 @@ def versions(*packages: str) -> dict[str, str]:
     return {"workbench": workbench, "python": platform.python_version()} | installed
 
 
-@contextmanager
-def one_layout(fig: Drawing | None) -> Iterator[None]:
-    """Axes stay where one layout puts them: each picture's own takes twice as long as its drawing."""
-    import matplotlib as mpl
-
-    engine = fig and fig.get_layout_engine()
-    if fig is None or engine is None:
-        yield
-        return
-    engine.execute(fig)
-    with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-        fig.set_layout_engine(None)  # which would else ask them
-    try:
-        yield
-    finally:
-        fig.set_layout_engine(engine)
-
-
 def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any]) -> str:
     """Write one picture, which says where it comes from; returns its sha256."""
     import matplotlib as mpl
 
+    from workbench import plots
+
+    plots.lay_out(fig)
     metadata = provenance.picture_metadata(kind, dict(record))
     with mpl.rc_context(_STYLE):
         draw = partial(fig.savefig, format=kind, dpi=DPI, metadata=metadata)

@@ -24,6 +24,7 @@ from workbench.plots.labels import AXIS_LABELS as AXIS_LABELS
 from workbench.plots.labels import PERCENT_COLUMNS as PERCENT_COLUMNS
 from workbench.plots.labels import SYMBOLS as SYMBOLS
 from workbench.plots.labels import metric_name as metric_name
+from workbench.plots.layout import lay_out as lay_out
 from workbench.plots.lines import bars as bars
 from workbench.plots.lines import curves as curves
 from workbench.plots.lines import grouped_bars as grouped_bars

@@ -9,6 +9,7 @@ from matplotlib.patches import Rectangle
 
 from workbench.claims import Strip
 from workbench.claims.claim import MARKS
+from workbench.plots.layout import lay_out
 from workbench.plots.style import with_style
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
     by_statement : mapping
         Strips by the statement's id.
     """
-    fig.draw_without_rendering()  # lays it out
-    fig.set_layout_engine("none")
+    lay_out(fig)
     width, height = fig.get_size_inches()
     texts = {id: _texts(strip, width - 2 * MARGIN) for id, strip in by_statement.items()}
     heights = {id: _cells(lines) for id, lines in texts.items()}
