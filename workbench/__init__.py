@@ -13,7 +13,7 @@ _ROOMS = (
     "records release report reproduction session shares table transform value widgets workload"
 ).split()
 _NAMES = {
-    "privacy": "DP Receipt compose",
+    "privacy": "DP Receipt ZCDP compose guarantee",
     "domain": "Domain",
     "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
     "workload": (

@@ -12,7 +12,7 @@ import numpy as np
 from workbench import noise
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.summary import Summary
-from workbench.privacy import ADD_REMOVE, DP
+from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.release import Release
 from workbench.release_files import read_release, refuse_place
 from workbench.shares import (
@@ -38,14 +38,18 @@ class Mechanism(Protocol):
     the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
     class says `converges = False` and why.
 
+    One that `accepts_zcdp` takes a `ZCDP` as its budget too, and then draws Gaussian noise; its budget
+    field (`pure_budget(zcdp=True)`) says so as well, or why it refuses.
+
     Figures, panels and advice call it by its `series`, a class variable or a property of the fields
     that its name depends on; by its class where it has none. One that puts geometric noise on the nodes of
     a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
     """
 
-    budget: DP
+    budget: DP | ZCDP
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str]
+    accepts_zcdp: ClassVar[bool] = False
     converges: ClassVar[bool] = True
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE
@@ -67,7 +71,7 @@ class Mechanism(Protocol):
         """
 
     @classmethod
-    def example(cls, budget: DP) -> Self:
+    def example(cls, budget: DP | ZCDP) -> Self:
         """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
         return cls(budget)
 

@@ -18,7 +18,16 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.bars import DEVIATIONS, Answers, geometric_variance
 from workbench.libraries import pd
-from workbench.privacy import ADD_REMOVE, DP, LOCAL, WITHDRAWN, Receipt, compose
+from workbench.privacy import (
+    ADD_REMOVE,
+    DP,
+    LOCAL,
+    WITHDRAWN,
+    ZCDP,
+    Receipt,
+    compose,
+    guarantee,
+)
 from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import STATED, Bound
 from workbench.transform import basis_of
@@ -59,9 +68,29 @@ class Release:
     users_cut: int | None = None
 
     @property
-    def privacy(self) -> DP:
+    def privacy(self) -> DP | ZCDP:
         """What the release cost, computed from the receipts and never merely stated."""
         return compose(self.ledger)
+
+    def at(self, delta: float) -> DP:
+        """What the release cost as (ε, δ)-differential privacy, at a δ that the reader names.
+
+        Parameters
+        ----------
+        delta : float
+            As for `privacy.guarantee`.
+
+        Returns
+        -------
+        DP
+            The smallest ε that is proven, rounded up.
+
+        Raises
+        ------
+        ValueError
+            If δ is no probability, or too little for what was measured.
+        """
+        return guarantee(self.ledger, delta)
 
     @property
     def relation(self) -> str:
@@ -551,12 +580,19 @@ def _receipt_record(receipt: Receipt) -> dict:
     """What a file keeps of a receipt: its description is all that is said of its price."""
     return {
         "name": receipt.description,
-        "cost": {"epsilon": str(receipt.cost.epsilon), "delta": receipt.cost.delta},  # may be ∞
+        "cost": _cost_record(receipt.cost),
         "relation": receipt.relation,
         "simulated": receipt.simulated,
         "idealised": receipt.idealised,
         "part": receipt.part,
+        **({} if receipt.rho is None else {"rho": receipt.rho}),
     }
+
+
+def _cost_record(cost: DP | ZCDP) -> dict:
+    if isinstance(cost, ZCDP):
+        return {"rho": cost.rho, "delta": cost.delta}
+    return {"epsilon": str(cost.epsilon), "delta": cost.delta}  # may be ∞
 
 
 def _receipt(
@@ -571,7 +607,10 @@ def _receipt(
     else:
         rest |= dict(name=name)
     try:
-        paid = DP(float(cost["epsilon"]), cost["delta"])
+        if "rho" in cost:
+            paid = ZCDP(cost["rho"], cost["delta"])
+        else:
+            paid = DP(float(cost["epsilon"]), cost["delta"])
         return Receipt(cost=paid, part=part and tuple(part), **rest)
     except ValueError as e:
         raise ValueError(f"{path}: not a receipt that this workbench writes ({e})") from None

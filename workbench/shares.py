@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf, isfinite, nextafter
+from math import isfinite
 from typing import Any
 
 from workbench import noise
-from workbench.privacy import DP
+from workbench.enclosures import round_down
+from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
 from workbench.transform import TRANSFORMS, Basis
 from workbench.value import parameter
 
 
-def pure_budget() -> Any:
+def pure_budget(
+    *, zcdp: bool = False, refused: str = "its guarantee is not proven for it"
+) -> Any:
     """The budget field of a mechanism that spends no δ.
+
+    Parameters
+    ----------
+    zcdp : whether it takes a `ZCDP` as well, and then draws noise whose price is a ρ.
+    refused : why it does not.
 
     Returns
     -------
@@ -24,18 +32,26 @@ def pure_budget() -> Any:
     """
 
     def wrong(x: Any) -> str | None:
+        if isinstance(x, ZCDP):
+            return _wrong_zcdp(x, zcdp, refused)
         pure = "this mechanism is pure: it spends no delta, so ask for none"
         return _no_finite_budget(x) or (pure if x.delta else None)
 
     return parameter(check=wrong, doc="what the release may cost")
 
 
-def approximate_budget(*, pure: bool = False) -> Any:
+def approximate_budget(
+    *,
+    pure: bool = False,
+    zcdp: bool = False,
+    refused: str = "its guarantee is not proven for it",
+) -> Any:
     """The budget field of a mechanism that spends δ.
 
     Parameters
     ----------
     pure : whether the mechanism may also do without.
+    zcdp, refused : as for `pure_budget`; its δ is spent as that of a `DP` is.
 
     Returns
     -------
@@ -45,11 +61,26 @@ def approximate_budget(*, pure: bool = False) -> Any:
 
     def wrong(x: Any) -> str | None:
         fails = "this mechanism can fail with probability delta: need 0 < delta < 1"
+        if isinstance(x, ZCDP):
+            missing = None if x.delta or pure else fails
+            return _wrong_zcdp(x, zcdp, refused, spends_delta=True) or missing
         return _no_finite_budget(x) or (
             fails if x.delta == 1 or not (x.delta or pure) else None
         )
 
     return parameter(check=wrong, doc="what the release may cost, δ included")
+
+
+def _wrong_zcdp(
+    x: ZCDP, accepted: bool, refused: str, spends_delta: bool = False
+) -> str | None:
+    if not accepted:
+        return f"this mechanism takes no ZCDP, {refused}: need a DP"
+    return (
+        "this mechanism spends no delta, so ask for none"
+        if x.delta and not spends_delta
+        else None
+    )
 
 
 def _no_finite_budget(x: Any) -> str | None:
@@ -127,18 +158,6 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
         parts.append(round_down(Fraction(epsilon) * share))
         rest -= Fraction(parts[-1])
     return [*parts, round_down(rest)]
-
-
-def round_down(x: Fraction) -> float:
-    """The largest float that is not above x."""
-    rounded = float(x)
-    return rounded if Fraction(rounded) <= x else nextafter(rounded, 0)
-
-
-def round_up(x: Fraction) -> float:
-    """The smallest float that is not below x."""
-    rounded = float(x)
-    return rounded if Fraction(rounded) >= x else nextafter(rounded, inf)
 
 
 def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block]:

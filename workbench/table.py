@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,20 @@ class Bound:
     def l2(self) -> float:
         """Sensitivity of the counts in the l2 norm."""
         return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
+
+    @property
+    def l2_squared(self) -> Fraction:
+        """The square of the sensitivity of the counts in the l2 norm, exactly.
+
+        Of all moves, filling cell after cell is the longest: as many cells as l1 allows move by linf, and
+        one by what is left.
+
+        >>> Bound(l0=3, linf=2, l1=5).l2_squared
+        Fraction(9, 1)
+        """
+        linf = Fraction(self.linf)
+        filled, rest = divmod(Fraction(self.l1), linf)
+        return filled * linf**2 + rest**2
 
 
 class Public:

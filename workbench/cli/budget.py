@@ -185,7 +185,7 @@ class Account:
 
 
 def _payable(asked: float, left: Fraction) -> float:
-    from workbench.shares import round_down
+    from workbench.enclosures import round_down
 
     is_dust = isfinite(asked) and left < Fraction(asked) <= left * (1 + _DUST)
     return round_down(left) if is_dust else asked

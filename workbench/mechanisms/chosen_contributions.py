@@ -35,6 +35,7 @@ import numpy as np
 
 from workbench import noise
 from workbench.arrays import Int
+from workbench.enclosures import round_up
 from workbench.interactions import Interactions
 from workbench.mechanism import Mechanism, Release, parameter, value
 from workbench.mechanisms._contributions import item_edge_budgets
@@ -42,7 +43,6 @@ from workbench.mechanisms.hpa import HPA
 from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.sra import SRA
 from workbench.privacy import DP
-from workbench.shares import round_up
 
 _CHOSEN_FIELD = {SRA: "l", HPA: "l", LPA: "bound"}
 

@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from workbench.noise.bits import Words, generator, word_source
-from workbench.privacy import ADD_REMOVE, DP, Receipt
+from workbench.privacy import ADD_REMOVE, DP, ZCDP, Receipt
 
 
 class Source:
@@ -36,11 +36,28 @@ class Source:
         return generator(self._rng)
 
     def receipt(
-        self, name: str, epsilon: float, delta: float = 0.0, relation: str = ADD_REMOVE
+        self,
+        name: str,
+        epsilon: float,
+        delta: float = 0.0,
+        relation: str = ADD_REMOVE,
+        *,
+        rho: float | None = None,
     ) -> Receipt:
-        """The receipt of this measurement."""
+        """The receipt of this measurement; `rho` is what follows from its structure."""
+        return self._signed(name, DP(epsilon, delta), relation, rho)
+
+    def zcdp_receipt(
+        self, name: str, rho: float, delta: float = 0.0, relation: str = ADD_REMOVE
+    ) -> Receipt:
+        """The receipt of a measurement whose price is a ρ, and no ε."""
+        return self._signed(name, ZCDP(rho, delta), relation)
+
+    def _signed(
+        self, name: str, cost: DP | ZCDP, relation: str, rho: float | None = None
+    ) -> Receipt:
         simulated = self._rng is not None
-        return Receipt(name, DP(epsilon, delta), relation, simulated, self._idealised)
+        return Receipt(name, cost, relation, simulated, self._idealised, rho=rho)
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:

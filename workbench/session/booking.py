@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.enclosures import round_down
 from workbench.interactions import Interactions
 from workbench.mechanism import Release
 from workbench.privacy import ADD_REMOVE, DP, Receipt, exact_cost
 from workbench.records import Records
-from workbench.shares import round_down
 from workbench.table import SparseTable
 from workbench.wording import stated
 

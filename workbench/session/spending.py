@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.enclosures import round_down
 from workbench.libraries import pd
 from workbench.privacy import DP
 from workbench.session import file as session_file
 from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
 from workbench.session.file import SessionFile, same_unit
-from workbench.shares import round_down
 from workbench.table import ENFORCED, SparseTable
 
 if TYPE_CHECKING:
