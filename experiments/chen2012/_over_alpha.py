@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.chen2012.data import CENSUS, TWIN
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, selection, whole
+from experiments.chen2012.data import data_parameter
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.parameters import epsilon, number, whole
 from workbench.value import value
 
 
@@ -14,7 +14,7 @@ from workbench.value import value
 class OverAlpha(Figure):
     """Past answers of the noise that the paper prints, and both approaches at several α."""
 
-    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
+    data: tuple[str, ...] = data_parameter()
     epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
     prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
     scale: float = number(5000.0, "scale of the noise that the paper prints", unit="tuples")

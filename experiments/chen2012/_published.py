@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from experiments.chen2012.data import CENSUS, TOTALS, TWIN, datasets
+from experiments.chen2012.data import TWIN, data_parameter, datasets, people_of
 from experiments.chen2012.shared import ENTROPY, TOLERANCE, convergence, of_case, unless_far
 from workbench import DP, Marginals, SparseTable, Sweep, claims
 from workbench.claims import (
@@ -31,7 +31,7 @@ from workbench.claims import (
 )
 from workbench.estimates import NoisyAnswers
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, seeds, selection, whole
+from workbench.figures.parameters import epsilon, number, seeds, whole
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.value import value
@@ -103,7 +103,7 @@ class PublishedFigure(Figure):
 
     sized_by = ("size", "people")
 
-    data: tuple[str, ...] = selection((CENSUS, TWIN), (CENSUS, TWIN), "datasets", kind=EFFORT)
+    data: tuple[str, ...] = data_parameter()
     epsilon: float = epsilon(1.0)
     log_gamma: float = number(1.0, "ln γ, of an attribute or a tuple", 1e-3, 100)
     alpha: float = number(3e-4, "α of maximum entropy", strict=True, kind=UNPRINTED)
@@ -117,9 +117,8 @@ class PublishedFigure(Figure):
         bought = LaplaceQueries(DP(self.epsilon), Marginals(2))
         power = f"^{self.log_gamma:g}" if self.log_gamma != 1 else ""
         sweeps = {}
-        totals = TOTALS | {TWIN: self.people}
         for name, data in datasets(self.data, self.people).items():
-            total = totals[name]
+            total = people_of(name, data)
             fits = (
                 MaximumEntropy(self.alpha, total, steps=self.steps, tolerance=TOLERANCE),
                 MaximumEntropyAsPrinted(self.alpha, total),

@@ -22,6 +22,8 @@ from workbench import DP, Domain
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.experiment import first_available
+from workbench.figures import EFFORT, parameters
+from workbench.figures.data import other_dataset
 from workbench.inference import product_prior
 from workbench.mechanism import Mechanism, Release
 from workbench.mechanisms import LaplaceQueries
@@ -45,14 +47,28 @@ WITHOUT = "no prior"
 WITH = "with prior"
 
 
+def data_parameter() -> Any:
+    """The parameter `data` of a figure."""
+    names = (CENSUS, TWIN)
+    return parameters.datasets(names, names, "datasets", kind=EFFORT)
+
+
 def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:
     """Datasets by name, the twin of so many people; those whose files are missing are left out.
 
     The twin if none is left.
     """
-    all_names = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin(people)}
-    available = {name: all_names[name] for name in names if all_names[name] is not None}
-    return available or {TWIN: all_names[TWIN]}
+    ours = {CENSUS: first_available(CensusIncome(), None), TWIN: IPUMSTwin(people)}
+    all_names = {name: ours[name] if name in ours else other_dataset(name) for name in names}
+    available = {name: data for name, data in all_names.items() if data is not None}
+    return available or {TWIN: ours[TWIN]}
+
+
+def people_of(name: str, dataset: Any) -> int:
+    """How many people a dataset has, which is public."""
+    if name == TWIN:
+        return dataset.records
+    return TOTALS.get(name) or dataset.load().total
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,12 @@ class Fig4(OverAlpha):
         errors = ErrorsOfBoth(tried, self.queries)
         sweeps = {}
         for name, data in datasets(self.data, self.people).items():
-            narrow = [data if d == 9 else FirstAttributes(data, d) for d in self.attributes]
+            has = len(data.domain.attributes)
+            narrow = [
+                data if d == has else FirstAttributes(data, d)
+                for d in self.attributes
+                if d <= has
+            ]
             runs = {
                 "queries": ([data], [replace(usual, queries=m) for m in self.past]),
                 "scale": ([data], [replace(usual, scale=b) for b in self.scales]),

@@ -32,8 +32,9 @@ from workbench.datasets import (
 )
 from workbench.datasets.ranked import OfDataset, check_dataset
 from workbench.experiment import first_available
-from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import numbers, selection, whole
+from workbench.figures import EFFORT, UNPRINTED, parameters
+from workbench.figures.data import other_dataset
+from workbench.figures.parameters import numbers, whole
 from workbench.interactions import Interactions
 from workbench.mechanisms import HPA, SRA
 from workbench.value import parameter, sealed, value
@@ -127,7 +128,7 @@ def datasets(without: Collection[str] = ()) -> Any:
     usual = tuple(name for name in DATASETS if name not in without)
     twins = tuple(of + TWIN for of in _TWINS if of not in without)
     doc = "datasets; those that are not at hand are left out, the paper's four have twins"
-    return selection(usual, usual + twins, doc)
+    return parameters.datasets(usual, usual + twins, doc)
 
 
 def users_of_netflix() -> Any:
@@ -159,7 +160,7 @@ def cases(
     """
     chosen = {}
     for name in names:
-        case = _BESIDE.get(name) or _paper_case(name, netflix_users)
+        case = _BESIDE.get(name) or _paper_case(name, netflix_users) or _other_case(name)
         if first_available(case.dataset, None):
             own_l = movielens_l if case.of == "MovieLens" else l
             chosen[case.name] = replace(case, l=own_l, d=d or case.d, most=most or case.most)
@@ -168,9 +169,21 @@ def cases(
     return chosen
 
 
-def _paper_case(name: str, netflix_users: int) -> Case:
+def _other_case(name: str) -> Case:
+    """A dataset of another package; how many records its users have is public, as all of it."""
+    dataset = other_dataset(name)
+    data = dataset.load()
+    if not isinstance(data, Interactions):
+        raise ValueError(f"data = {name} is not allowed here: need records of users")
+    per_user = data.records_per_user()
+    return Case(name, dataset, "", int(per_user.max()), d=int(per_user.min()))
+
+
+def _paper_case(name: str, netflix_users: int) -> Case | None:
     """One of the paper's four: its own data where they are at hand and not the twin is named."""
     of = name.removesuffix(TWIN)
+    if of not in _TWINS:
+        return None
     whole_twin = _TWINS[of]
     twin = whole_twin.slice(netflix_users) if of == "Netflix" else whole_twin
     dataset = first_available(_FILES.get(name, twin), twin)

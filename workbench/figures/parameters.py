@@ -78,9 +78,12 @@ def selection(default: tuple, choices: tuple, doc: str, *, kind: str = SETTING) 
     return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
 
 
-def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str) -> Any:
+def datasets(
+    default: tuple[str, ...], choices: tuple[str, ...], doc: str, *, kind: str = SETTING
+) -> Any:
     """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
-    return parameter(default, choices=choices, check=_unknown_dataset, doc=doc, many=True)
+    rules = dict(choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True)
+    return parameter(default, **rules)
 
 
 def _unknown_dataset(name: Any) -> str | None:
