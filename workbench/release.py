@@ -16,7 +16,8 @@ import numpy as np
 from workbench import estimates, noise, provenance
 from workbench.arrays import Float
 from workbench.domain import Domain
-from workbench.estimates.bars import DEVIATIONS, Answers, geometric_variance
+from workbench.estimates.bars import Answers
+from workbench.estimates.law import DEVIATIONS, GEOMETRIC, Law
 from workbench.libraries import pd
 from workbench.privacy import (
     ADD_REMOVE,
@@ -127,7 +128,7 @@ class Release:
             return None
         if self._law_of_noise:
             return 0.0  # an empty cell is never visited
-        if estimate.decay is None:
+        if estimate.law is None:
             return None
         if estimate.scale != 1 or estimate.releases_all:
             return float(len(estimate))
@@ -135,8 +136,8 @@ class Release:
         for block in basis_of(
             getattr(estimate, "transform", None), estimate.domain
         ).noise_blocks:
-            decay = Fraction(estimate.decay) * block.share / block.nodes_per_count
-            law = noise.empty_cell(decay, estimate.theta, estimate.sides, estimate.tau)
+            rate = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block).rate
+            law = noise.empty_cell(rate, estimate.theta, estimate.sides, estimate.tau)
             expected += block.size * float(law.survival(192))
         return expected
 
@@ -157,7 +158,7 @@ class Release:
             values = getattr(estimate, "edges", estimate).values
             deviations = self.deviations()
             if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
-                deviations = sqrt(geometric_variance(estimate.decay))
+                deviations = sqrt(estimate.law.variance)
             if np.isnan(deviations).any():
                 return False
             released = np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations)
@@ -409,14 +410,14 @@ class Release:
         return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))
 
     @property
-    def _law_of_noise(self) -> dict[str, float]:
+    def _law_of_noise(self) -> dict[str, Law]:
         """What the receipts tell of the noise, and the estimate does not."""
         receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
         names = [receipt.name for receipt in receipts]
         is_summary = isinstance(self.estimate, estimates.Summary)
         if names != ["stability"] or not is_summary or self.bound is None:
             return {}
-        return {"filled_decay": receipts[0].cost.epsilon / self.bound.l1}
+        return {"filled_law": Law(GEOMETRIC, receipts[0].cost.epsilon / self.bound.l1)}
 
     def to_frame(self, error: bool = False) -> pd.DataFrame:
         """The estimate as a table with labels.

@@ -142,6 +142,14 @@ class Bound:
         filled, rest = divmod(Fraction(self.l1), linf)
         return filled * linf**2 + rest**2
 
+    def merged(self, cells: int) -> Bound:
+        """The bound of sums over disjoint groups of at most so many cells.
+
+        >>> Bound(l0=3, linf=2, l1=5).merged(2)
+        Bound(l0=3, linf=4, l1=5)
+        """
+        return replace(self, linf=min(self.l1, min(cells, self.l0) * self.linf))
+
 
 class Public:
     """What a table says instead of a bound when it is public: nothing is left to protect."""

@@ -13,7 +13,7 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, format_seconds, power_of_ten, row
 from workbench import Domain, Ranges
-from workbench.estimates import Sketch, hashes
+from workbench.estimates import Law, Sketch, hashes
 
 N = 10**7
 M = 2**62
@@ -45,7 +45,7 @@ def main():
             return sums[keys % width]
 
         update()
-        sketch = Sketch(domain, parameters[None], buckets[None], 1.0)
+        sketch = Sketch(domain, parameters[None], buckets[None], Law("geometric", 1.0))
         calls = {
             "update": (update, numpy_update),
             "query": (partial(sketch.answer, cells), partial(numpy_query, numpy_update())),

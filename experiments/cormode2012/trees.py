@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.cormode2012.shared import CELLS, FULL
-from workbench.estimates.bars import geometric_variance
+from workbench.estimates.law import geometric_variance
 
 THEORY = "theory"
 NODES = "MeanNodes"

@@ -206,7 +206,7 @@ def test_sketch_sensitivity():
     release = CountSketch(DP(1.0), width=width, depth=depth)(
         empty_table(cells), np.random.default_rng(0)
     )
-    assert release.estimate.decay == 1.0 / depth
+    assert release.estimate.law.rate == 1.0 / depth
 
 
 def test_sketch_variance():

@@ -15,7 +15,7 @@ from workbench import (
     datasets,
     mechanisms,
 )
-from workbench.estimates.bars import empty_cell_moments, geometric_variance
+from workbench.estimates.law import Law, geometric_variance
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -84,10 +84,12 @@ def test_moments_of_an_empty_cell_are_their_sums():
         v = np.arange(-3000, 3001)
         law = np.tanh(decay / 2) * np.exp(-decay * np.abs(v))
         passes = np.abs(v) >= theta if sides == 2 else v >= theta
-        moments = empty_cell_moments(decay, theta, sides)
+        moments = Law("geometric", decay).empty_cell(theta, sides)
         assert moments.square == pytest.approx((law * v**2)[passes].sum())
         assert moments.mean == pytest.approx((law * v)[passes].sum(), abs=1e-12)
-    assert empty_cell_moments(0.1, 0, 2).square == pytest.approx(geometric_variance(0.1))
+    assert Law("geometric", 0.1).empty_cell(0, 2).square == pytest.approx(
+        geometric_variance(0.1)
+    )
 
 
 def test_the_parts_are_apart_and_a_belief_is_said():
@@ -101,7 +103,7 @@ def test_the_parts_are_apart_and_a_belief_is_said():
     sigma = geometric_variance(0.1) ** 0.5
     assert answers.absent_cells == 24 - released
     assert answers.absent == pytest.approx((24 - released) * (THETA + 3 * sigma))
-    square = empty_cell_moments(0.1, THETA, 2).square
+    square = Law("geometric", 0.1).empty_cell(THETA, 2).square
     noise = (released * sigma**2 + (24 - released) * square) ** 0.5
     assert answers.noise == pytest.approx(noise) and answers.belief == ""
     assert frame.noise.to_numpy() == pytest.approx(sigma)

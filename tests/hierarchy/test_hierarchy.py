@@ -9,7 +9,7 @@ import pytest
 
 from tests.agreement import seeded
 from workbench import PUBLIC, Bound, Boxes, Domain, RandomBoxes, Ranges, SparseTable, hierarchy
-from workbench.estimates import Leaves
+from workbench.estimates import Law, Leaves
 from workbench.hierarchy import Attributes, Digits, Prefixes, Quadtree, Taxonomy
 from workbench.records import Frontier, Records
 from workbench.workload import Level, Nodes
@@ -202,7 +202,7 @@ def test_leaves_spread_what_they_hold():
     tree = Prefixes("ab", 2)
     levels = np.array([1, 2, 2, 2, 1])
     keys = np.array([[0, 3, 4, 5, 6]], np.uint64)  # end; a·end, aa, ab; b
-    leaves = Leaves(tree, levels, keys, np.array([2, -1, 5, 0, 9]), 1.0)
+    leaves = Leaves(tree, levels, keys, np.array([2, -1, 5, 0, 9]), Law("geometric", 1.0))
     answers, error = leaves.answer(Nodes.of(tree, ["", "a", "b", "ba", "aa"]), error=True)
     assert answers == pytest.approx([15, 4, 9, 3, 5])
     assert np.isnan(error).tolist() == [False, False, False, True, False]

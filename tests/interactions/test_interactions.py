@@ -585,7 +585,7 @@ def test_pairs_need_a_bound_and_are_released_like_any_table():
         with pytest.raises(ValueError, match=r"l >= 2 records"):
             data.pairs()
     release = HighPassFilter(DP(1.0), theta=20)(made().bounded(4).pairs(), seeded())
-    assert release.privacy == DP(1.0) and release.estimate.decay == pytest.approx(1 / 6)
+    assert release.privacy == DP(1.0) and release.estimate.law.rate == pytest.approx(1 / 6)
 
 
 def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):

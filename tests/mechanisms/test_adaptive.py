@@ -13,7 +13,7 @@ from tests.hierarchy.test_hierarchy import path
 from tests.reference import adaptive, direct_synthesis, privtree
 from workbench import DP, Bound, Boxes, Domain, Ranges, Release, SparseTable, noise
 from workbench.estimates import Leaves
-from workbench.estimates.bars import geometric_variance
+from workbench.estimates.law import Law, geometric_variance
 from workbench.hierarchy import Attributes, Prefixes, Quadtree, Taxonomy
 from workbench.inference import project_to_simplex
 from workbench.mechanisms import (
@@ -424,7 +424,7 @@ def test_wider_bounds_buy_wider_noise_and_larger_discounts():
     ]
     mechanism = ImprovedAdaptiveHistogram(DP(1.0), 200)
     assert mechanism.effective_discount(4) > mechanism.effective_discount(1)
-    decays = [mechanism(d, seeded()).estimate.decay for d in data]
+    decays = [mechanism(d, seeded()).estimate.law.rate for d in data]
     assert decays[0] == 4 * decays[1]
 
 
@@ -565,7 +565,7 @@ def test_balanced_leaves_add_up_and_are_closest():
             np.ones(n, np.int64),
             np.arange(n, dtype=np.uint64)[None],
             values,
-            1.0,
+            Law("geometric", 1.0),
         )
         made = project_to_simplex(noisy).values
         total = max(0, int(values.sum()))
@@ -647,7 +647,7 @@ def test_error_bars_are_given_where_no_node_is_cut():
         np.array([1, 2, 2, 2, 2, 1]),
         np.array([[0, 4, 5, 6, 7, 8]], np.uint64),
         np.array([5, 1, 0, 2, 3, 9]),
-        1.0,
+        Law("geometric", 1.0),
     )
     whole = [(0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 12)]
     for lo in range(12):
@@ -669,13 +669,13 @@ def test_error_bars_are_given_where_no_node_is_cut():
 def test_noise_of_a_level_is_that_of_shares_of_leaves():
     tree, levels = Quadtree(2, 3), np.array([1, 2, 2, 3, 3, 3, 3, 2, 1, 1])
     keys = np.array([[0, 16, 20, 24, 25, 26, 27, 28, 32, 48]], np.uint64)
-    estimate = Leaves(tree, levels, keys, np.arange(10), 0.7)
+    estimate = Leaves(tree, levels, keys, np.arange(10), Law("geometric", 0.7))
     one = np.eye(10, dtype=int)
     for level in range(4):
         shares = [replace(estimate, values=row).answer(Level(level)) for row in one]
         variance = geometric_variance(0.7) * (np.array(shares) ** 2).sum(axis=0)
         assert estimate.noise_variance(level) == pytest.approx(variance.mean())
-    assert np.isnan(replace(estimate, decay=None).noise_variance(1))
+    assert np.isnan(replace(estimate, law=None).noise_variance(1))
 
 
 def test_leaves_are_added_up_at_a_coarser_level():
@@ -688,7 +688,7 @@ def test_leaves_are_added_up_at_a_coarser_level():
         whole = Level(min(level, 3))
         assert np.allclose(some.answer(whole), estimate.answer(whole))
         assert some.levels.max() <= level and some.values.sum() == estimate.values.sum()
-        assert (some.keys[0, 1:] > some.keys[0, :-1]).all() and some.decay is None
+        assert (some.keys[0, 1:] > some.keys[0, :-1]).all() and some.law is None
     assert (some.keys == estimate.keys).all() and (some.values == estimate.values).all()
     assert len(estimate.coarsened(0)) == 1 < len(estimate.coarsened(1)) < len(estimate)
     none = np.empty((1, 0), np.uint64), np.empty(0, np.int64)
@@ -701,7 +701,7 @@ def test_leaves_are_added_up_at_a_coarser_level():
 def test_whole_nodes_of_long_strings_are_whole(tree):
     for level in range(tree.depth + 1):
         nodes, _ = tree.encode(["abc"[:level]])
-        estimate = Leaves(tree, np.array([level]), nodes, np.array([7]), 1.0)
+        estimate = Leaves(tree, np.array([level]), nodes, np.array([7]), Law("geometric", 1.0))
         if level > 3:
             continue
         answer, error = estimate.answer(Nodes(np.array([level]), nodes), error=True)
@@ -713,15 +713,21 @@ def test_whole_nodes_of_long_strings_are_whole(tree):
 def test_synthetic_records_lie_in_their_nodes():
     tree = Taxonomy((("A", None), ("B", None), ("B1", "B"), ("B2", "B"), ("B3", "B")))
     nodes, _ = tree.encode(["B1"])
-    unsplit = Leaves(tree, np.array([1]), nodes, np.array([900]), 1.0)
+    unsplit = Leaves(tree, np.array([1]), nodes, np.array([900]), Law("geometric", 1.0))
     assert unsplit.to_frame().values.tolist() == [["B", False, 900]]
     made = unsplit.synthetic().to_frame()
     assert sorted(made.code) == ["B1", "B2", "B3"] and made["count"].min() > 200
     table = Attributes(Domain(("a", "b"), (2, 3)))
-    free = Leaves(table, np.array([1]), np.array([[3]], np.uint64), np.array([300]), 1.0)
+    free = Leaves(
+        table, np.array([1]), np.array([[3]], np.uint64), np.array([300]), Law("geometric", 1.0)
+    )
     assert sorted(free.synthetic().to_frame().b) == [0, 1, 2]
     two = Leaves(
-        Quadtree(4, 20), np.array([1]), np.zeros((2, 1), np.uint64), np.array([500]), 1.0
+        Quadtree(4, 20),
+        np.array([1]),
+        np.zeros((2, 1), np.uint64),
+        np.array([500]),
+        Law("geometric", 1.0),
     )
     assert two.synthetic().answer(Nodes(np.array([1]), np.zeros((2, 1), np.uint64))) == 500
     assert two.synthetic().level(20)[1].max() < 3

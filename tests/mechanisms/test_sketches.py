@@ -89,7 +89,7 @@ def test_answers_are_loops_over_cells():
         rows = np.array([np.sum([one(k) for k in s] or [[0] * 4], axis=0) for s in asked])
         assert release.answer(workload) == pytest.approx(rows.mean(axis=1))
         e = release.estimate
-        middle = Sketch(DOMAIN, e.hash_parameters, e.values, e.decay, "median")
+        middle = Sketch(DOMAIN, e.hash_parameters, e.values, e.law, "median")
         assert middle.answer(workload) == pytest.approx(np.median(rows, axis=1))
 
 
@@ -195,7 +195,7 @@ def test_noise_on_a_sketch_has_the_depths_share():
     e = CountSketch(B, 50_000, depth)(data, seeded()).estimate
     a = exp(-1 / (depth * 5))
     assert e.values.var() == pytest.approx(2 * a / (1 - a) ** 2, rel=0.03)
-    assert e.decay == pytest.approx(1 / 20)
+    assert e.law.rate == pytest.approx(1 / 20)
 
 
 # unary projections

@@ -115,8 +115,8 @@ MISTAKES = (
     Mistake(
         "as many levels as the paper counts",
         "transform",
-        "NodeBlock(self.size, len(L), S)",
-        "NodeBlock(self.size, max(1, len(L) - 1), S)",
+        "NodeBlock(self.size, len(L), S, W)",
+        "NodeBlock(self.size, max(1, len(L) - 1), S, W)",
         "transform/test_transform.py::"
         "test_the_shares_of_the_budget_add_up_whatever_a_unit_moves",
         "a count moves log₂m + 1 nodes, leaf and root included, and one of them is not paid for",
@@ -124,8 +124,8 @@ MISTAKES = (
     Mistake(
         "a wavelet without its total",
         "transform",
-        "NodeBlock(N, H + 1, S)",
-        "NodeBlock(N, max(1, H), S)",
+        "NodeBlock(N, H + 1, S, W)",
+        "NodeBlock(N, max(1, H), S, W)",
         "transform/test_transform.py::"
         "test_coefficients_and_weights_are_those_of_the_literal_wavelet",
         "the total moves too, beside a difference a level",

@@ -18,7 +18,7 @@ from workbench import (
     SparseTable,
     Subsets,
 )
-from workbench.estimates import Summary, TransformedSummary, summary_in_basis
+from workbench.estimates import Law, Summary, TransformedSummary, summary_in_basis
 from workbench.inference import consistent
 from workbench.mechanism import noise_blocks
 from workbench.mechanisms import (
@@ -53,7 +53,7 @@ def exact(table, transform):
     nodes, values = basis.forward(table.keys, table.counts)
     assert (np.diff(nodes) > 0).all()
     assert (nodes < sum(block.size for block in basis.noise_blocks)).all()
-    return summary_in_basis(basis, nodes, values, 1.0)
+    return summary_in_basis(basis, nodes, values, Law("geometric", 1.0))
 
 
 @pytest.mark.parametrize("transform", LINE, ids=repr)
@@ -314,14 +314,16 @@ def test_sampled_trees_are_unbiased_and_say_how_far_off_they_are(transform, n):
 def test_consistency_drops_what_lies_below_nothing_and_nothing_else():
     domain = Domain(("x",), (8,))
     nodes = np.array([0, 1, 3, 5, 6, 8, 11, 12])  # 6 hangs below 2, which is absent
-    tree = TransformedSummary(domain, nodes, np.full(8, 9), 1.0, theta=5, transform=Dyadic())
+    tree = TransformedSummary(
+        domain, nodes, np.full(8, 9), Law("geometric", 1.0), theta=5, transform=Dyadic()
+    )
     # leaf 7 + i has parent 3 + i // 2: 8 lies below 3; 11 and 12 below 5
     assert consistent(tree).keys.tolist() == [0, 1, 3, 8]
     assert len(consistent(tree.where(tree.keys > 0))) == 0
     assert len(consistent(tree.where(tree.keys < 0))) == 0
 
 
-NODES = Domain(("x",), (8,)), np.arange(3), np.arange(3), 1.0
+NODES = Domain(("x",), (8,)), np.arange(3), np.arange(3), Law("geometric", 1.0)
 
 
 @pytest.mark.parametrize(

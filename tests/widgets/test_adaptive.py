@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 from tests.widgets.pages import released  # noqa: E402
 from workbench import DP, plots, widgets  # noqa: E402
 from workbench.datasets import QueryLogTwin, Towns  # noqa: E402
-from workbench.estimates.bars import geometric_variance  # noqa: E402
+from workbench.estimates.law import geometric_variance  # noqa: E402
 from workbench.mechanisms import (  # noqa: E402
     BasicAdaptiveHistogram,
     DirectSynthesis,

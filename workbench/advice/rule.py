@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.advice.model import NodeCounts
 from workbench.arrays import Complex, Float
-from workbench.estimates.bars import geometric_variance
+from workbench.estimates.law import geometric_variance
 
 
 class Moments(NamedTuple):

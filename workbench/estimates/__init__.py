@@ -4,6 +4,7 @@ from workbench.estimates.bit_reports import BitReports
 from workbench.estimates.hierarchical_sums import HierarchicalSums
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.item_edge_counts import ItemEdgeCounts
+from workbench.estimates.law import Law
 from workbench.estimates.leaves import Leaves
 from workbench.estimates.microdata import Microdata
 from workbench.estimates.model import Model
@@ -23,11 +24,11 @@ ALL = (
 
 
 def summary_in_basis(
-    basis: Basis, keys, values, decay: float, theta=0.0, tau=0.0, sides=2
+    basis: Basis, keys, values, law: Law, theta=0.0, tau=0.0, sides=2
 ) -> Summary:
     """What was released of a noisy table in a basis: a summary of cells, or of its nodes."""
     if isinstance(basis, Cells):
-        return Summary(basis.domain, keys, values, decay, theta, tau, sides)
+        return Summary(basis.domain, keys, values, law, theta, tau, sides)
     return TransformedSummary(
-        basis.domain, keys, values, decay, theta, tau, sides, transform=basis.transform
+        basis.domain, keys, values, law, theta, tau, sides, transform=basis.transform
     )

@@ -8,7 +8,6 @@ its variance, and where only positive values pass by its mean.
 
 from __future__ import annotations
 
-from math import ceil, exp, expm1, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from workbench.arrays import Float
 
 BELIEFS = {"empty": "if absent cells are empty (believed)"}
-DEVIATIONS = 3  # of noise, by which the count of an absent cell may lie above the cut
 
 
 class Bars(NamedTuple):
@@ -73,37 +71,3 @@ class Answers(tuple):
     def errors(self) -> Float[np.ndarray, " queries"]:
         """Standard errors of the pair."""
         return self[1]
-
-
-class Moments(NamedTuple):
-    """What an empty cell adds to an answer, if it passes: mean and mean square."""
-
-    mean: float
-    square: float
-
-
-def geometric_variance(decay: float) -> float:
-    """2α/(1−α)² with α = exp(−decay): the variance of two-sided geometric noise."""
-    return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
-
-
-def empty_cell_moments(decay: float, theta: float, sides: int) -> Moments:
-    """Of noise v that passes |v| >= θ (two sides) or v >= θ, in closed form.
-
-    With t = ⌈θ⌉ and Pr[v] = (1−α)/(1+α)·α^|v|: Σ v·α^v over v >= t is α^t·(t/(1−α) + α/(1−α)²), and
-    Σ v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
-    """
-    t = max(ceil(theta), 1)
-    alpha = exp(-decay)
-    rest = -expm1(-decay)
-    passes = exp(-decay * t) / (1 + alpha)
-    mean = passes * (t + alpha / rest)
-    square = passes * (t**2 + 2 * t * alpha / rest + alpha * (1 + alpha) / rest**2)
-    return Moments(0.0 if sides == 2 else mean, sides * square)
-
-
-def absent_at_most(cut: float, sides: int, decay: float) -> float:
-    """What an absent cell holds at most, in counts; 0 where its noisy value is known to be 0."""
-    if cut <= 1 and sides == 2:
-        return 0.0
-    return cut + DEVIATIONS * sqrt(geometric_variance(decay))

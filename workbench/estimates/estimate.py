@@ -10,6 +10,7 @@ import numpy as np
 from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.bars import Bars
+from workbench.estimates.law import law_from_json, law_to_json
 from workbench.hierarchy import from_dict, to_dict
 from workbench.libraries import pa, pd
 from workbench.value import read_only
@@ -39,6 +40,7 @@ class Stored(NamedTuple):
         return self.key or self.field
 
 
+LAW = Stored("law", "decay", law_to_json, law_from_json)  # "decay" since it was a number
 DOMAIN = Stored("domain", write=Domain.to_dict, read=Domain.from_dict)
 HIERARCHY = Stored("hierarchy", write=to_dict, read=from_dict)
 

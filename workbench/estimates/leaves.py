@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.estimates.bars import Bars, geometric_variance
-from workbench.estimates.estimate import HIERARCHY, Estimate, Stored
+from workbench.estimates.bars import Bars
+from workbench.estimates.estimate import HIERARCHY, LAW, Estimate
+from workbench.estimates.law import Law
 from workbench.hierarchy import (
     Hierarchy,
     Keys,
@@ -39,8 +40,8 @@ class Leaves(OverHierarchy, Estimate):
     """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
 
     `levels` and `keys` (uint64[words, n], the lowest of a node) say which; what lies in none of them
-    counts for nothing. `decay` is ε/Δ of geometric noise on every count, or None where the law is
-    another (then without standard errors).
+    counts for nothing. `law` is that of the noise on every count, or None where there is no one
+    law (then without standard errors).
 
     Workloads over the hierarchy are answered: a node's noisy count is spread evenly over its keys (over
     its volume, for boxes of points). The standard error is that of the noise, where a query cuts no
@@ -51,11 +52,11 @@ class Leaves(OverHierarchy, Estimate):
     levels: Int[np.ndarray, " n"]
     keys: Keys
     values: Int[np.ndarray, " n"]
-    decay: float | None = None
+    law: Law | None = None
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
     arrays: ClassVar = ("levels", "keys", "values")
-    stored: ClassVar = (HIERARCHY, Stored("decay"))
+    stored: ClassVar = (HIERARCHY, LAW)
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -103,7 +104,7 @@ class Leaves(OverHierarchy, Estimate):
             cut = np.bincount(which, within, len(workload)) > 0
         if not error:
             return answers
-        variance = np.nan if self.decay is None else geometric_variance(self.decay)
+        variance = np.nan if self.law is None else self.law.variance
         return answers, np.where(cut, np.nan, np.sqrt(np.rint(nodes) * variance))
 
     def bars(self, workload: Workload, **options: Any) -> Bars:
@@ -145,14 +146,14 @@ class Leaves(OverHierarchy, Estimate):
         Returns
         -------
         float
-            In records²; NaN where the law of the noise is not geometric.
+            In records²; NaN where the noise has no one law.
         """
-        if self.decay is None:
+        if self.law is None:
             return float("nan")
         nodes_of_level = np.cumprod([1.0, *self.hierarchy.digits.radices])
         # Σ over a leaf's k nodes of 1/k²
         share = np.minimum(1, nodes_of_level[self.levels] / nodes_of_level[level])
-        return float(geometric_variance(self.decay) * share.sum() / nodes_of_level[level])
+        return float(self.law.variance * share.sum() / nodes_of_level[level])
 
     def coarsened(self, level: int) -> Self:
         """The same counts, those of leaves below a level added up to the nodes there that hold them.
@@ -174,9 +175,7 @@ class Leaves(OverHierarchy, Estimate):
         new = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: len(self)]
         first = np.flatnonzero(new)
         values = np.add.reduceat(self.values, first)
-        return replace(
-            self, levels=levels[first], keys=keys[:, first], values=values, decay=None
-        )
+        return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
         """The synthetic records: anywhere in their nodes; beginnings of strings as they stand.

@@ -11,8 +11,8 @@ import numpy as np
 from workbench.arrays import Int, UInt64
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.estimates.bars import geometric_variance
-from workbench.estimates.estimate import DOMAIN, Estimate, Stored
+from workbench.estimates.estimate import DOMAIN, LAW, Estimate, Stored
+from workbench.estimates.law import Law
 from workbench.workload import Workload
 
 
@@ -20,27 +20,27 @@ from workbench.workload import Workload
 class Sketch(Estimate):
     """Rows of noisy buckets; a cell adds its count, with its sign, to one bucket a row.
 
-    `hash_parameters` are those of the rows' hash functions, for buckets and for signs, `decay` is ε/Δ
-    of the geometric noise on every bucket, and `estimate` says whether rows are joined by their mean or
+    `hash_parameters` are those of the rows' hash functions, for buckets and for signs, `law` is that of
+    the noise on every bucket, and `estimate` says whether rows are joined by their mean or
     their median. Ranges and Subsets are answered, of which every cell is visited.
 
     The standard error of a mean over r cells that hold S in all is at most
-    sqrt((r·F₂/width + S²/width + r·2α/(1−α)²)/depth): what shares a bucket, and the noise. F₂, the sum
+    sqrt((r·F₂/width + S²/width + r·σ²)/depth): what shares a bucket, and the noise. F₂, the sum
     of all squared counts, is estimated from the buckets: Σ bucket² over a row has expectation
-    F₂ + width·2α/(1−α)²; S is the answer. For a single cell S²/width is left out, which is then exact.
+    F₂ + width·σ²; S is the answer. For a single cell S²/width is left out, which is then exact.
     It is NaN for medians.
     """
 
     domain: Domain
     hash_parameters: UInt64[np.ndarray, "depth 8"]
     values: Int[np.ndarray, "depth width"]
-    decay: float
+    law: Law
     estimate: str = "mean"
     kind: ClassVar[str] = "sketch"
     contents: ClassVar[str] = "buckets"
     arrays: ClassVar = ("hash_parameters", "values")
     stored: ClassVar = (
-        Stored("decay"),
+        LAW,
         Stored("estimate"),
         DOMAIN,
         Stored(
@@ -70,7 +70,7 @@ class Sketch(Estimate):
         answers = np.mean(rows, axis=0)
         if not error:
             return answers
-        noise = geometric_variance(self.decay)
+        noise = self.law.variance
         squares = np.square(self.values, dtype=float).sum() / depth - width * noise
         cells = workload.cells(self.domain)
         per_cell = cells * (max(squares, 0) / width + noise) / depth
@@ -79,7 +79,7 @@ class Sketch(Estimate):
 
     def deviations(self) -> float:
         """The standard deviation of the noise on each bucket."""
-        return float(np.sqrt(geometric_variance(self.decay)))
+        return float(np.sqrt(self.law.variance))
 
     def _columns(self) -> dict:
         """One row a bucket: its row and place, and its noisy value."""

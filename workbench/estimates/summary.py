@@ -10,13 +10,9 @@ import numpy as np
 
 from workbench.arrays import Bool, Float, Int
 from workbench.domain import Domain
-from workbench.estimates.bars import (
-    Bars,
-    absent_at_most,
-    empty_cell_moments,
-    geometric_variance,
-)
-from workbench.estimates.estimate import DOMAIN, Estimate, Stored, check_weights
+from workbench.estimates.bars import Bars
+from workbench.estimates.estimate import DOMAIN, LAW, Estimate, Stored, check_weights
+from workbench.estimates.law import Law
 from workbench.libraries import pa, pd
 from workbench.value import read_only
 from workbench.workload import Workload
@@ -27,15 +23,15 @@ class Summary(Estimate):
     """Released cells: keys (sorted), noisy values, and the thresholds that selected them.
 
     `tau` is the threshold of threshold sampling, or τ_s of a priority sample; 0 where cells were not
-    sampled. `theta` is the filter's cut and `sides` which side of zero was kept. `decay` is ε/Δ of the
-    geometric noise on every cell, or None where the law is another (then without standard errors).
+    sampled. `theta` is the filter's cut and `sides` which side of zero was kept. `law` is that of
+    the noise on every cell, or None where there is no one law (then without standard errors).
     `scale` multiplies all weights (1 but for uniform and synthetic samples).
     """
 
     domain: Domain
     keys: Int[np.ndarray, " cells"]
     values: Int[np.ndarray, " cells"]
-    decay: float | None
+    law: Law | None
     theta: float = 0.0
     tau: float = 0.0
     sides: int = 2
@@ -44,7 +40,7 @@ class Summary(Estimate):
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("keys", "values")
     stored: ClassVar = (
-        Stored("decay"),
+        LAW,
         *(Stored(name, optional=True) for name in ("theta", "tau", "sides", "scale")),
         DOMAIN,
     )
@@ -112,8 +108,8 @@ class Summary(Estimate):
         """Estimated counts, and how far they may be off.
 
         The standard error, of the answer against the true counts, is
-        sqrt(cells · 2α/(1−α)² + Σ τ·(τ − |v|)⁺ over released v): noise on every cell of the query, and
-        an unbiased estimate of the sampling variance. It is NaN where the release alone gives no
+        sqrt(cells · σ² + Σ τ·(τ − |v|)⁺ over released v): noise of variance σ² on every cell of the
+        query, and an unbiased estimate of the sampling variance. It is NaN where the release alone gives no
         closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights of
         sampled cells, and with `absent`.
 
@@ -147,9 +143,9 @@ class Summary(Estimate):
         if not error:
             return answers
         closed_form = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
-        if self.decay is None or not closed_form or (weights == "raw" and self.tau > 1):
+        if self.law is None or not closed_form or (weights == "raw" and self.tau > 1):
             return answers, np.full(len(workload), np.nan)
-        variance = workload.cells(self.domain) * geometric_variance(self.decay)
+        variance = workload.cells(self.domain) * self.law.variance
         if self.tau:
             sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
             variance += workload.sums(self.domain, self.keys, sampling)
@@ -170,7 +166,7 @@ class Summary(Estimate):
         workload: Workload,
         weights: str = "unbiased",
         absent: float = 0.0,
-        filled_decay: float | None = None,
+        filled_law: Law | None = None,
     ) -> Bars:
         """How far answers may be off, in two parts.
 
@@ -185,8 +181,8 @@ class Summary(Estimate):
             Queries over the domain.
         weights, absent
             As in `answer`.
-        filled_decay : float, optional
-            ε/Δ where only cells that are not empty got noise, of which a summary itself says nothing.
+        filled_law : Law, optional
+            Of the noise where only cells that are not empty got any, of which a summary says nothing.
 
         Returns
         -------
@@ -198,13 +194,13 @@ class Summary(Estimate):
         released = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
         absent_cells = cells - released
         unknown = np.full(len(workload), np.nan)
-        decay = self.decay if filled_decay is None else filled_decay
-        if decay is None or self.scale != 1:
+        law = filled_law or self.law
+        if law is None or self.scale != 1:
             return Bars(unknown, absent_cells, np.where(absent_cells > 0, np.nan, 0.0))
-        each = absent_at_most(self.cut, self.sides, decay)
+        each = law.absent_at_most(self.cut, self.sides)
         each = max(each - absent, absent)
-        if filled_decay is not None:
-            noise = np.sqrt(released * geometric_variance(decay))
+        if filled_law is not None:
+            noise = np.sqrt(released * law.variance)
             return Bars(noise, absent_cells, each * absent_cells)
         errors = self.answer(workload, weights, error=True)[1]
         if weights == "raw" and self.tau > 1:
@@ -220,29 +216,29 @@ class Summary(Estimate):
             self.domain, self.keys, self.tau * np.maximum(self.tau - sizes, 0)
         )
         others = np.maximum(cells - released, 0)
-        mean, square = empty_cell_moments(self.decay, self.theta, self.sides)
-        noise = released * geometric_variance(self.decay) + others * (square - mean**2)
+        mean, square = self.law.empty_cell(self.theta, self.sides)
+        noise = released * self.law.variance + others * (square - mean**2)
         return np.sqrt(noise + (cells * mean) ** 2 + sampling)
 
-    def deviations(self, filled_decay: float | None = None) -> Float[np.ndarray, " cells"]:
+    def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
         """The standard deviation of each released weight, in counts."""
-        decay = self.decay if filled_decay is None else filled_decay
-        if decay is None or self.scale != 1:
+        law = filled_law or self.law
+        if law is None or self.scale != 1:
             return np.full(len(self), np.nan)
         sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-        return np.sqrt(geometric_variance(decay) + sampling)
+        return np.sqrt(law.variance + sampling)
 
     @property
     def absent_cells(self) -> int:
         """How many cells (nodes, of a tree) were not released."""
         return self.domain.size - len(self)
 
-    def absent_at_most(self, filled_decay: float | None = None) -> float:
+    def absent_at_most(self, filled_law: Law | None = None) -> float:
         """What each absent cell holds at most, in counts: the cut and three deviations of noise."""
-        decay = self.decay if filled_decay is None else filled_decay
-        if decay is None or self.scale != 1:
+        law = filled_law or self.law
+        if law is None or self.scale != 1:
             return np.nan
-        return absent_at_most(self.cut, self.sides, decay)
+        return law.absent_at_most(self.cut, self.sides)
 
     def to_frame(self) -> pd.DataFrame:
         """The released cells as a table.

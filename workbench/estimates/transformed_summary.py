@@ -9,13 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.estimates.bars import (
-    Bars,
-    absent_at_most,
-    empty_cell_moments,
-    geometric_variance,
-)
+from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import Stored
+from workbench.estimates.law import Law
 from workbench.estimates.summary import Summary
 from workbench.libraries import pd
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
@@ -35,8 +31,8 @@ def _transform_from_dict(fields: dict) -> Dyadic | Haar:
 class TransformedSummary(Summary):
     """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
 
-    `decay` is ε/l1 of the whole release; each part of the basis has its share of it. In a `consistent`
-    tree nodes below absent ones are absent.
+    `law` is that of the whole release, of which each part of the basis has its share. In a
+    `consistent` tree nodes below absent ones are absent.
     """
 
     transform: Dyadic | Haar = Dyadic()
@@ -135,10 +131,10 @@ class TransformedSummary(Summary):
         errors = self.answer(workload, weights, error=True)[1]
         which, pieces = self.basis.pieces(workload)
         cut = self.cut
-        laws = [empty_cell_moments(d, self.theta, self.sides) for d in self._decays]
-        most = np.array([absent_at_most(cut, self.sides, d) for d in self._decays])
-        mean = np.array([law.mean for law in laws])
-        spread = np.array([law.square - law.mean**2 for law in laws])
+        empty = [law.empty_cell(self.theta, self.sides) for law in self._laws]
+        most = np.array([law.absent_at_most(cut, self.sides) for law in self._laws])
+        mean = np.array([moments.mean for moments in empty])
+        spread = np.array([moments.square - moments.mean**2 for moments in empty])
         if self.tau:  # those that passed and were not drawn are among the absent ones
             spread = self._noise
         sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
@@ -169,7 +165,7 @@ class TransformedSummary(Summary):
             noise[:] = np.nan
         return Bars(np.where(np.isnan(errors), noise, errors), absent_nodes, absent)
 
-    def deviations(self, filled_decay: float | None = None) -> Float[np.ndarray, " nodes"]:
+    def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
         """The standard deviation of each released weight, in counts."""
         sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
         return np.sqrt(self._noise[self._part(self.keys)] + sampling)
@@ -179,9 +175,9 @@ class TransformedSummary(Summary):
         """How many nodes were not released."""
         return sum(part.size for part in self.basis.noise_blocks) - len(self)
 
-    def absent_at_most(self, filled_decay: float | None = None) -> float:
+    def absent_at_most(self, filled_law: Law | None = None) -> float:
         """What each absent node holds at most, in counts, where noise is widest."""
-        return max(absent_at_most(self.cut, self.sides, decay) for decay in self._decays)
+        return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
         """Where nodes stand among the released ones, and whether they were released."""
@@ -192,16 +188,14 @@ class TransformedSummary(Summary):
         return at, self.keys[at] == nodes
 
     @cached_property
-    def _decays(self) -> list[float]:
-        """ε/l1 of the noise on a node of each part."""
-        return [
-            self.decay * float(p.share) / p.nodes_per_count for p in self.basis.noise_blocks
-        ]
+    def _laws(self) -> list[Law]:
+        """Of the noise on a node of each part."""
+        return [self.law.of_nodes(part) for part in self.basis.noise_blocks]
 
     @cached_property
     def _noise(self) -> Float[np.ndarray, " parts"]:
         """The variance of the noise on a node of each part."""
-        return np.array([*map(geometric_variance, self._decays)])
+        return np.array([law.variance for law in self._laws])
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         ends = np.cumsum([part.size for part in self.basis.noise_blocks])

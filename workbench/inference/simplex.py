@@ -43,7 +43,7 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     counts = np.maximum(leaves.values - loss, 0)
     surplus = int(counts.sum()) - total
     counts[np.argsort(-counts, kind="stable")[:surplus]] -= 1
-    return replace(leaves, values=counts, decay=None)
+    return replace(leaves, values=counts, law=None)
 
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.estimates import Leaves
+from workbench.estimates import Law, Leaves
 from workbench.hierarchy import Hierarchy, argsort_keys
 from workbench.mechanism import Mechanism, noise, not_allowed, parameter, split_epsilon
 from workbench.privacy import Receipt
@@ -102,6 +102,6 @@ def noisy_leaves(
     counts, receipt = noise.geometric(
         records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
     )
-    decay = float(noise.decay(l1, epsilon))
-    leaves = Leaves(records.hierarchy, levels[order], keys, counts, decay)
+    law = Law("geometric", float(noise.decay(l1, epsilon)))
+    leaves = Leaves(records.hierarchy, levels[order], keys, counts, law)
     return leaves, receipt

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from workbench.domain import Domain
-from workbench.estimates import Summary, summary_in_basis
+from workbench.estimates import Law, Summary, summary_in_basis
 from workbench.inference import consistent
 from workbench.mechanism import Mechanism, Release, noise, noise_blocks, parameter, sensitivity
 from workbench.table import SparseTable
@@ -100,14 +100,14 @@ class SparseSummary(Mechanism):
         blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
         theta, tau = self._thresholds(blocks)
         exact = basis.forward(table.keys, table.counts)
-        decay = self.budget.epsilon / l1
+        law = Law("geometric", self.budget.epsilon / l1)
         if self.consistent:
             keys, values, ledger = noise.threshold_sample(
                 *exact, blocks, theta=theta, sides=self.sides, rng=rng
             )
-            passed = summary_in_basis(basis, keys, values, decay, theta, sides=self.sides)
+            passed = summary_in_basis(basis, keys, values, law, theta, sides=self.sides)
             summary = self._select(passed, theta, tau, rng)
         else:
             keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
-            summary = summary_in_basis(basis, keys, values, decay, theta, tau, self.sides)
+            summary = summary_in_basis(basis, keys, values, law, theta, tau, self.sides)
         return Release(summary, ledger, self, table.bound)

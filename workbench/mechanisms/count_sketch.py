@@ -17,8 +17,8 @@ import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Sketch, hashes
-from workbench.estimates.bars import geometric_variance
+from workbench.estimates import Law, Sketch, hashes
+from workbench.estimates.law import geometric_variance
 from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -69,9 +69,9 @@ class CountSketch(Mechanism):
         noisy, receipt = noise.geometric(
             rows.ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
         )
-        decay = self.budget.epsilon / float(l1)
+        law = Law("geometric", self.budget.epsilon / float(l1))
         buckets = noisy.reshape(rows.shape)
-        sketch = Sketch(table.domain, functions, buckets, decay, self.estimate)
+        sketch = Sketch(table.domain, functions, buckets, law, self.estimate)
         return Release(sketch, (receipt,), self, table.bound)
 
     @classmethod

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import summary_in_basis
+from workbench.estimates import Law, summary_in_basis
 from workbench.mechanism import (
     Mechanism,
     Release,
@@ -70,7 +70,6 @@ class GeometricHistogram(Mechanism):
             ledger.append(receipt)
             start += block.size
         values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
-        full = summary_in_basis(
-            basis, sealed(np.arange(size)), values, self.budget.epsilon / l1
-        )
+        law = Law("geometric", self.budget.epsilon / l1)
+        full = summary_in_basis(basis, sealed(np.arange(size)), values, law)
         return Release(full, tuple(ledger), self, table.bound)

@@ -10,7 +10,7 @@ Cost       time and memory O(non-empty cells + size).
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Summary
+from workbench.estimates import Law, Summary
 from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
 from workbench.table import SparseTable
 from workbench.value import value
@@ -39,7 +39,9 @@ class UniformSampling(Mechanism):
         sampled = keys[np.minimum(places, self.size - 1)] == table.keys
         counts[places[sampled]] = table.counts[sampled]
         noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
-        summary = Summary(table.domain, keys, noisy, epsilon / l1, scale=m / self.size)
+        summary = Summary(
+            table.domain, keys, noisy, Law("geometric", epsilon / l1), scale=m / self.size
+        )
         return Release(summary, (receipt,), self, table.bound)
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Int, Num
-from workbench.estimates.bars import geometric_variance
+from workbench.estimates.law import geometric_variance
 from workbench.noise.arguments import check_counts, check_grid, decay
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source

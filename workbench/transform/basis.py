@@ -15,11 +15,21 @@ from workbench.workload import Workload
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes with one noise law: one count moves `nodes_per_count` of them."""
+    """Consecutive nodes with one noise law: one count moves `nodes_per_count` of them.
+
+    That is a node of each of so many levels, whose nodes add up at most `widths` cells, or differences
+    between as many.
+    """
 
     size: int
     nodes_per_count: int
     share: Fraction  # of ε
+    widths: tuple[int, ...] = (1,)
+    weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
+
+    def l2_squared(self, bound: Any) -> Fraction:
+        """How far one unit of that bound moves all of them, in the l2 norm, squared; or a bound on it."""
+        return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
 
 class NodeWeights(NamedTuple):

@@ -19,7 +19,10 @@ from workbench.transform.basis import NodeBlock, NodeWeights
 from workbench.value import not_allowed, parameter, value
 from workbench.workload import Boxes, Ranges
 
-_RATIO = 2 ** (1 / 3)  # how much more each finer level gets, split="geometric"
+# How much more each finer level gets, split="geometric". Least Σ 2^j/ε_j² at Σ ε_j = ε; and least
+# Σ 2^j·σ_j² at Σ 1/(2σ_j²) = ρ, where 1/σ_j² is what a level gets.
+_RATIO = 2 ** (1 / 3)
+_L2_RATIO = 2 ** (1 / 2)
 
 
 @value
@@ -29,7 +32,7 @@ class Dyadic:
     With `dims` = 2, over products of a dyadic interval of each of two attributes. `split` says how the
     budget is shared among levels: "uniform", as in the paper, or "geometric", where each finer level
     gets 2^⅓ times as much (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
-    more of the fine nodes than a range does).
+    more of the fine nodes than a range does); of ρ it is √2 times as much.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="2: boxes over two attributes")
@@ -112,13 +115,21 @@ class DyadicBasis:
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
         """All nodes in one, or a block a level."""
         if self.transform.split == "uniform" or len(self.levels) == 1:
-            return (NodeBlock(self.size, len(self.levels), Fraction(1)),)
+            widths = tuple(map(self._width, self.levels))
+            return (NodeBlock(self.size, len(self.levels), Fraction(1), widths),)
         weights = [Fraction(_RATIO ** sum(level)) for level in self.levels]
         total = sum(weights)
         sizes = np.diff(np.array(self.starts, object))
         return tuple(
-            NodeBlock(int(n), 1, w / total) for n, w in zip(sizes, weights, strict=True)
+            NodeBlock(
+                int(n), 1, w / total, (self._width(level),), Fraction(_L2_RATIO ** sum(level))
+            )
+            for n, w, level in zip(sizes, weights, self.levels, strict=True)
         )
+
+    def _width(self, level: tuple[int, ...]) -> int:
+        """How many cells a node of the level adds up."""
+        return prod(1 << axis.height - d for axis, d in zip(self.axes, level, strict=True))
 
     def forward(self, keys, counts):
         """The dyadic sums of sparse counts."""

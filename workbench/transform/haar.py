@@ -63,8 +63,14 @@ class HaarBasis:
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """All coefficients in one: a count moves the total, and a difference at each level."""
-        return (NodeBlock(self.domain.size, self.axis.height + 1, Fraction(1)),)
+        """All coefficients in one: a count moves the total, and a difference at each level.
+
+        A difference moves farthest where all moves in one half, of at most 2^(height − depth − 1) cells.
+        """
+        height = self.axis.height
+        halves = tuple(1 << height - depth - 1 for depth in range(height))
+        widths = (1 << height, *halves)
+        return (NodeBlock(self.domain.size, height + 1, Fraction(1), widths),)
 
     def forward(self, keys, counts):
         """The total and the differences of sparse counts."""
