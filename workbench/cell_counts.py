@@ -107,28 +107,23 @@ class CellCounts:
 
 
 class GrowingArray:
-    """Numbers that are appended to one array."""
+    """Whole numbers that come in pieces, and are joined when all are there."""
 
     def __init__(self):
         self.size = 0
-        self._numbers = np.empty(0, np.int64)
+        self._pieces: list[np.ndarray] = []
 
     def append(self, numbers: Int[np.ndarray, " more"]) -> None:
-        """Some more numbers."""
-        size = self.size + len(numbers)
-        if size > len(self._numbers):
-            longer = np.empty(
-                size + size // 2, np.int64
-            )  # resized, it would lose its large pages
-            longer[: self.size] = self._numbers[: self.size]
-            self._numbers = longer
-        self._numbers[self.size : size] = numbers
-        self.size = size
+        """Some more numbers, which nobody changes."""
+        self._pieces.append(numbers)
+        self.size += len(numbers)
 
     def take(self) -> Int[np.ndarray, " numbers"]:
         """All numbers, which are then somebody else's."""
-        numbers = self._numbers[: self.size]
-        self._numbers = np.empty(0, np.int64)
+        numbers = np.empty(self.size, np.int64)
+        if self._pieces:
+            np.concatenate(self._pieces, out=numbers)
+        self._pieces.clear()
         self.size = 0
         return numbers
 

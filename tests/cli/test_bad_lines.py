@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.commands import last_options
 from workbench.cli import app
 from workbench.plugins import WITH
 
@@ -103,12 +104,12 @@ def lines():
 def _of_release():
     for option in ("--epsilon", "--delta", "--seed"):
         for text in NUMBERS:
-            yield f"{FILTER} {option}={shlex.quote(text)}"
+            yield last_options(f"{FILTER} {option}={shlex.quote(text)}")
     for option in ("--theta", "--size", "--sides"):
         for text in (*NUMBERS, "nan", "inf", "-1"):
             yield f"{BASE} --mechanism HighPassFilter {option}={shlex.quote(text)}"
     for text in ("0", "-1", "nan", "inf", "-inf", "1e-400"):
-        yield f"{FILTER} --epsilon {text}"
+        yield last_options(f"{FILTER} --epsilon {text}")
     for text in (
         "1",
         "1,x",
@@ -122,9 +123,9 @@ def _of_release():
         "",
         "1_0,1",
     ):
-        yield f"{FILTER} --bound {shlex.quote(text)}"
+        yield last_options(f"{FILTER} --bound {shlex.quote(text)}")
     for text in ("2", "-1", "1e-6", "nan"):
-        yield f"{FILTER} --delta {text}"
+        yield last_options(f"{FILTER} --delta {text}")
     for name in (
         "HighPasFilter",
         "sra2",
@@ -137,7 +138,7 @@ def _of_release():
     ):
         yield f"{BASE} --mechanism {shlex.quote(name)}"
     for rest in (
-        "--theta 3", "--theta", "--tau 3", "--l 3", "--thet 3", "--nope", "--nope=3", "-x", "more",
+        "--theta", "--tau 3", "--l 3", "--thet 3", "--nope", "--nope=3", "-x", "more",
         "--seed 1", "--seed -1 --simulated", "--out there/new.parquet", "--out t.csv", "--out domain.json",
         "--out .", "--out new.txt", "--domain nowhere.json", "--domain t.csv", "--domain .",
         "--domain-from-data", "--count nothing", "--count home", "--count word", "--item home",
@@ -145,6 +146,13 @@ def _of_release():
         "--choose-epsilon 1", "--choose theta=1,2 --choose-epsilon 1", "--box x=0..1", "--strings word",
         "--taxonomy codes.csv", "--budget nowhere.budget", "--budget t.csv", "--unit ''", "--transform x",
         "--user who --report-cut 0", "--user who --report-cut nan", "--user who --report-cut x",
+    ):  # fmt: skip
+        yield last_options(f"{FILTER} {rest}")
+    for rest in (
+        "--theta 3", "--theta=20", "--epsilon 2", "--out newer.parquet", "--bound 1,1",
+        "--domain domain.json", "--unit trip", "--mechanism SRA", "--count n --count n",
+        "--user who --user who",
+        "--seed 1 --simulated --seed 2",
     ):  # fmt: skip
         yield f"{FILTER} {rest}"
     yield from (
@@ -203,7 +211,7 @@ def _of_kinds():
         "domain.json", "--box x=0..9 --threshold -1", "--box x=0..9 --measure 2", "--box x=0..9 --depth 3",
         "--box x=0..9 --count word", "--box count=0..9", "--box x=0..9 --bound 1",
     ):  # fmt: skip
-        yield f"{POINTS} {rest}"
+        yield last_options(f"{POINTS} {rest}")
     laplace = f"{BASE} --mechanism LaplaceQueries"
     for rest in (
         "", "--marginals 0", "--marginals 3", "--marginals x", "--marginals -1", "--marginals t.csv",
@@ -218,7 +226,7 @@ def _of_kinds():
         "--out new", "--out t.csv", "--epsilon 0", "--domain nowhere.json", "--bound 1", "--seed 3",
         "--mechanism SRA", "--nope",
     ):  # fmt: skip
-        yield f"{SYNTHESIZE} {rest}"
+        yield last_options(f"{SYNTHESIZE} {rest}")
 
 
 def _of_others():
@@ -255,7 +263,7 @@ def _of_others():
         "--task points --box x", "--task users --users 0 --per-user 1", "--task rows --order 0",
         "--task degrees --records -1", "--task points --box x=0..1 --records -3", "--mechanism SRA",
     ):  # fmt: skip
-        yield f"{ADVISE} {rest}"
+        yield last_options(f"{ADVISE} {rest}")
     yield from ("advise", "advise --epsilon 1", "advise --epsilon 1 --size 3")
     yield from (
         "budget new", "budget new b", "budget new b --people p --unit u --epsilon 0",

@@ -18,6 +18,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
+from tests.cli.commands import last_options
 from workbench import figures, provenance, reproduction
 from workbench.cli import app
 from workbench.mechanism import Release
@@ -140,7 +141,7 @@ def test_release_refuses(run, line, monkeypatch):
 
     for name in ("threshold_sample", "priority_sample"):
         monkeypatch.setattr(noise, name, drawn)
-    assert BAD[line] in complaint(run(line, code=2))
+    assert BAD[line] in complaint(run(last_options(line), code=2))
     assert {p.name for p in Path().iterdir()} == {"domain.json", "t.csv"}
 
 
@@ -188,7 +189,7 @@ def test_release_says_that_a_file_is_damaged(run, name):
 
 @pytest.mark.parametrize("name", ["--simulate", "--thet 3", "--thet=3", "--domian d.json"])
 def test_an_option_that_nobody_has_is_refused_with_those_alike(run, name):
-    said = run(f"release t.csv {FILTER} {name}", code=2).stderr
+    said = run(last_options(f"release t.csv {FILTER} {name}"), code=2).stderr
     assert f"No such option: {name.split('=')[0].split()[0]}" in said
     said = run(f"release {name} t.csv --mechanism HighPassFilter --bound 1,1", code=2).stderr
     assert "No such option" in said, "not that another option is missing"
@@ -670,3 +671,13 @@ def test_rows_without_a_count_count_one(run):
     assert Release.load("out.parquet").estimate.weights().tolist() == [1, 2, 1]
     said = complaint(run("release t.csv --theta --out x.parquet", code=2))
     assert "--theta needs a value" in said
+
+
+def test_a_release_whose_lines_nobody_reads_is_made_all_the_same(run):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [BIN / "workbench", "release", "t.csv", *FILTER.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Release.load("out.parquet").bound.unit == "x"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.commands import run_command
+from tests.cli.commands import last_options, run_command
 from workbench import Domain, Marginals, NamedMarginals, Taxonomy
 from workbench.mechanism import Release
 from workbench.workload import stated
@@ -135,7 +135,8 @@ def test_microdata_are_synthesised(run):
         "--rows 5 --marginals 7": "need 1 to 2",
         "--rows 5 --out m.txt": "ends in .csv or .parquet",
     }.items():
-        assert says in run(f"synthesize t.csv {words} {wrong}", code=2).stderr
+        line = last_options(f"synthesize t.csv {words} --rows 5 {wrong}")
+        assert says in run(line, code=2).stderr
 
 
 REST = "--unit row --epsilon 1 --out o.parquet"
@@ -161,7 +162,6 @@ BAD = {
     f"LaplaceQueries --marginals 3 {TABLE} {REST}": "need 1 to 2",
     f"LaplaceQueries --marginals no.txt {TABLE} {REST}": "no.txt: no such file",
     f"LaplaceQueries --marginals t.csv {TABLE} {REST}": "attribute 'user_id' is not in",
-    f"HighPassFilter --theta 3 --theta 4 {TABLE} {REST}": "--theta is given twice",
     f"HighPassFilter --theta 1_0 {TABLE} {REST}": "HighPassFilter.theta = '1_0' is not allowed",
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
     f"HighPassFilter --tau 3 {TABLE} {REST}": "ThresholdSampling would take --tau",
@@ -173,9 +173,19 @@ BAD = {
 @pytest.mark.parametrize("line", BAD)
 def test_what_does_not_fit_is_refused_in_a_line(run, line):
     before = {p.name for p in Path().iterdir()}
-    said = run(f"release t.csv --mechanism {line}", code=2).stderr
+    said = run(last_options(f"release t.csv --mechanism {line}"), code=2).stderr
     assert BAD[line] in said.splitlines()[0]
     assert {p.name for p in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "again", ["--theta 4", "--out p.parquet", "--bound=2,1", "--epsilon 1"]
+)
+def test_what_is_stated_twice_is_refused(run, again):
+    line = f"release t.csv --domain domain.json --bound 1,1 --theta 3 {REST} --mechanism HighPassFilter"
+    name = again.split("=")[0].split()[0]
+    assert f"Error: {name} is given twice" in run(f"{line} {again}", code=2).stderr
+    assert not Path("o.parquet").exists()
 
 
 def test_marginals_are_stated_by_order_or_by_name(run):

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.contributions import UserNumbers, users
+from workbench.contributions import UserNumbers
+from workbench.contributions import names as named
 
 NAMES = st.lists(st.text(max_size=3).map(lambda x: x + "!") | st.just("é" * 300), max_size=12)
 
@@ -14,9 +15,9 @@ NAMES = st.lists(st.text(max_size=3).map(lambda x: x + "!") | st.just("é" * 300
 @given(batches=st.lists(NAMES, max_size=5))
 @settings(max_examples=40, deadline=None)
 def test_one_number_a_name_whatever_the_hashes(different_hashes, batches):
-    real = users._hashes
+    real = named._hashes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(users, "_hashes", lambda names: real(names) % different_hashes)
+        patch.setattr(named, "_hashes", lambda *x: real(*x) % different_hashes)
         column = UserNumbers("who")
         numbers = {}
         for names in batches:
@@ -25,3 +26,11 @@ def test_one_number_a_name_whatever_the_hashes(different_hashes, batches):
                 assert numbers.setdefault(name, number) == number
         assert sorted(numbers.values()) == list(range(len(numbers)))
         assert column.ids() is None or len(column.ids()) == len(numbers)
+
+
+def test_numbers_of_the_same_64_bits_are_never_one_user():
+    column = UserNumbers("who")
+    assert column.numbers(pa.array([2**64 - 1, 5], pa.uint64())).tolist() == [-1, 5]
+    column.numbers(pa.array([5, 7], pa.int64()))
+    with pytest.raises(ValueError, match="'who': some users are below 0, others 2⁶³ or more"):
+        column.numbers(pa.array([3, -1], pa.int64()))

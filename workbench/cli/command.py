@@ -9,11 +9,12 @@ from typer.core import TyperCommand
 
 
 class Command(TyperCommand):
-    """A command that reads numbers as people write them."""
+    """A command that reads what people write, and never one of two things that they say."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse numbers like 1_0, which Python would read as 10."""
+        """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
         params = {name: param for param in self.get_params(ctx) for name in param.opts}
+        given = set()
         words = iter(args)
         for word in words:
             name, equals, text = word.partition("=")
@@ -22,6 +23,9 @@ class Command(TyperCommand):
                 break
             if param is None or getattr(param, "is_flag", False):
                 continue
+            if param.name in given and not param.multiple:
+                raise ValueError(f"{name} is given twice: need it once")
+            given.add(param.name)
             if not equals:
                 text = next(words, "")
             if "_" in text and _is_number(param):

@@ -60,7 +60,7 @@ def new(
     ]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if out is None:
-        typer.echo(text, nl=False)
+        screen.say(text, end="")
         return
     out.write_text(text, encoding="utf-8")
     screen.say(f"{out}: {counted(len(draft), 'attribute')}\n\n{_HOW}")

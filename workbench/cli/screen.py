@@ -6,6 +6,7 @@ command, and none is read as markup.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,14 +35,31 @@ def plain_lines(text: Any) -> str:
     return "\n".join(map(plain, str(text).split("\n")))
 
 
-def say(text: Any, *, err: bool = False) -> None:
+def say(text: Any, *, err: bool = False, end: str = "\n") -> None:
     """Print lines."""
-    typer.echo(plain_lines(text), err=err)
+    with _while_somebody_reads():
+        typer.echo(plain_lines(text) + end, err=err, nl=False)
 
 
 def warn(text: str) -> None:
     """Print lines in red."""
-    typer.secho(plain_lines(text), fg="red")
+    with _while_somebody_reads():
+        typer.secho(plain_lines(text), fg="red")
+
+
+@contextmanager
+def _while_somebody_reads() -> Iterator[None]:
+    """Who reads what is printed may leave, as `head` does: then the command goes on, and prints nothing."""
+    try:
+        yield
+    except BrokenPipeError:
+        _print_nothing()
+
+
+def _print_nothing() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def complain(text: str) -> None:
@@ -82,7 +100,9 @@ def console():
     """Where tables go; as wide as a screen, or as they need where nobody watches."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    shown = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    shown.on_broken_pipe = _print_nothing
+    return shown
 
 
 @contextmanager

@@ -131,3 +131,89 @@ def bound_users(starts, l0, linf, l1, seeds, counts, lost):
         if total > l1:
             lost[u] = True
             keep_units(counts[start : start + n], total, l1, seeds[u], undecided, low)
+
+
+@njit(cache=True, nogil=True)
+def place_names(hashes, table):
+    """Put the numbers of names into an empty table of 2^k places: each at its hash, or the next free one.
+
+    A place holds the number of a name and, above it, half of its hash; −1 where it is free.
+    """
+    for number in range(hashes.size):
+        place_name(hashes[number], number, table)
+
+
+@njit(cache=True, nogil=True)
+def place_name(h, number, table):
+    """Put a name into the table."""
+    mask = table.size - 1
+    place = np.int64(h) & mask
+    while table[place] >= 0:
+        place = (place + 1) & mask
+    table[place] = (np.int64(h >> np.uint64(33)) << 32) | number
+
+
+@njit(cache=True, nogil=True)
+def next_candidate(h, table, place):
+    """The first place from `place` on which is free, or whose name may have the hash `h`."""
+    mask = table.size - 1
+    part = np.int64(h >> np.uint64(33))
+    while table[place] >= 0 and table[place] >> 32 != part:
+        place = (place + 1) & mask
+    return place
+
+
+@njit(cache=True, nogil=True)
+def same_bytes(one, first, other, start, length):
+    """Whether so many bytes are the same."""
+    for i in range(length):
+        if one[first + i] != other[start + i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def number_names(
+    hashes, ends, content, size, all_hashes, all_ends, all_content, table, numbers
+):
+    """The numbers of names, of which new ones are added to the `size` that there are; how many are then.
+
+    A name is the bytes between two `ends` of `content`. Those that there are stand in `all_…`, which have
+    room for all. What is looked up lies far apart in memory: each step is taken for many names before the
+    next, so that the processor waits for many of them at once.
+    """
+    mask = table.size - 1
+    for row in range(hashes.size):
+        entry = table[next_candidate(hashes[row], table, np.int64(hashes[row]) & mask)]
+        numbers[row] = entry & 0xFFFFFFFF if entry >= 0 else -1
+    starts = np.empty(hashes.size, np.int64)
+    for row in range(hashes.size):
+        number = numbers[row]
+        length = ends[row + 1] - ends[row]
+        is_as_long = number >= 0 and all_ends[number + 1] - all_ends[number] == length
+        starts[row] = all_ends[number] if is_as_long else -1
+    for row in range(hashes.size):
+        length = ends[row + 1] - ends[row]
+        start = starts[row]
+        if start >= 0 and same_bytes(content, ends[row], all_content, start, length):
+            continue
+        place = np.int64(hashes[row]) & mask
+        while True:
+            place = next_candidate(hashes[row], table, place)
+            if table[place] < 0:
+                number = size
+                size += 1
+                start = all_ends[number]
+                all_hashes[number] = hashes[row]
+                all_ends[size] = start + length
+                all_content[start : start + length] = content[ends[row] : ends[row + 1]]
+                place_name(hashes[row], number, table)
+                break
+            number = table[place] & 0xFFFFFFFF
+            start = all_ends[number]
+            is_as_long = all_ends[number + 1] - start == length
+            if is_as_long and same_bytes(content, ends[row], all_content, start, length):
+                break
+            place = (place + 1) & mask
+        numbers[row] = number
+    return size

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Int, UInt64
+from workbench.contributions.names import NumberedNames
 from workbench.labelled_rows import dictionary_encoded
-from workbench.libraries import pa, pc, pd, pl
+from workbench.libraries import pa, pc, pd
 from workbench.value import shown
 
 _KEY_BYTES = 32
@@ -119,10 +120,10 @@ class UserNumbers:
     def __init__(self, column: str):
         self.column = column
         self._kind: str | None = None
-        self._names: pa.Array | None = None  # of users who are no numbers, as bytes
-        self._hashes = np.zeros(0, np.uint64)  # of names, ascending
-        self._numbers = np.zeros(0, np.int64)  # of the users with these
-        self._has_collided = False  # two names have one hash, so that hashes are of no use
+        self._beyond_int64: bool | None = (
+            None  # which of the numbers with the highest bit there are
+        )
+        self._names: NumberedNames | None = None  # of users who are no numbers
 
     def numbers(
         self, values: pa.Array, first_row: int = 0, refusal: Refusal | None = None
@@ -169,7 +170,10 @@ class UserNumbers:
         if pa.types.is_floating(values.type):
             return _float_bits(values, refuse)
         if self._kind != _TEXT and not pa.types.is_decimal(values.type):
-            return _whole_numbers(values)
+            numbers = _whole_numbers(values)
+            if self._kind == _WHOLE and len(numbers) and numbers.min() < 0:
+                self._refuse_other_sign(pa.types.is_uint64(values.type))
+            return numbers
         encoded = dictionary_encoded(values)
         places = encoded.indices.to_numpy()
         distinct = encoded.dictionary
@@ -179,56 +183,19 @@ class UserNumbers:
         nameless = pc.equal(pc.binary_length(names), 0).to_numpy(zero_copy_only=False)
         if nameless.any() and nameless[places].any():
             raise refuse(int(nameless[places].argmax()), "a user")
-        return self._numbers_of(names)[places]
-
-    def _numbers_of(self, names: pa.Array) -> Int[np.ndarray, " names"]:
-        """The numbers of some names, of which those that are new get the next ones."""
         if self._names is None:
-            self._names = names.slice(0, 0)
-        known = self._known(names)
-        is_new = known < 0
-        if not is_new.any():
-            return known
-        new = names.filter(pa.array(is_new)).dictionary_encode()
-        known[is_new] = len(self._names) + new.indices.to_numpy()
-        self._remember(new.dictionary)
-        return known
-
-    def _known(self, names: pa.Array) -> Int[np.ndarray, " names"]:
-        """The numbers of some names, −1 where one is new: found by hashes, and compared whole."""
-        if not len(self._names):
-            return np.full(len(names), -1)
-        if not self._has_collided:
-            hashes = _hashes(names)
-            order = np.argsort(hashes)  # to search in order is much faster
-            places = np.empty_like(order)
-            places[order] = np.searchsorted(self._hashes, hashes[order])
-            places[places == len(self._hashes)] = 0
-            found = self._hashes[places] == hashes
-            numbers = np.where(found, self._numbers[places], -1)
-            alike = self._names.take(pa.array(numbers[found]))
-            if pc.equal(alike, names.filter(pa.array(found))).false_count == 0:
-                return numbers
-        known = pc.index_in(names, value_set=self._names).fill_null(-1)
-        return known.to_numpy().astype(np.int64)
-
-    def _remember(self, names: pa.Array) -> None:
-        """Names that are new, each once."""
-        hashes = np.concatenate([self._hashes, _hashes(names)])
-        numbers = np.concatenate([self._numbers, len(self._names) + np.arange(len(names))])
-        order = np.argsort(hashes, kind="stable")  # of runs, the first of which is sorted
-        self._hashes = hashes[order]
-        self._numbers = numbers[order]
-        self._has_collided |= bool((self._hashes[1:] == self._hashes[:-1]).any())
-        self._names = pa.concat_arrays([self._names, names])
+            self._names = NumberedNames()
+        return self._names.numbers_of(names)[places]
 
     def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number, in 127 bits; None where it is the number itself."""
         if self._names is None:
             return None
-        _refuse_number_written_twice(self.column, self._names)
-        names = self._names.to_pylist()
-        digests = (blake2b(x, digest_size=16, person=b"user").digest() for x in names)
+        names = self._names.all()
+        _refuse_number_written_twice(self.column, names)
+        digests = (
+            blake2b(name, digest_size=16, person=b"user").digest() for name in names.to_pylist()
+        )
         ids = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
         ids[:, 1] &= ~np.uint64(1)
         return ids
@@ -236,6 +203,16 @@ class UserNumbers:
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
         return Users(numbers, self.ids(), in_words("a user", self.column))
+
+    def _refuse_other_sign(self, is_unsigned: bool) -> None:
+        """A ValueError if -1 and 2⁶⁴ - 1, the same 64 bits, may both be users."""
+        if self._beyond_int64 is None:
+            self._beyond_int64 = is_unsigned
+        if self._beyond_int64 != is_unsigned:
+            raise ValueError(
+                f"column {self.column!r}: some users are below 0, others 2⁶³ or more: need whole numbers "
+                "of one type, or text"
+            )
 
     def _refuse_other_kind(self, kind: str | None) -> None:
         if kind is None:
@@ -249,10 +226,6 @@ class UserNumbers:
                 "as 7 and '7' may be one person or two"
             )
         self._kind = kind
-
-
-def _hashes(names: pa.Array) -> UInt64[np.ndarray, " names"]:
-    return pl.Series(names).hash().to_numpy()
 
 
 def _refuse_number_written_twice(column: str, names: pa.Array) -> None:

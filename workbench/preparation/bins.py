@@ -128,6 +128,11 @@ class Bins(Rule):
         return labels
 
     @property
+    def needs_numbers(self) -> bool:
+        """Bins are of numbers."""
+        return True
+
+    @property
     def need(self) -> str:
         """The interval of numbers."""
         left = self.closed == "left"

@@ -58,6 +58,11 @@ class Labels(Rule):
         return all(getattr(self, f.name) == f.default for f in fields(Rule))
 
     @property
+    def needs_numbers(self) -> bool:
+        """Ranges are of numbers."""
+        return isinstance(self.labels, range)
+
+    @property
     def need(self) -> str:
         """Which labels."""
         labels = self.labels

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.arrays import Bool, Int
 from workbench.libraries import pa, pl
+from workbench.preparation.digits import as_numbers
 from workbench.preparation.rule import DROPPED, REFUSED, Rule
 from workbench.value import shown
 
@@ -122,6 +123,8 @@ def column_codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows
             different = pl.Series(column, values.dictionary).extend_constant(None, 1)
             places = values.indices.fill_null(len(different) - 1).to_numpy()
             return leaf.codes(_of_known_kind(different))[places]
+        if leaf.needs_numbers:
+            values = as_numbers(values)
         values = pl.Series(column, values)
     return leaf.codes(_of_known_kind(values))
 

@@ -83,6 +83,11 @@ class Rule:
         return (self,)
 
     @property
+    def needs_numbers(self) -> bool:
+        """Whether values are compared as numbers, so that texts which are numbers may come as these."""
+        return False
+
+    @property
     def need(self) -> str:
         """What a value has to be, for an error."""
         raise NotImplementedError

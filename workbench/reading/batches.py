@@ -13,6 +13,7 @@ from workbench.cell_counts import GrowingArray, is_no_count
 from workbench.contributions import UserNumbers
 from workbench.domain import Domain
 from workbench.libraries import pa, pl
+from workbench.preparation.digits import as_numbers
 from workbench.preparation.matching import whole_numbers
 from workbench.preparation.rows import row_keys
 from workbench.reading.source import Batch, Columns
@@ -166,7 +167,7 @@ def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
 
 def whole_counts_of(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
     """The whole numbers of a column, −1 where there is none."""
-    return whole_numbers(_series(batch, count)).fill_null(-1).to_numpy()
+    return whole_numbers(pl.Series(as_numbers(_plain(batch, count)))).fill_null(-1).to_numpy()
 
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
@@ -193,10 +194,12 @@ def row_texts(batch: Batch, column: str) -> pl.Series:
 
 
 def _series(batch: Batch, column: str) -> pl.Series:
+    return pl.Series(column, _plain(batch, column))
+
+
+def _plain(batch: Batch, column: str) -> pa.Array:
     values = batch.columns[column]
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return pl.Series(column, values)
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def _refuse(batch: Batch, column: str, bad: pl.Series, need: str) -> None:

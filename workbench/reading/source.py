@@ -13,7 +13,7 @@ from workbench.value import shown
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
 _NAMES_SHOWN = 20
 
-Columns = dict[str, pa.Array]
+Columns = dict[str, "pa.Array"]  # text, so that Arrow is loaded when used
 
 
 def names_shown(names: Sequence[str]) -> str:
