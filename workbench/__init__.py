@@ -6,6 +6,7 @@ judges them. Names are loaded on first use.
 """
 
 from importlib import import_module
+from typing import Any
 
 _ROOMS = (
     "advice audit claims cli compiled datasets domain estimates experiment figures hierarchy "
@@ -39,7 +40,7 @@ __version__ = "0.1.0"
 __all__ = sorted([*_HOME, "datasets", "inference", "mechanisms", "metrics"])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"workbench.{_HOME[name]}"), name)
     if name in _ROOMS:
@@ -47,5 +48,5 @@ def __getattr__(name: str):
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -65,10 +65,10 @@ class Domain:
 
     attributes: tuple[str, ...]
     shape: tuple[int, ...]
-    labels: tuple[tuple | range | None, ...] | None = None
+    labels: tuple[tuple[Any, ...] | range | None, ...] | None = None
     preparation: tuple[Rule | None, ...] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         fix = object.__setattr__
         fix(self, "attributes", tuple(self.attributes))
         fix(self, "shape", tuple(int(n) for n in self.shape))
@@ -91,10 +91,9 @@ class Domain:
         if self.labels is not None:
             fix(self, "labels", _checked_labels(names, self.shape, self.labels))
         if self.preparation is not None:
-            self._refuse_rules_of_other_labels()
+            self._refuse_rules_of_other_labels(tuple(self.preparation))
 
-    def _refuse_rules_of_other_labels(self) -> None:
-        rules = tuple(self.preparation)
+    def _refuse_rules_of_other_labels(self, rules: tuple[Rule | None, ...]) -> None:
         labels = self.labels or (None,) * len(self.shape)
         if len(rules) != len(self.shape):
             raise ValueError(f"Domain.preparation has {len(rules)} rules for {len(self.shape)}")
@@ -230,7 +229,7 @@ class Domain:
         return Domain(tuple(attributes), tuple(self.shape[i] for i in axes), labels, rules)
 
     @cached_property
-    def _indexes(self) -> dict:
+    def _indexes(self) -> dict[str, Any]:
         return {}
 
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
@@ -280,14 +279,15 @@ class Domain:
         """The cells of `keys`, one labelled column an attribute."""
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """What `from_dict` reads: attribute → number of values, whole-number range, labels, or rule."""
-        attributes: dict = {}
+        attributes: dict[str, Any] = {}
         rules = self.preparation or (None,) * len(self.shape)
         for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
             labels = self.labels and self.labels[i]
-            if rules[i] is not None:
-                attributes[name] = rule_to_dict(rules[i])
+            rule = rules[i]
+            if rule is not None:
+                attributes[name] = rule_to_dict(rule)
             elif isinstance(labels, range):
                 attributes[name] = range_to_dict(labels)
             else:
@@ -295,7 +295,7 @@ class Domain:
         return attributes
 
     @classmethod
-    def from_dict(cls, attributes: dict, folder: Path = Path()) -> Domain:
+    def from_dict(cls, attributes: dict[str, Any], folder: Path = Path()) -> Domain:
         """A domain from plain values, as JSON has them.
 
         Parameters
@@ -329,15 +329,16 @@ class Domain:
             raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
         refuse_blanks(attributes)
         shape = []
-        labels: list[tuple | range | None] = []
+        labels: list[tuple[Any, ...] | range | None] = []
         rules: list[Rule | None] = []
         for name, stated in attributes.items():
             rule = rule_from_dict(name, stated, folder)
             is_number = isinstance(stated, int)
             is_plain = isinstance(rule, Labels) and rule.is_plain
-            labels.append(None if is_number else rule.all_labels)
+            all_labels = None if is_number else rule.all_labels
+            labels.append(all_labels)
             rules.append(None if is_plain else rule)
-            shape.append(stated if is_number else len(labels[-1]))
+            shape.append(stated if all_labels is None else len(all_labels))
         return cls(tuple(attributes), tuple(shape), tuple(labels), tuple(rules))
 
     @classmethod
@@ -388,7 +389,9 @@ def _code_in_range(text: str, numbers: range) -> int:
     return numbers.index(number) if number in numbers and str(number) == text else -1
 
 
-def _checked_labels(names, shape, labels) -> tuple[tuple | range | None, ...] | None:
+def _checked_labels(
+    names: Sequence[str], shape: Sequence[int], labels: Sequence[Any]
+) -> tuple[tuple[Any, ...] | range | None, ...] | None:
     """Labels as Python's own values, all checked; None where no attribute has any."""
     if len(labels) != len(names):
         raise ValueError(f"Domain.labels has {len(labels)} lists for {len(names)} attributes")

@@ -73,14 +73,15 @@ class Mechanism(Protocol):
     @classmethod
     def example(cls, budget: DP | ZCDP) -> Self:
         """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
-        return cls(budget)
+        make: Any = cls
+        return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
         """Every count of the domain, int64[cells], unless `refuse_dense`."""
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
 
-    def refuse_dense(self, cells: int, each: int = 40) -> None:
+    def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
         """A ValueError if the cells, of `each` bytes, exceed `memory`.
 
         A cell is a count, a noisy count, and what is made of them.
@@ -92,7 +93,7 @@ class Mechanism(Protocol):
                 f"some {need} bytes"
             )
 
-    def refuse_size_above(self, cells: int) -> None:
+    def refuse_size_above(self: Any, cells: int) -> None:
         """A ValueError if `size` asks for more cells than there are."""
         if self.size > cells:
             raise not_allowed(self, "size", f"need at most {cells}, all that there are")

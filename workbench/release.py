@@ -161,7 +161,7 @@ class Release:
                 deviations = sqrt(estimate.law.variance)
             if np.isnan(deviations).any():
                 return False
-            released = np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations)
+            released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
             expected *= exp(-sqrt(2) * DEVIATIONS)  # of Laplace noise, and about of geometric
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
@@ -498,7 +498,7 @@ class Release:
                     f"this release promises nothing, and is never saved: {receipt.description}"
                 )
 
-    def _record(self) -> dict:
+    def _record(self) -> dict[str, Any]:
         from importlib.metadata import version
 
         versions = {name: version(name) for name in ("dp-workbench", "numpy", "pyarrow")}
@@ -564,7 +564,7 @@ def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
         )
 
 
-def _users_cut(path: Any, record: dict) -> int | None:
+def _users_cut(path: Any, record: dict[str, Any]) -> int | None:
     """How many users were cut, as a file says it."""
     number = record.get("users_cut")
     if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
@@ -572,12 +572,12 @@ def _users_cut(path: Any, record: dict) -> int | None:
     return number
 
 
-def _bound_record(bound: Bound) -> dict:
+def _bound_record(bound: Bound) -> dict[str, Any]:
     """What a file keeps of a bound: nothing of whom it is about, where nothing was said."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
-def _receipt_record(receipt: Receipt) -> dict:
+def _receipt_record(receipt: Receipt) -> dict[str, Any]:
     """What a file keeps of a receipt: its description is all that is said of its price."""
     return {
         "name": receipt.description,
@@ -597,7 +597,7 @@ def _cost_record(cost: DP | ZCDP) -> dict:
 
 
 def _receipt(
-    path: Any, name: str, cost: dict, part: Iterable | None = None, **rest: Any
+    path: Any, name: str, cost: dict[str, Any], part: Any = None, **rest: Any
 ) -> Receipt:
     """The receipt of a file's record; a name holds what `Receipt.description` adds to it."""
     own, by_theorem, theorem = name.partition(" (by theorem: ")

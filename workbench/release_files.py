@@ -47,7 +47,7 @@ def refuse_place(path: Path, force: bool) -> None:
         refuse_existing(sidecar(path), force)
 
 
-def write_release(table: pa.Table, record: dict, path: Path, force: bool) -> None:
+def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
     """The rows and the record of a release, as the ending of the file says."""
     refuse_place(path, force)
     if path.suffix == ".csv":
@@ -61,7 +61,7 @@ def write_release(table: pa.Table, record: dict, path: Path, force: bool) -> Non
         _publish(draft, force)
 
 
-def _write_csv(table: pa.Table, record: dict, path: Path, force: bool) -> None:
+def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
     """The sidecar first: a CSV file that is there has its guarantee beside it."""
     plain = _plain_columns(table)
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
@@ -116,7 +116,7 @@ def _publish(draft: Draft, force: bool) -> None:
         draft.replace(path)
 
 
-def read_release(path: str | Path) -> tuple[pa.Table, dict]:
+def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """What a release file holds, before any of it is believed.
 
     Parameters
@@ -145,7 +145,7 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict]:
         return parquet.read_table(path), record
 
 
-def read_record(path: str | Path) -> dict:
+def read_record(path: str | Path) -> dict[str, Any]:
     """What a release file says of itself, without its rows.
 
     Parameters
@@ -194,7 +194,7 @@ def _whole_parquet(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
 
 
-def _csv_rows(path: Path, record: dict) -> pa.Table:
+def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
     """The rows of a CSV file that nobody has changed."""
     beside = sidecar(path)
     try:
@@ -221,7 +221,7 @@ def _csv_rows(path: Path, record: dict) -> pa.Table:
         raise ValueError(f"{path}: not a complete CSV file ({str(e)[:80]})") from None
 
 
-def _record(path: Path, text: bytes) -> dict:
+def _record(path: Path, text: bytes) -> dict[str, Any]:
     """A release's record from its JSON text."""
     try:
         record = json.loads(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -72,11 +72,11 @@ class Bound:
 
     l0: int = 1
     linf: float = 1
-    l1: float | None = None
+    l1: float = cast(float, None)  # l0·linf
     unit: str = field(default="", compare=False, repr=False, kw_only=True)
     status: str = field(default=STATED, compare=False, repr=False, kw_only=True)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.status not in _STATUSES:
             raise not_allowed(self, "status", f"need one of {', '.join(map(repr, _STATUSES))}")
         on_a_line = isinstance(self.unit, str) and self.unit.isprintable()
@@ -210,7 +210,7 @@ class SparseTable:
     truth_public: bool = False
     users_cut: int | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Public):
             need = "need Bound(l0, linf), how far one unit moves the table, or PUBLIC"
             raise not_allowed(self, "bound", need)
@@ -234,8 +234,8 @@ class SparseTable:
     def from_keys(
         cls,
         domain: Domain,
-        keys,
-        counts,
+        keys: Any,
+        counts: Any,
         bound: Bound | Public,
         *,
         truth_public: bool = False,
@@ -299,7 +299,17 @@ class SparseTable:
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
 
     @classmethod
-    def _of_users(cls, domain, keys, counts, bound, truth_public, users, rng, key):
+    def _of_users(
+        cls,
+        domain: Domain,
+        keys: Any,
+        counts: Any,
+        bound: Any,
+        truth_public: bool,
+        users: Any,
+        rng: Any,
+        key: bytes | None,
+    ) -> SparseTable:
         """The sum of what stays of each user."""
         users = users_of(users)
         counts = None if counts is None else whole_counts(counts)
@@ -314,7 +324,7 @@ class SparseTable:
 
     @classmethod
     def from_dense(
-        cls, domain: Domain, array, bound: Bound | Public, *, truth_public: bool = False
+        cls, domain: Domain, array: Any, bound: Bound | Public, *, truth_public: bool = False
     ) -> SparseTable:
         """From an array of the domain's shape.
 
@@ -439,7 +449,17 @@ class SparseTable:
         return cls._of_rows(path, domain, bound, truth_public, user, rng, key, **how)
 
     @classmethod
-    def _of_rows(cls, data, domain, bound, truth_public, user, rng, key, **how) -> SparseTable:
+    def _of_rows(
+        cls,
+        data: Any,
+        domain: Domain,
+        bound: Any,
+        truth_public: bool,
+        user: str | None,
+        rng: Any,
+        key: bytes | None,
+        **how: Any,
+    ) -> SparseTable:
         """Of a frame or file, a batch of rows at a time."""
         if user is None:
             refuse_cut_of_nobody(rng, key)
@@ -450,7 +470,7 @@ class SparseTable:
             return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
         column = UserNumbers(user)
         rows = all_rows(counted_rows(data, domain, users=column, **how))
-        users = column.users(rows.users)
+        users = column.users(cast(np.ndarray, rows.users))
         return cls._of_users(
             domain, rows.keys, rows.counts, bound, truth_public, users, rng, key
         )

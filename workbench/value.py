@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from math import inf
 from typing import Any, dataclass_transform
 
@@ -19,7 +19,7 @@ def parameter(
     doc: str = "",
     integer: bool = False,
     strict: bool = False,
-    choices: tuple = (),
+    choices: tuple[Any, ...] = (),
     check: Callable[[Any], str | None] | None = None,
     many: bool = False,
     kind: str = "setting",
@@ -48,7 +48,7 @@ def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
     return wrong
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field, parameter))
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type) -> type:
     """Make `cls` a frozen dataclass that checks its fields and omits defaults from its `repr`.
 
@@ -66,7 +66,7 @@ def value(cls: type) -> type:
     """
     after = getattr(cls, "__post_init__", None)
 
-    def __post_init__(self):
+    def __post_init__(self: Any) -> None:
         for f in fields(self):
             x = getattr(self, f.name)
             if type(x).__module__ == "numpy" and getattr(x, "shape", None) == ():
@@ -77,8 +77,9 @@ def value(cls: type) -> type:
         if after:
             after(self)
 
-    cls.__post_init__ = __post_init__
-    cls.__repr__ = _repr
+    own = {"__post_init__": __post_init__, "__repr__": _repr}
+    for name, method in own.items():
+        setattr(cls, name, method)
     return dataclass(frozen=True, repr=False)(cls)
 
 
@@ -114,12 +115,12 @@ def sealed(array: Any) -> Any:
     return array
 
 
-def _repr(self) -> str:
+def _repr(self: Any) -> str:
     told = (f for f in fields(self) if f.repr and not _is_default(self, f))
     return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in told)})"
 
 
-def _is_default(self, f) -> bool:
+def _is_default(self: Any, f: Field[Any]) -> bool:
     x = getattr(self, f.name)
     return f.default is not MISSING and type(x) is type(f.default) and x == f.default
 

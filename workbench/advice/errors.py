@@ -101,8 +101,18 @@ def query_errors(
         k = cover.needs.sum(axis=1)
         worst = cover.share @ k * (any_count.noise + any_count.sampling)
         worst = (worst + cover.share @ k**2 * any_count.bias**2).max()
-        roots = [sqrt(part) for part in parts]
-        result.append(QueryError(query, error, sqrt(sum(parts)), *roots, sqrt(worst)))
+        noise, bias, sampling = parts
+        result.append(
+            QueryError(
+                query,
+                error,
+                sqrt(sum(parts)),
+                sqrt(noise),
+                sqrt(bias),
+                sqrt(sampling),
+                sqrt(worst),
+            )
+        )
     return tuple(result)
 
 

@@ -91,7 +91,7 @@ def strongest_evidence(
     learn = [_Sample(outputs[0::4]) for outputs in (one, other)]
     choose = [_Sample(outputs[2::4]) for outputs in (one, other)]
     judge = [_Sample(outputs[1::2]) for outputs in (one, other)]
-    events = _best_events(_scores(*learn), *choose, delta, level)
+    events = _best_events(_scores(*learn), choose[0], choose[1], delta, level)
     best = Evidence(0.0, "no event tells them apart", 0.0, 0.0, False)
     runs = [len(outputs) for outputs in judge]
     for event in events:

@@ -214,8 +214,15 @@ class InteractionsTwin(Twin):
             kernels.draw_contexts(rng, items, weeks, contexts)
         most = self.max_per_user
         bound = Bound(most, 1) if self.once else Bound(most, most, most)
-        columns = map(sealed, (users, items, contexts))
-        return Interactions(self.domain, *columns, bound, self.truth_public, self.once)
+        return Interactions(
+            self.domain,
+            sealed(users),
+            sealed(items),
+            sealed(contexts),
+            bound,
+            self.truth_public,
+            self.once,
+        )
 
     def sizes(self) -> Int[np.ndarray, " users"]:
         """How many records each user has, most active first; they sum to `records` exactly."""

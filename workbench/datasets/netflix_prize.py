@@ -110,9 +110,16 @@ class NetflixPrize:
         while blocks:  # each is let go once its ratings have their places
             kernels.scatter_by_user(*blocks.pop(), place, items, contexts)
         users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        columns = map(sealed, (users, items, contexts))
         bound = Bound(self.domain.shape[0], 1)
-        return Interactions(self.domain, *columns, bound, self.truth_public, distinct=True)
+        return Interactions(
+            self.domain,
+            sealed(users),
+            sealed(items),
+            sealed(contexts),
+            bound,
+            self.truth_public,
+            distinct=True,
+        )
 
 
 def _part(k: int) -> File:

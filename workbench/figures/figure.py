@@ -140,7 +140,7 @@ class Figure:
     @classmethod
     def parameters(cls) -> dict[str, Field]:
         """Its fields by name."""
-        return {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+        return {f.name: f for f in fields(cls)}
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:

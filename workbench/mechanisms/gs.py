@@ -226,8 +226,15 @@ class GS(shared.Contributions):
         last = int(Fraction(self.beta) * 2**64) - 1
         chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)
         rows = np.repeat(chosen, records)
-        columns = (sealed(column[rows]) for column in (data.users, data.items, data.contexts))
-        return Interactions(data.domain, *columns, data.bound, data.truth_public, data.distinct)
+        return Interactions(
+            data.domain,
+            sealed(data.users[rows]),
+            sealed(data.items[rows]),
+            sealed(data.contexts[rows]),
+            data.bound,
+            data.truth_public,
+            data.distinct,
+        )
 
     @classmethod
     def example(cls, budget: DP):

@@ -139,7 +139,9 @@ class CommuteDistances:
         degrees = _SLACK * self.radius / _KM_PER_DEGREE
         near = np.flatnonzero(np.abs(points[:, 0] - self.latitude) <= degrees)
         homes = points[near, :2].T
-        inside = near[great_circle(*homes, self.latitude, self.longitude) <= self.radius]
+        inside = near[
+            great_circle(homes[0], homes[1], self.latitude, self.longitude) <= self.radius
+        ]
         return Commutes(points[inside], counts[inside])
 
     def _distances(self, data: Any) -> _Distances:

@@ -11,7 +11,7 @@ _LARGEST_RATIO = Fraction(2**60)
 _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bits
 
 
-def decay(l1: float, epsilon: float) -> Fraction:
+def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     """ε/l1, by which geometric noise decays, as the exact ratio of the two floats.
 
     Parameters

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import count
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class Aligned(np.random.Generator):
         """The words of the next measurement."""
         return Stream((self._place, next(self._measurements)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
@@ -72,7 +73,7 @@ class Aligned(np.random.Generator):
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
-def _stream(place: tuple) -> np.random.Generator:
+def _stream(place: tuple[Any, ...]) -> np.random.Generator:
     """A generator of its own for every place, and another than those of plain seeds."""
     digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest))
@@ -81,7 +82,7 @@ def _stream(place: tuple) -> np.random.Generator:
 class Stream:
     """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
 
-    def __init__(self, place: tuple):
+    def __init__(self, place: tuple[Any, ...]):
         self._place = place
         self._substreams = count()
 

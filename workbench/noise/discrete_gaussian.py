@@ -13,6 +13,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, exp, hypot, log2, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,9 @@ class HalfGaussian:
             stays[some] = self._settle(x[some], places, settled, words)
         return x, stays
 
-    def _settle(self, x, places, settled: int, words: Words) -> Bool[np.ndarray, " n"]:
+    def _settle(
+        self, x: Any, places: Any, settled: int, words: Words
+    ) -> Bool[np.ndarray, " n"]:
         """Coins that make up for those which stayed with chance settled/2^16."""
         sure = Fraction(settled, _COIN)
 
@@ -133,7 +136,7 @@ class HalfGaussian:
             t = k * slope
             loss = t + self.rate * (k * self.width) ** 2
 
-            def exact(i: int, bits: int, t=t, loss=loss) -> Interval:
+            def exact(i: int, bits: int, t: Any = t, loss: Any = loss) -> Interval:
                 return Interval.of(1 + t, bits) * exp_neg(loss, bits)
 
             chance = np.array([float(1 + t) * exp(-float(loss))])

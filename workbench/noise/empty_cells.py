@@ -17,7 +17,7 @@ from math import ceil, floor, sqrt
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Float, Int, Num
 from workbench.noise import kernels
 from workbench.noise.bits import Words, uniform_below
 from workbench.noise.exact import Interval, Real, accept, is_below
@@ -107,7 +107,7 @@ class EmptyCell:
         peak = 1 - (tau / above if above else 0)
         wide = tau > t + 1 / (1 - float(self.alpha(64)))
 
-        def chance(v):
+        def chance(v: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
             weight = np.minimum(v / float(tau), 1)
             if above:  # in a form that does not cancel
                 late = np.maximum(float(above) - v, 0) / float(above)
@@ -187,7 +187,7 @@ class WeightedGeometric:
 
         x = self.steps.sample(n, words).view(np.int64) + start
         two = ~accept(np.full(n, float(one(192))), lambda i, bits: one(bits), words)
-        x[two] += 1 + self.steps.sample(np.count_nonzero(two), words).view(np.int64)
+        x[two] += 1 + self.steps.sample(int(np.count_nonzero(two)), words).view(np.int64)
         return x
 
 

@@ -8,6 +8,7 @@ asks for further precision, until the answer is certain.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -49,5 +50,5 @@ def accept(
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
     for i in near[: kernels.toss(drawn, chance, _NEAR, heads, near)]:
-        heads[i] = is_below(int(drawn[i]), lambda bits, i=int(i): exact(i, bits), words)
+        heads[i] = is_below(int(drawn[i]), partial(exact, int(i)), words)
     return heads

@@ -32,8 +32,8 @@ def upper_sums(
     ratio = exp_neg(rate * (2 * start + step) * step, guard)
     change = exp_neg(2 * rate * step * step, guard)
     term = Interval(one, one, guard)
-    lows = []
-    highs = []
+    lows: list[int] = []
+    highs: list[int] = []
     weight = start + step - 1 if rising else 1
     while len(lows) < count or term.hi > _SMALL:
         lows.append(weight * term.lo)

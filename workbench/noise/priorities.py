@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,13 @@ class Candidates:
     low = min(1/above, 1/|v|), high = min(1/tau, 1/|v|); `tau` = 0 and `above` = ∞ leave 1/|v| and 0.
     """
 
-    def __init__(self, values: Int[np.ndarray, " n"], words: Words, tau=0.0, above=np.inf):
+    def __init__(
+        self,
+        values: Int[np.ndarray, " n"],
+        words: Words,
+        tau: Any = 0.0,
+        above: Any = np.inf,
+    ):
         self.values = values
         self.tau = float(tau)
         self.above = float(above)

@@ -33,7 +33,7 @@ class Block(NamedTuple):
     """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays."""
 
     size: int
-    l1: float
+    l1: float | Fraction
     epsilon: float
 
 

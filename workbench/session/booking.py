@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -20,7 +20,7 @@ from workbench.table import SparseTable
 from workbench.wording import stated
 
 if TYPE_CHECKING:
-    from workbench.session.session import Session
+    from workbench.session.spending import Spending
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Booking:
     relation : which neighbours that is about.
     """
 
-    session: Session
+    session: Spending
     questions: tuple[int, ...]
     epsilon: Fraction
     delta: Fraction
@@ -111,7 +111,7 @@ class _FirstDraw(Exception):
 class _Undrawn(np.random.Generator):
     """A generator that stops whoever draws from it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(np.random.default_rng(0).bit_generator)
 
     def __getattribute__(self, name: str) -> Any:
@@ -153,7 +153,7 @@ def refuse_unpaid(asked: DP, left: tuple[Fraction, Fraction], budget: DP) -> Non
         wanted = getattr(asked, name)
         if Fraction(wanted) > remaining:
             rounded = round_down(remaining)
-            words = stated
+            words: Callable[[float], str] = stated
             if float(stated(rounded)) >= float(stated(wanted)):
                 words = repr  # all digits: the usual ones would say that it is enough
             raise ValueError(

@@ -118,7 +118,10 @@ class Spending:
             for asked, text in lines:
                 refuse_unpaid(asked, left, self.budget)
                 left = (left[0] - Fraction(asked.epsilon), left[1] - Fraction(asked.delta))
-                row = {"epsilon": float(asked.epsilon), "delta": float(asked.delta)}
+                row: dict[str, Any] = {
+                    "epsilon": float(asked.epsilon),
+                    "delta": float(asked.delta),
+                }
                 row |= {"time": now(), "asked": text, "file": file}
                 questions.append(session_file.spend(db, **row))
         self._file.count()

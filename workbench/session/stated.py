@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from workbench.inference import KernelPCA
 from workbench.mechanism import sensitivity
@@ -13,7 +13,7 @@ from workbench.session import file as session_file
 from workbench.table import SparseTable
 
 
-def stated_data(table, budget, total, dataset) -> dict[str, Any]:
+def stated_data(table: Any, budget: Any, total: Any, dataset: Any) -> dict[str, Any]:
     """What the caller says that the session belongs to, as the file holds it."""
     stated: dict[str, Any] = {}
     if dataset is not None or table is not None:
@@ -21,7 +21,7 @@ def stated_data(table, budget, total, dataset) -> dict[str, Any]:
     if dataset is not None and not isinstance(dataset, str):
         raise ValueError(f"dataset = {dataset!r} is not allowed: need text, name and version")
     if total is not None:
-        stated["total"] = float(KernelPCA(1.0, total=total).total)
+        stated["total"] = float(cast(float, KernelPCA(1.0, total=total).total))
     if budget is not None:
         is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf
         if not is_finite or budget.delta >= 1:
@@ -33,7 +33,8 @@ def stated_data(table, budget, total, dataset) -> dict[str, Any]:
         if not isinstance(table, SparseTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
         l1 = float(sensitivity(table))
-        stated["bound"] = [int(table.bound.l0), float(table.bound.linf), l1]
+        bound: Any = table.bound
+        stated["bound"] = [int(bound.l0), float(bound.linf), l1]
         stated["domain"] = table.domain.to_dict()
     return stated
 

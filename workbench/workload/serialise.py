@@ -19,8 +19,8 @@ from workbench.workload.products import Products
 from workbench.workload.tables import TableQueries, Together
 
 
-def to_text(workload: Linear) -> list[str]:
-    """A line of JSON for each query: equal text, equal query."""
+def to_text(workload: Any) -> list[str]:
+    """A line of JSON for each linear query: equal text, equal query."""
     if isinstance(workload, Together):
         return [text for part in workload.parts for text in to_text(part)]
     if isinstance(workload, TableQueries):

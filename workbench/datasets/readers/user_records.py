@@ -77,8 +77,9 @@ class UserRecords:
             order = np.repeat(order, counts[order])
         if domain.shape[0] <= 2**16:
             items = items.astype(np.uint16)
-        columns = (sealed(column[order]) for column in (users, items, contexts))
-        return Interactions(domain, *columns, bound, truth_public, once and counts is None)
+        columns = [sealed(column[order]) for column in (users, items, contexts)]
+        how = dict(truth_public=truth_public, distinct=once and counts is None)
+        return Interactions(domain, columns[0], columns[1], columns[2], bound, **how)
 
     def column(self, name: str, dtype: type) -> Int[np.ndarray, " records"]:
         """The users, items or contexts of all rows, in the order in which rows came."""
