@@ -23,7 +23,7 @@ from tests.reference import (
     threshold_sampling,
 )
 from workbench import DP, noise
-from workbench.noise import bits, empty_cells, kernels, laws, priorities, summaries
+from workbench.noise import bits, empty_cells, kernels, laws, priorities, selection
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
 
@@ -262,13 +262,16 @@ def test_the_table_agrees_with_90_digits():
 
 def test_bits_that_fall_on_a_boundary_are_refined_not_guessed():
     law = laws.TwoSidedGeometric(Fraction(1))
-    edge = law.inverse.edges[10]  # between two outcomes
+    edge = law.inverse.refined.edges[10]  # between two outcomes
     w = edge.lo >> 192 - 64
     x, y = (law.inverse._place(w, fixed(*rest)) for rest in ([0, 0, 0, 0], [2**64 - 1] * 4))
     assert y - x == 1
     deep = [edge.lo >> 192 - 64 * k & 2**64 - 1 for k in (2, 3)]  # agrees for 192 bits
     fresh = laws.TwoSidedGeometric(Fraction(1)).inverse
-    assert fresh._place(w, fixed(*deep, 2**64 - 1, 2**64 - 1)) in (10, 11) and fresh.bits > 192
+    assert (
+        fresh._place(w, fixed(*deep, 2**64 - 1, 2**64 - 1)) in (10, 11)
+        and fresh.refined.bits > 192
+    )
 
 
 @pytest.mark.parametrize(
@@ -513,7 +516,7 @@ def test_the_next_priority_is_looked_for_where_just_enough_cells_lie_above_the_g
 
 
 def test_ranks_among_the_cells_left_are_ranks_among_all():
-    rng, free, left = np.random.default_rng(16), priorities._FreeCells(60), list(range(60))
+    rng, free, left = np.random.default_rng(16), priorities.FreeCells(60), list(range(60))
     for k in (1, 10, 15, 20, 14):
         new = np.sort(rng.choice(len(left), k, replace=False))
         assert free.take(new).tolist() == [left[i] for i in new]
@@ -590,7 +593,7 @@ def test_a_filter_keeps_the_values_that_reach_its_cut(theta):
 
 
 def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
-    monkeypatch.setattr(summaries, "MAX_RELEASED_CELLS", 100)
+    monkeypatch.setattr(selection, "MAX_RELEASED_CELLS", 100)
     said = set()
     for n in (0, 1, 60, 110):
         with pytest.raises(ValueError, match="empty table of 110 cells") as told:

@@ -79,8 +79,8 @@ MISTAKES = (
     Mistake(
         "a key that outlives the call",
         "noise",
-        "S = Cipher(*A).encryptor()",
-        "S = globals().setdefault('STREAM', Cipher(*A).encryptor())",
+        "Keystream(os.urandom(N))",
+        "globals().setdefault('STREAM', Keystream(os.urandom(N)))",
         "noise/test_noise.py::test_system_noise_never_repeats_across_a_fork",
         "two workers add the same noise, and the difference of their releases is exact",
     ),
@@ -132,9 +132,9 @@ MISTAKES = (
     ),
     Mistake(
         "nodes of one level among those of another",
-        "noise.threshold_sample",
-        "merge_cells(*A, C.start)",
-        "merge_cells(*A, 0)",
+        "noise",
+        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.start, K, V)",
+        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, 0, K, V)",
         "transform/test_transform.py::test_the_shortcut_has_the_law_of_the_laborious_process",
         "survivors of fine levels are released as coarse nodes, beside the true ones",
     ),

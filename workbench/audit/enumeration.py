@@ -39,9 +39,10 @@ from workbench.noise import (
     exact,
     exponential,
     laws,
+    parts,
     priorities,
     response,
-    summaries,
+    selection,
     threshold,
     unary,
 )
@@ -493,13 +494,10 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
     patches = [
         (laws.TwoSidedGeometric, "add", add),
         (empty_cells.EmptyCell, "values", values),
-        *(
-            (room, "survivor_ranks", survivor_ranks)
-            for room in (summaries, threshold, unary, priorities)
-        ),
+        *((room, "survivor_ranks", survivor_ranks) for room in (parts, threshold, unary)),
         *(
             (room, "accept", accept)
-            for room in (summaries, unary, response, empty_cells, exact)
+            for room in (selection, unary, response, empty_cells, exact)
         ),
         (exponential, "sample_candidates", sample_candidates),
         (hashes, "set_bits", set_bits),

@@ -45,12 +45,10 @@ from workbench.noise.empty_cells import empty_cell
 from workbench.noise.exponential import exponential_mechanism
 from workbench.noise.public import random_words, uniform_keys
 from workbench.noise.response import randomised_response
+from workbench.noise.selection import MAX_RELEASED_CELLS, Block, check_size
 from workbench.noise.source import by_theorem, unprotected, withdrawn
 from workbench.noise.stability import stability_histogram, stability_threshold
 from workbench.noise.summaries import (
-    MAX_RELEASED_CELLS,
-    Block,
-    check_size,
     priority_sample,
     priority_sample_public,
     threshold_sample,

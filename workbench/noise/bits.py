@@ -12,24 +12,49 @@ from typing import Any
 
 import numpy as np
 
+KEY_BYTES = 32
 Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
-def word_source(rng: np.random.Generator | None) -> Words:
+def word_source(rng: np.random.Generator | bytes | None) -> Words:
     """A source of uniform 64-bit words: fit to publish if and only if `rng` is None.
 
-    The system's source is the AES-256-CTR keystream under a key drawn afresh by the operating system
-    at every call, so that forked or copied processes never share noise.
+    The system's source is the `Keystream` of a key drawn afresh by the operating system at every call,
+    so that forked or copied processes never share noise.
     """
     if isinstance(rng, Aligned):
         return rng.measurement()
+    if isinstance(rng, bytes):
+        return Keystream(rng)
     if rng is not None:
         rng = generator(rng)
         return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    return Keystream(os.urandom(KEY_BYTES))
 
-    stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
-    return lambda n: np.frombuffer(stream.update(bytes(8 * n)), np.uint64)
+
+class Keystream:
+    """Words that follow from a secret key alone: whoever draws them again draws the same.
+
+    They are the AES-256-CTR keystream from block `number`·2^64 on, so that streams of one key with
+    different numbers never meet.
+
+    Parameters
+    ----------
+    key : 32 bytes, of the operating system.
+    number : which of the key's streams, at least 0.
+    """
+
+    chunk = 2**19  # words at a time: threads wait for each other between calls
+
+    def __init__(self, key: bytes, number: int = 0):
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        first_block = modes.CTR(number.to_bytes(8) + bytes(8))
+        self._stream = Cipher(algorithms.AES(key), first_block).encryptor()
+
+    def __call__(self, n: int) -> np.ndarray:
+        """n independent uniform uint64."""
+        return np.frombuffer(self._stream.update(bytes(8 * n)), np.uint64)
 
 
 class Aligned(np.random.Generator):

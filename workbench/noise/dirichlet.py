@@ -9,8 +9,8 @@ import numpy as np
 from workbench.arrays import Int
 from workbench.noise import kernels
 from workbench.noise.arguments import check_counts
+from workbench.noise.selection import merge_cells
 from workbench.noise.source import Source
-from workbench.noise.summaries import merge_cells
 from workbench.privacy import DP, REPLACE, Receipt
 
 

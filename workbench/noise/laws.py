@@ -14,6 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import ceil, exp, log, log1p
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,13 @@ _UNSURE = np.int16(-(2**15))
 _CHUNK = 2**17
 _TAIL = 16 * log(2)  # tails start where they are as rare as one table entry
 _DIRECT = 0.01  # a decay per step above this fits one table
+
+
+class _Enclosures(NamedTuple):
+    """Boundaries of a law, and their precision: replaced as one, since threads share laws."""
+
+    bits: int
+    edges: list[Interval]
 
 
 class Inversion:
@@ -43,8 +51,7 @@ class Inversion:
     ):
         self.boundaries = boundaries
         self.outcomes = sealed(outcomes.astype(np.int16))
-        self.bits = 192
-        self.edges = boundaries(self.bits)
+        self.refined = _Enclosures(192, boundaries(192))
         lo16, hi16 = (self._coarse(16, up) for up in (False, True))
         below = np.bincount(lo16.astype(int) + 1, minlength=2**16 + 1).cumsum()
         self.table = self.outcomes[below[: 2**16]]
@@ -55,7 +62,8 @@ class Inversion:
         self.hi64 = sealed(self._coarse(64, True))
 
     def _coarse(self, bits: int, up: bool) -> np.ndarray:
-        ends = [(e.hi if up else e.lo) >> self.bits - bits for e in self.edges]
+        known = self.refined
+        ends = [(e.hi if up else e.lo) >> known.bits - bits for e in known.edges]
         return np.array([min(e, 2**bits - 1) for e in ends], np.uint64)
 
     def add(
@@ -80,14 +88,15 @@ class Inversion:
     def _place(self, u: int, words: Words) -> int:
         """How many boundaries lie at or below a uniform number whose first 64 bits are given."""
         known = 64
+        refined = self.refined
         while True:
             u, known = u << 64 | int(words(1)[0]), known + 64
-            if known > self.bits:
-                self.bits *= 2
-                self.edges = self.boundaries(self.bits)
-            lo, hi = u << self.bits - known, (u + 1) << self.bits - known
-            below = sum(e.hi <= lo for e in self.edges)
-            if below == sum(e.lo < hi for e in self.edges):
+            if known > refined.bits:
+                bits = 2 * refined.bits
+                refined = self.refined = _Enclosures(bits, self.boundaries(bits))
+            lo, hi = u << refined.bits - known, (u + 1) << refined.bits - known
+            below = sum(e.hi <= lo for e in refined.edges)
+            if below == sum(e.lo < hi for e in refined.edges):
                 return below
 
 
@@ -120,8 +129,9 @@ class Geometric:
     def sample(self, n: int, words: Words) -> np.ndarray:
         """n draws as uint64; a draw of 2^63 or more says no more than that."""
         out = np.zeros(n, np.int64)
-        for start in range(0, n, _CHUNK):
-            self._fill(out[start : start + _CHUNK], substream(words))
+        chunk = getattr(words, "chunk", _CHUNK)
+        for start in range(0, n, chunk):
+            self._fill(out[start : start + chunk], substream(words))
         return out.view(np.uint64)
 
     def _fill(self, out: np.ndarray, words: Words) -> None:
@@ -182,8 +192,9 @@ class TwoSidedGeometric:
 
     def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
         """Add an independent draw to every element of `out`, in place."""
-        for start in range(0, out.size, _CHUNK):
-            some, own = out[start : start + _CHUNK], substream(words)
+        chunk = getattr(words, "chunk", _CHUNK)
+        for start in range(0, out.size, chunk):
+            some, own = out[start : start + chunk], substream(words)
             if self.inverse is None:
                 some += self._wide(some.size, own)
                 continue

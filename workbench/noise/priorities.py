@@ -17,14 +17,14 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Bool, Int
+from workbench.arrays import Bool, Float, Int, UInt64
 from workbench.noise import kernels
 from workbench.noise.bits import Words
-from workbench.noise.empty_cells import EmptyCell, survivor_ranks
+from workbench.noise.empty_cells import EmptyCell
 from workbench.noise.exact import Interval, Real
 
 _CHUNK = 2**14
@@ -43,19 +43,21 @@ class Candidates:
         self,
         values: Int[np.ndarray, " n"],
         words: Words,
-        tau: Any = 0.0,
-        above: Any = np.inf,
+        tau: float = 0.0,
+        above: float = np.inf,
+        drawn: UInt64[np.ndarray, " n"] | None = None,
     ):
         self.values = values
         self.tau = float(tau)
         self.above = float(above)
         self.words = words
-        self.drawn = np.empty(len(values), np.uint64)
+        self.drawn = np.empty(len(values), np.uint64) if drawn is None else drawn
         self.inverse = np.empty(len(values))
         for start in range(0, len(values), _CHUNK):  # stays in cache
             part = slice(start, start + _CHUNK)
             u = self.drawn[part]
-            u[:] = words(len(u))
+            if drawn is None:
+                u[:] = words(len(u))
             kernels.invert(values[part], u, self.tau, self.above, self.inverse[part])
         self._more: dict[int, tuple[int, int]] = {}
 
@@ -73,19 +75,20 @@ class Candidates:
 
 
 class EmptyCandidates(NamedTuple):
-    """Empty cells of one block that were drawn: their ranks among its empty cells, sorted."""
+    """Empty cells of one run that were drawn: their ranks among its empty cells, sorted."""
 
-    block: int
+    run: int
     ranks: Int[np.ndarray, " k"]
     candidates: Candidates
 
 
 def largest_priorities(
-    pools: Sequence[Candidates], size: int
+    pools: Sequence[Candidates], size: int, tau: float = 0.0
 ) -> tuple[Bool[np.ndarray, " candidates"], float]:
     """Which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
 
-    With at most `size` candidates all are taken and τ_s = 0.
+    All priorities above `tau` are among them, and more than `size`; with at most `size` candidates all
+    are taken and τ_s = 0.
     """
     starts = np.cumsum([0] + [len(pool.inverse) for pool in pools])
     if starts[-1] <= size:
@@ -98,23 +101,23 @@ def largest_priorities(
     def at_most(inverse: float) -> Bool[np.ndarray, " candidates"]:
         return np.concatenate([pool.inverse <= inverse for pool in pools])
 
-    last = 1 / pools[-1].tau if pools[-1].tau else np.inf  # the cut lies below
+    last = 1 / tau if tau else np.inf  # the cut lies below
     near = np.empty(starts[-1])
     k = 0
     for pool in pools:
-        k = kernels.at_most(pool.inverse, last + _margin(last), near, k)
+        k = kernels.at_most(pool.inverse, last + margin(last), near, k)
     near[:k].partition(size)
     cut = near[size]
-    margin = _margin(cut)
-    taken = at_most(cut - margin)
-    close = np.flatnonzero(taken ^ at_most(cut + margin))
+    unsure = margin(cut)
+    taken = at_most(cut - unsure)
+    close = np.flatnonzero(taken ^ at_most(cut + unsure))
     order = _sorted(list(close), bounds)
     missing = size - np.count_nonzero(taken)
     taken[order[:missing]] = True
     return taken, _on_grid(order[missing], bounds)
 
 
-def _margin(inverse: float) -> float:
+def margin(inverse: float) -> float:
     """Inverse priorities are floats of numbers known to 64 bits: beyond this, they decide."""
     return inverse * 2.0**-40 + 2.0**-62
 
@@ -143,8 +146,14 @@ def _on_grid(i: int, bounds: Bounds) -> float:
         extra += 64
 
 
+def sample_of(values: Int[np.ndarray, " n"], parts: int = 1) -> Float[np.ndarray, " some"]:
+    """Sizes of some of the values, ten thousand of all `parts` together: enough for a guess."""
+    return np.abs(values[:: max(1, len(values) * parts // 10_000)]).astype(float)
+
+
 def guess_threshold(
-    values: Int[np.ndarray, " n"],
+    sample: Float[np.ndarray, " some"],
+    occupied_cells: int,
     empty: Sequence[tuple[int, Real]],
     theta: float,
     sides: int,
@@ -154,8 +163,7 @@ def guess_threshold(
 
     It only saves work: the law of what is released does not depend on it. So floats will do.
     """
-    sample = np.abs(values[:: max(1, len(values) // 10_000)]).astype(float)
-    weight = len(values) / max(1, len(sample))
+    weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)
     empty_cells_ = np.array([float(n) for n, _ in empty])
     a = np.array([float(alpha(192)) for _, alpha in empty])
@@ -187,45 +195,10 @@ def guess_threshold(
     return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
 
 
-_empty_cell = lru_cache(256)(EmptyCell)
+empty_cell = lru_cache(256)(EmptyCell)
 
 
-def empty_cells(
-    noisy: Candidates,
-    empty: Sequence[tuple[int, Real]],
-    theta: float,
-    sides: int,
-    size: int,
-    words: Words,
-) -> list[EmptyCandidates]:
-    """Enough empty cells that the `size` + 1 largest priorities are complete.
-
-    `noisy` are the occupied cells that pass; `empty` says how many empty cells each block has, and the
-    α of its noise. Starts at a guessed threshold and extends it downwards until enough cells lie above
-    it, or every cell that passes θ is here.
-    """
-    least = float(max(np.ceil(theta), 1))
-    tau = guess_threshold(noisy.values, empty, theta, sides, size + 6 * sqrt(size) + 6)
-    drawn: list[EmptyCandidates] = []
-    free = [_FreeCells(n) for n, _ in empty]
-    above = None
-    while True:
-        tau = max(tau, least)
-        for block, (_, alpha) in enumerate(empty):
-            law = _empty_cell(alpha, theta, sides, tau, above)
-            ranks = survivor_ranks(free[block].left, law.survival, words)
-            values = law.values(len(ranks), words)
-            pool = Candidates(values, words, tau, np.inf if above is None else above)
-            drawn.append(EmptyCandidates(block, free[block].take(ranks), pool))
-        enough = sum(len(cell.ranks) for cell in drawn)
-        enough += np.count_nonzero(noisy.inverse < 1 / tau - _margin(1 / tau))
-        if tau <= least or enough > size:
-            return drawn
-        above = tau
-        tau /= 2
-
-
-class _FreeCells:
+class FreeCells:
     """Ranks among the cells that earlier rounds left, as ranks among all empty cells."""
 
     def __init__(self, empty: int):

@@ -20,7 +20,7 @@ class Source:
     with floating point: no argument of theirs can be forgotten.
     """
 
-    def __init__(self, rng: np.random.Generator | None):
+    def __init__(self, rng: np.random.Generator | bytes | None):
         self._rng = rng
         self._idealised = False
 

@@ -1,0 +1,85 @@
+"""Blocks of cells, and which of their noisy values pass a filter and threshold sampling."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Bool, Int
+from workbench.noise import kernels
+from workbench.noise.bits import Words
+from workbench.noise.exact import Interval, accept
+from workbench.value import sealed
+
+MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
+
+
+class Block(NamedTuple):
+    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays."""
+
+    size: int
+    l1: float | Fraction
+    epsilon: float
+
+
+def check_size(size: int, released: float) -> None:
+    """Refuse, from public quantities alone, a summary too large to hold.
+
+    Parameters
+    ----------
+    size : how many cells the domain has.
+    released : how many of them an empty table is expected to release.
+
+    Raises
+    ------
+    ValueError
+        If those are more than `MAX_RELEASED_CELLS`.
+    """
+    if released > MAX_RELEASED_CELLS:
+        raise ValueError(
+            f"an empty table of {size} cells would already release {released:.3g} of them: "
+            f"need at most {MAX_RELEASED_CELLS}; raise theta or tau, or lower size"
+        )
+
+
+def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
+    """Which values reach θ, on one side or on both."""
+    if sides == 1:
+        return noisy >= theta
+    return (noisy >= theta) | (noisy <= -theta)
+
+
+def passes_and_sampled(
+    noisy: Int[np.ndarray, " n"], theta: float, sides: int, tau: float, words: Words
+) -> Bool[np.ndarray, " n"]:
+    """Which values reach θ and, with τ > 0, are then drawn with probability min(|v|/τ, 1)."""
+    if not tau > 0:
+        return passes(noisy, ceil(theta), sides)
+    kept = passes(noisy, max(ceil(theta), 1), sides)
+    below_tau = np.flatnonzero(kept & (np.abs(noisy) < tau))
+    chance = np.abs(noisy[below_tau]) / tau
+
+    def exact(i: int, bits: int) -> Interval:
+        return Interval.of(abs(int(noisy[below_tau[i]])) / Fraction(tau), bits)
+
+    kept[below_tau] = accept(chance, exact, words)
+    return kept
+
+
+def merge_cells(
+    keys: Int[np.ndarray, " n"],
+    noisy: Int[np.ndarray, " n"],
+    kept: Bool[np.ndarray, " n"],
+    ranks: Int[np.ndarray, " s"],
+    values: Int[np.ndarray, " s"],
+    start: int = 0,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Kept occupied cells and surviving empty ones, by rank from `start` on: keys, values in order."""
+    size = int(kept.sum()) + len(ranks)
+    out_keys = np.empty(size, np.int64)
+    out_values = np.empty(size, np.int64)
+    kernels.merge(keys, noisy, kept, ranks, values, start, out_keys, out_values)
+    return sealed(out_keys), sealed(out_values)
