@@ -104,7 +104,7 @@ class Eigenqueries:
         mean = means(queries, self.domain, prior)
         squares = squared_norms(queries, self.domain, prior)
         blocks = [np.empty((0, len(self)))]
-        for _, kernel in self._kernel(queries, mean):
+        for _, kernel in self.kernel(queries, mean):
             blocks.append(kernel @ self.basis)
         if self.total is not None:
             squares = squares - mean**2
@@ -118,11 +118,11 @@ class Eigenqueries:
         mean = means(queries, self.domain, prior_vectors(self.prior, self.domain))
         coefficients = self.basis @ (self.answers * weights)
         answers = (self.total or 0.0) * mean
-        for rows, kernel in self._kernel(queries, mean):
+        for rows, kernel in self.kernel(queries, mean):
             answers[rows] += kernel @ coefficients
         return answers
 
-    def _kernel(self, queries, mean) -> Iterator[tuple[slice, np.ndarray]]:
+    def kernel(self, queries, mean) -> Iterator[tuple[slice, np.ndarray]]:
         """Inner products with the past queries, orthogonally to the universal one, in blocks."""
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))

@@ -26,10 +26,11 @@ from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.estimate import check_weights
 from workbench.inference.eigenqueries import Eigenqueries, shrinkage
+from workbench.inference.kernel_answers import KernelAnswers, KernelBlocks
 from workbench.inference.priors import normalised_prior, prior_field
 from workbench.libraries import pd
 from workbench.value import parameter, value
-from workbench.workload import Workload
+from workbench.workload import Workload, linear_queries
 
 
 def check_alpha(x: Any) -> str | None:
@@ -160,6 +161,26 @@ class Posterior:
             return self.eigen.answer(workload, shrink)
         queries = self.eigen.project(workload)
         return queries.values(self.alpha, self.hard), queries.errors(self.alpha, self.hard)
+
+    def errors_in_parts(self, workload: Workload) -> KernelAnswers:
+        """Answers, what noise does to them, and what past queries do not say; many at once.
+
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+
+        Returns
+        -------
+        KernelAnswers
+            Without `hard`.
+        """
+        queries = linear_queries(workload, self.domain)
+        return KernelBlocks(self.eigen, self.alpha).with_errors(queries)
+
+    def with_values(self, values: Float[np.ndarray, " queries"]) -> Posterior:
+        """The same where past queries had other answers: nothing to decompose."""
+        return replace(self, eigen=self.eigen.with_answers(values))
 
     def explain(self, workload: Workload) -> pd.DataFrame:
         """Answers with what is known about their errors.

@@ -18,7 +18,7 @@ from workbench.domain import Domain
 from workbench.inference.query_terms import QueryTerms
 
 
-class _Table(NamedTuple):
+class CompleteTable(NamedTuple):
     """All cells of a set of attributes: the query of each, its noisy share, and the noise's variance."""
 
     axes: tuple[int, ...]
@@ -43,7 +43,7 @@ def reconciled_shares(
     inversely to its variance, and what a table lacks is spread evenly over its cells: which leaves the
     margins on fewer attributes as they are. An unweighted part of least squares; negative cells stay.
     """
-    tables = _complete_tables(domain, terms, shares, variances)
+    tables = complete_tables(domain, terms, shares, variances)
     for common in sorted(_intersections(table.axes for table in tables), key=len):
         _agree(common, [table for table in tables if set(common) <= set(table.axes)])
     reconciled = shares.copy()
@@ -52,7 +52,7 @@ def reconciled_shares(
     return reconciled
 
 
-def _complete_tables(domain: Domain, terms, shares, variances) -> list[_Table]:
+def complete_tables(domain: Domain, terms, shares, variances) -> list[CompleteTable]:
     """The sets of which every cell is asked once; their shares are copies."""
     tables = []
     for part in terms:
@@ -63,7 +63,7 @@ def _complete_tables(domain: Domain, terms, shares, variances) -> list[_Table]:
             query = np.empty(len(part.cells), np.int64)
             query[part.cells] = part.query
             own_shares = shares[query].reshape(shape)
-            tables.append(_Table(part.axes, query, own_shares, variances[query].mean()))
+            tables.append(CompleteTable(part.axes, query, own_shares, variances[query].mean()))
     return tables
 
 
@@ -78,7 +78,7 @@ def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
         closed |= new
 
 
-def _agree(common: tuple[int, ...], tables: Sequence[_Table]) -> None:
+def _agree(common: tuple[int, ...], tables: Sequence[CompleteTable]) -> None:
     """Give all tables the same margin on the common attributes, in place."""
     margins = [table.shares.sum(axis=table.outside(common)) for table in tables]
     target = 1.0

@@ -1,0 +1,438 @@
+"""What a bank of paid answers says of any question, by the method that its own answers speak for.
+
+Each method is judged twice, from answers alone. At questions that were bought: it is fitted to answers
+with half the noise more, and held against independent ones (a coupled bootstrap). At questions about
+attributes that were never bought together: whole sets of attributes are held out in five folds, and
+(a − a')² − σ² averaged over their answers. Which of the two counts how much, the questions say; what
+was asked is public, so that the choice uses nothing but the bank.
+
+Error bars add what the paid noise does to a method, by a posterior or by fits to answers with new noise,
+and what it is off by itself: the part of a question that the past ones do not make up, times what
+makes nineteen of twenty held-out answers lie within ±2.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4; Oliveira, Lei & Tibshirani 2022 for the bootstrap;
+           Vovk, Gammerman & Shafer 2005 for bars from held-out answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Float, Int
+from workbench.estimates import Model, NoisyAnswers
+from workbench.inference.bank_marginals import (
+    BankMarginals,
+    is_held,
+    largest_sets,
+    used_attributes,
+)
+from workbench.inference.cell_least_squares import CellProblem
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.held_out import HeldOut
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.markov_network import NetworkFit, NetworkProblem
+from workbench.inference.maximum_entropy import MaximumEntropy
+from workbench.inference.recalled import NOISE_ONLY, Recalled
+from workbench.workload import Workload, linear_queries
+
+KERNEL = "kernel PCA"
+TREE = "junction tree"
+SQUARES = "least squares"
+ENTROPY = "maximum entropy"
+METHODS = (KERNEL, TREE, SQUARES, ENTROPY)
+_STRENGTHS = (
+    1000.0,
+    300.0,
+    100.0,
+    30.0,
+    10.0,
+)  # tuples; strong ones first, as starts for weak ones
+_TREE_CELLS = 2**17
+_ALPHAS = 16
+_FOLDS = 5
+_FEWEST_SETS = 5  # fewer sets of attributes: single answers are held out
+_FEWEST_ANSWERS = 20  # that are held out, for a scale of bars
+_COUPLED = 2  # draws
+_EXTRA = 0.5  # of the noise's variance, added by the coupled bootstrap
+_BOOTSTRAPS = 12
+_COVERED = 0.95
+_STEEPEST = 1.0  # nats of noise in a weight of maximum entropy: α·N/b
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A method at one parameter, with its mean squared errors as the bank's answers estimate them.
+
+    `at_bought` is at questions that were bought, `at_new` at those about new sets of attributes;
+    `scale` multiplies the model's part of an error bar, NaN where answers are too few to tell.
+    """
+
+    by: str
+    parameter: float
+    at_bought: float
+    at_new: float
+    scale: float
+
+    def error(self, share_bought: float) -> float:
+        """The mean squared error of questions of which a share was bought."""
+        return share_bought * self.at_bought + (1 - share_bought) * self.at_new
+
+
+class AnswerBank:
+    """Noisy answers, and fits to them, each made when it is first needed.
+
+    Parameters
+    ----------
+    history : NoisyAnswers
+        All that was bought, with independent noise.
+    total : float, optional
+        How many tuples there are, where that is public.
+    prior : tuple, optional
+        Weights of codes for each attribute; by default what the bank's own complete tables say.
+    """
+
+    def __init__(
+        self, history: NoisyAnswers, total: float | None = None, prior: tuple | None = None
+    ):
+        self.history = history
+        self.domain = history.domain
+        self.total = total
+        self.marginals = BankMarginals(history, total)
+        self.prior = self.marginals.prior() if prior is None else prior
+        self._fits: dict[tuple[str, float], Any] = {}
+        self._noisy_fits: dict[tuple[str, float], list[Any]] = {}
+        self._unknown_at: dict[float, np.ndarray] = {}
+
+    # What is held out, and what noise is added: the same for all methods, and each time.
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        return used_attributes(self.history.workload, self.domain)
+
+    @cached_property
+    def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
+        """The answers of each set of attributes that no other set holds; None if these are few."""
+        number = largest_sets(self._used)
+        sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
+        sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
+        return sets if len(sets) >= _FEWEST_SETS else None
+
+    @cached_property
+    def folds(self) -> list[Int[np.ndarray, " held_out"]]:
+        """Five parts of what is held out; none of a bank of very few answers."""
+        units = self._sets
+        if units is None:
+            units = [np.array([i]) for i in range(len(self.history))]
+        if len(units) < _FEWEST_SETS:
+            return []
+        order = np.random.default_rng(0).permutation(len(units))
+        parts = np.array_split(order, _FOLDS)
+        return [np.sort(np.concatenate([units[i] for i in part])) for part in parts]
+
+    @cached_property
+    def _noise(self) -> Float[np.ndarray, "draws queries"]:
+        normal = np.random.default_rng(1).standard_normal((_BOOTSTRAPS, len(self.history)))
+        return normal * np.sqrt(self.history.variances)
+
+    # Kernel PCA
+
+    @cached_property
+    def eigen(self) -> Eigenqueries:
+        """The history's eigenqueries: one decomposition."""
+        return Eigenqueries.of(self.history, self.total, self.prior)
+
+    @cached_property
+    def _held_out(self) -> HeldOut:
+        return HeldOut(self.eigen, self.history.values, self.history.variances)
+
+    @cached_property
+    def alpha(self) -> float:
+        """That of the least error where answers are held out; else the total, or ∞."""
+        if not self.folds or not len(self.eigen):
+            return self.total or inf
+        alphas = self._alphas
+        return float(alphas[np.argmin(self._held_out.mean_squares(alphas, self._sets))])
+
+    @property
+    def _alphas(self) -> Float[np.ndarray, " alphas"]:
+        deviations = np.sqrt(self.history.variances)
+        low = 1e-3 * float(deviations.min())
+        most = self.total or float(np.abs(self.history.values).max() + deviations.max())
+        high = min(max(most, 1e3 * low), self._held_out.largest_alpha)
+        return np.geomspace(min(low, high / 1e3), high, _ALPHAS)
+
+    def posterior(self, alpha: float | None = None) -> Posterior:
+        """What kernel PCA says, at the bank's own α if none is given."""
+        return Posterior(self.eigen, self.alpha if alpha is None else alpha)
+
+    @cached_property
+    def alpha_at_bought(self) -> float:
+        """That of the least error at the questions that were bought."""
+        alphas = self._alphas
+        return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
+
+    def _kernel_candidates(self) -> Iterator[Candidate]:
+        for alpha in dict.fromkeys((self.alpha, self.alpha_at_bought)):
+            yield self._judged(KERNEL, alpha)
+
+    # All methods
+
+    @cached_property
+    def _network(self) -> NetworkProblem | None:
+        """None where no total is known, or no set of attributes is small enough."""
+        if self.marginals.total is None:
+            return None
+        try:
+            return NetworkProblem.of(
+                self.history, self.marginals.total, self.prior, _TREE_CELLS
+            )
+        except ValueError:
+            return None
+
+    @cached_property
+    def _cells(self) -> CellProblem | None:
+        """None where the attributes that are asked about have many cells."""
+        return CellProblem.of(self.history, self.total)
+
+    def _fit(self, by: str, parameter: float, values=None, used=None, start=None) -> Any:
+        """A method's fit; to other answers or to fewer of them if these are given."""
+        if by == KERNEL:
+            posterior = self.posterior(parameter)
+            return posterior if values is None else posterior.with_values(values)
+        if by == TREE:
+            return self._network.fit(parameter, start, values, _of_rows(self._network, used))
+        if by == SQUARES:
+            return self._cells.fit(values, used)
+        return self._entropy()
+
+    def fit(self, by: str, parameter: float) -> Any:
+        """The fit to all answers, made once."""
+        key = (by, parameter)
+        if key not in self._fits:
+            start = None
+            if by == TREE:
+                known = [p for name, p in self._fits if name == TREE and p > parameter]
+                start = self._fits[TREE, min(known)].weights if known else None
+            self._fits[key] = self._fit(by, parameter, start=start)
+        return self._fits[key]
+
+    def _entropy(self) -> Model:
+        """Maximum entropy as Chen et al. have it, at a weight of one nat a deviation of the noise."""
+        total = self.marginals.total
+        if total is None:
+            raise ValueError(
+                f"{ENTROPY} needs the number of tuples: declare total, or buy a table of all"
+            )
+        alpha = _STEEPEST * float(np.median(self.history.scales)) / total * 1e3
+        return MaximumEntropy(alpha, total, self.prior)(self.history)
+
+    def _judged(self, by: str, parameter: float) -> Candidate:
+        """A method's errors, as held-out answers and answers with more noise tell them."""
+        fitted = self.fit(by, parameter)
+        start = getattr(fitted, "weights", None)
+        variances = self.history.variances
+        missed = self._missed(by, parameter, start)
+        at_new = float(np.nanmean(missed**2 - variances))
+        at_bought = 0.0
+        for noise in self._noise[:_COUPLED]:
+            more = self.history.values + sqrt(_EXTRA) * noise
+            other = self.history.values - noise / sqrt(_EXTRA)
+            trial = self._fit(by, parameter, more, start=start)
+            squares = (_answers(trial, self.history.workload) - other) ** 2
+            at_bought += float((squares - (1 + 1 / _EXTRA) * variances).mean()) / _COUPLED
+        return Candidate(by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed))
+
+    def _missed(self, by: str, parameter: float, start) -> Float[np.ndarray, " queries"]:
+        """Held-out answers, less what the others say of them; NaN for those never held out."""
+        if by == KERNEL:
+            missed = self._held_out.missed(parameter, self.folds).residuals
+            return missed * np.sqrt(self.history.variances)
+        missed = np.full(len(self.history), np.nan)
+        for fold in self.folds:
+            used = np.ones(len(self.history), bool)
+            used[fold] = False
+            fitted = self._fit(by, parameter, used=used, start=start)
+            missed[fold] = self.history.values[fold] - _answers(
+                fitted, self.history.workload[fold]
+            )
+        return missed
+
+    def _unknown(self, alpha: float) -> Float[np.ndarray, " queries"]:
+        """The variance of what held-out answers' others do not say of them, as kernel PCA believes."""
+        if alpha not in self._unknown_at:
+            variances = self._held_out.missed(alpha, self.folds).variances
+            self._unknown_at[alpha] = np.maximum(variances - 1, 0) * self.history.variances
+        return self._unknown_at[alpha]
+
+    def _alpha_of_bars(self, by: str, parameter: float) -> float:
+        """At which kernel PCA says what the past questions do not make up of one."""
+        return parameter if by == KERNEL else self.alpha_at_bought
+
+    def _bar_scale(self, by: str, parameter: float, missed: np.ndarray) -> float:
+        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty answers."""
+        held = np.isfinite(missed)
+        if held.sum() < _FEWEST_ANSWERS:
+            return float("nan")
+        unknown = self._unknown(self._alpha_of_bars(by, parameter))[held]
+        needed = (missed[held] / 2) ** 2 - self.history.variances[held]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scales = np.where(needed > 0, needed / unknown, 0.0)
+        return sqrt(float(np.quantile(scales, _COVERED, method="higher")))
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All methods that this bank allows, each at the parameters that it speaks for."""
+        if not self.folds or not len(self.eigen) or not isfinite(self.alpha):
+            return ()
+        judged = [*self._kernel_candidates()]
+        if self._network is not None:
+            trees = []
+            for strength in _STRENGTHS:
+                trees.append(self._judged(TREE, strength))
+                if len(trees) > 2 and all(
+                    _worse(trees[-1], trees[-2], part) for part in ("at_new", "at_bought")
+                ):
+                    break
+            judged += trees
+        if self._cells is not None:
+            judged.append(self._judged(SQUARES, 0.0))
+        return tuple(judged)
+
+    def choose(self, workload: Workload, by: str | None = None) -> tuple[Candidate, str]:
+        """The candidate of least estimated error for these questions, and why.
+
+        Parameters
+        ----------
+        workload : Workload
+            Public questions.
+        by : str, optional
+            A method that is to be taken.
+
+        Returns
+        -------
+        Candidate, str
+
+        Raises
+        ------
+        ValueError
+            For a method that is not known, or that this bank does not allow.
+        """
+        if by is not None and by not in METHODS:
+            raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
+        if by == ENTROPY:
+            return Candidate(by, 0.0, np.nan, np.nan, np.nan), "as was asked for"
+        candidates = [c for c in self.candidates if by in (None, c.by)]
+        if by in (TREE, SQUARES) and not candidates:
+            return self._untried(by), "as was asked for; answers are too few to judge it"
+        if not candidates:
+            alone = Candidate(KERNEL, self.alpha, np.nan, np.nan, np.nan)
+            return alone, "answers are too few to choose by"
+        queries = linear_queries(workload, self.domain)
+        used = used_attributes(queries, self.domain)
+        share = float(is_held(used, self._used).mean()) if len(used) else 1.0
+        best = {c.by: c for c in sorted(candidates, key=lambda c: -c.error(share))}
+        chosen = min(best.values(), key=lambda c: c.error(share))
+        said = [
+            f"{c.by} ±{sqrt(max(0.0, c.error(share))):.3g}"
+            for c in sorted(best.values(), key=lambda c: c.error(share))
+        ]
+        why = "estimated from the bank's own answers: " + ", ".join(said)
+        return chosen, why if by is None else f"as was asked for; {why}"
+
+    def _untried(self, by: str) -> Candidate:
+        problem = self._network if by == TREE else self._cells
+        if problem is None:
+            needs = "a total and sets of attributes of few cells" if by == TREE else "few cells"
+            raise ValueError(f"by = {by!r} is not allowed for this bank: it needs {needs}")
+        return Candidate(by, 100.0 if by == TREE else 0.0, np.nan, np.nan, np.nan)
+
+    def recall(self, workload: Workload, by: str | None = None, error: bool = True) -> Recalled:
+        """Answers, at no cost.
+
+        Parameters
+        ----------
+        workload : Workload
+            Questions that are sums of cells with weights.
+        by : str, optional
+            A method, instead of the bank's own choice: "kernel PCA", "junction tree", "least squares"
+            or "maximum entropy".
+        error : bool
+            Whether error bars are wanted.
+
+        Returns
+        -------
+        Recalled
+            Values, errors, the method, and why.
+
+        Raises
+        ------
+        ValueError
+            For a workload that does not fit, or a method that is not known or not possible.
+        """
+        queries = linear_queries(workload, self.domain)
+        candidate, why = self.choose(queries, by)
+        if self.marginals.complaint:
+            why = f"{why}; {self.marginals.complaint}"
+        fitted = self.fit(candidate.by, candidate.parameter)
+        if isinstance(fitted, NetworkFit) and not fitted.converged:
+            why += f"; the fit did not converge: residuals of {fitted.residual:.2g} deviations"
+        if not error:
+            return Recalled(_answers(fitted, queries), None, candidate.by, why)
+        values, errors, parts = self._with_bars(candidate, queries)
+        return Recalled(values, errors, candidate.by, f"{why}; {parts}")
+
+    def _with_bars(self, candidate: Candidate, queries) -> tuple[np.ndarray, np.ndarray, str]:
+        """Values, their bars, and what these are made of."""
+        posterior = self.posterior(
+            self._alpha_of_bars(candidate.by, candidate.parameter) if self.candidates else None
+        )
+        kernel = posterior.errors_in_parts(queries)
+        if candidate.by == KERNEL:
+            noise = kernel.noise
+            values = kernel.values
+        else:
+            values = _answers(self.fit(candidate.by, candidate.parameter), queries)
+            noise = self._bootstrapped(candidate, queries)
+        if np.isfinite(candidate.scale):
+            errors = np.hypot(noise, candidate.scale * kernel.model)
+            return values, errors, "bars of noise, and of the model by answers held out"
+        if candidate.by == KERNEL:
+            errors = np.nan_to_num(np.hypot(noise, kernel.model), nan=inf, posinf=inf)
+            words = "posterior deviations, no confidence" if isfinite(posterior.alpha) else ""
+            return values, errors, f"bars: {words or 'sampling errors'}"
+        return values, noise, f"bars: {NOISE_ONLY}"
+
+    def _bootstrapped(self, candidate: Candidate, queries) -> Float[np.ndarray, " queries"]:
+        """What new noise of the paid size does to the answers; the fits to it are made once."""
+        key = (candidate.by, candidate.parameter)
+        if candidate.by == ENTROPY:
+            return np.full(len(queries), np.nan)
+        if key not in self._noisy_fits:
+            start = getattr(self.fit(*key), "weights", None)
+            self._noisy_fits[key] = [
+                self._fit(*key, self.history.values + noise, start=start)
+                for noise in self._noise
+            ]
+        first = _answers(self.fit(*key), queries)
+        squares = np.zeros(len(first))
+        for fitted in self._noisy_fits[key]:
+            squares += (_answers(fitted, queries) - first) ** 2
+        return np.sqrt(squares / len(self._noise))
+
+
+def _worse(candidate: Candidate, other: Candidate, part: str) -> bool:
+    return getattr(candidate, part) > getattr(other, part)
+
+
+def _of_rows(network: NetworkProblem, used: np.ndarray | None) -> np.ndarray | None:
+    return None if used is None else used[network.rows]
+
+
+def _answers(fitted: Any, queries) -> Float[np.ndarray, " queries"]:
+    model = fitted.model if isinstance(fitted, NetworkFit) else fitted
+    return model.answer(queries)

@@ -1,0 +1,117 @@
+"""What a bank says of single attributes, and of how many tuples there are: a prior of its own answers.
+
+Complete tables are made to agree, and each attribute's margin is read off the least noisy of them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from workbench.arrays import Bool, Float
+from workbench.domain import Domain
+from workbench.estimates import NoisyAnswers
+from workbench.inference.query_terms import QueryTerms, terms_by_axes
+from workbench.inference.reconciliation import complete_tables, reconciled_shares
+from workbench.workload import Products, TableQueries, Together
+
+_UNLIKELY = 6.0  # standard errors between a declared total and what tables sum to
+
+
+class BankMarginals:
+    """The tables of a bank that hold every cell of some attributes.
+
+    Parameters
+    ----------
+    history : the bank's answers.
+    total : how many tuples there are, if it is known.
+    """
+
+    def __init__(self, history: NoisyAnswers, total: float | None = None):
+        self.history = history
+        self.terms: list[QueryTerms] = []
+        constants = np.zeros(len(history))
+        for part in terms_by_axes(history.workload, history.domain, constants):
+            self.terms.append(part)
+        tables = complete_tables(history.domain, self.terms, history.values, history.variances)
+        sums = [float(table.shares.sum()) for table in tables]
+        weights = [1 / (table.variance * table.shares.size) for table in tables]
+        self.declared = total
+        self.summed = float(np.average(sums, weights=weights)) if tables else None
+        self.error = sum(weights) ** -0.5 if tables else np.inf
+        positive = self.summed is not None and self.summed > self.error
+        self.total = total if total is not None else (self.summed if positive else None)
+
+    @property
+    def complaint(self) -> str:
+        """What is impossible about the total, in words; "" if nothing is."""
+        if self.declared is None or self.summed is None:
+            return ""
+        if abs(self.summed - self.declared) <= _UNLIKELY * self.error:
+            return ""
+        return (
+            f"the declared total of {self.declared:g} does not fit the answers, whose tables sum to "
+            f"{self.summed:.6g} ± {self.error:.2g}"
+        )
+
+    def prior(self) -> tuple[tuple[float, ...], ...] | None:
+        """Weights of codes, even ones where no table tells; None without any table or total.
+
+        Shares below what the noise of their count may be are raised to it: a prior of 0 would rule a
+        code out.
+        """
+        if self.total is None:
+            return None
+        variances = self.history.variances / self.total**2
+        domain = self.history.domain
+        shares = reconciled_shares(
+            domain, self.terms, self.history.values / self.total, variances
+        )
+        vectors = [np.full(n, 1 / n) for n in domain.shape]
+        least = np.full(len(domain.shape), np.inf)
+        for table in complete_tables(domain, self.terms, shares, variances):
+            for k in table.axes:
+                outside = table.outside((k,))
+                variance = table.variance * prod(table.shares.shape[i] for i in outside)
+                if variance < least[k]:
+                    least[k] = variance
+                    floor = max(variance**0.5, 1 / self.total)
+                    vectors[k] = np.maximum(table.shares.sum(axis=outside), floor)
+        return tuple(tuple((v / v.sum()).tolist()) for v in vectors)
+
+
+def used_attributes(
+    workload: Products | TableQueries | Together, domain: Domain
+) -> Bool[np.ndarray, "queries attributes"]:
+    """Which attributes each query is about."""
+    used = np.zeros((len(workload), len(domain.shape)), bool)
+    if isinstance(workload, Together):
+        parts = [used_attributes(part, domain) for part in workload.parts]
+        return np.concatenate([used[:0], *parts])
+    if isinstance(workload, TableQueries):
+        for names, _, queries in workload.numbered_groups():
+            for name in names:
+                used[queries, domain.axis(name)] = True
+        return used
+    np.logical_or.at(used, workload.query, workload.which > 0)
+    return used
+
+
+def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
+    """The number of each query's set of attributes, −1 where another query's set holds it and more."""
+    sets, place = np.unique(used, axis=0, return_inverse=True)
+    inside = [
+        any((row <= other).all() and (row != other).any() for other in sets) for row in sets
+    ]
+    return np.where(np.array(inside, bool)[place.ravel()], -1, place.ravel())
+
+
+def is_held(
+    used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
+) -> Bool[np.ndarray, " queries"]:
+    """Whether some bought query is about all attributes of each query."""
+    sets = np.unique(bought, axis=0)
+    own, place = np.unique(used, axis=0, return_inverse=True)
+    held = [bool((row <= sets).all(axis=1).any()) for row in own]
+    return np.array(held, bool)[place.ravel()]

@@ -1,0 +1,226 @@
+"""A Markov network of the tuples, fitted exactly to noisy answers where a junction tree is small enough.
+
+Minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²): the entropy of `MaximumEntropy`, with squares in
+place of absolute residuals, so that no answer is fitted more closely than its noise deserves. Its dual
+is smooth and strongly concave: the least ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2, with π_i = a_i/N and
+s_i = κσ_i²/N², where the residual is π_i − p[f_i] = s_i w_i. As κ goes to 0 it is least squares over all
+distributions, as in Private-PGM.
+Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
+Differs    the entropy stays in, and κ is chosen by who calls. Where the tree of all sets of attributes
+           were too large, those that tell least are left out, and `Fit.left_out` counts their queries.
+Cost       a step is two passes of messages over the tree's cells.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from workbench.arrays import Float, Int
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.junction_tree import JunctionTree, cliques_of
+from workbench.estimates.tree_model import TreeModel
+from workbench.inference.dual_problem import DualProblem
+from workbench.inference.maximum_entropy import NotConverged, total_field
+from workbench.inference.priors import normalised_prior, prior_field
+from workbench.value import parameter, sealed, value
+
+_NEAR = 0.02  # deviations of the noise: residuals of the dual's gradient that are near enough
+_STEPS = 400
+
+
+@value
+class MarkovNetwork:
+    """Fit a Markov network to noisy answers; public in, public out, so it costs nothing.
+
+    `strength` is κ: how many tuples' worth the prior weighs. `prior` is a vector of weights for each
+    attribute (uniform if not given). `limit` is how many cells the cliques may have together.
+    """
+
+    strength: float = parameter(100.0, 0, strict=True, unit="tuples", doc="weight of the prior")
+    total: float = total_field()
+    prior: tuple | None = prior_field()
+    limit: int = parameter(2**17, 0, 2**24, integer=True, unit="cells", doc="of all cliques")
+    cite: ClassVar[str] = "mckenna2019"
+
+    def __post_init__(self):
+        object.__setattr__(self, "prior", normalised_prior(self.prior))
+
+    def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> TreeModel:
+        """The network that the history makes most likely.
+
+        Parameters
+        ----------
+        history : NoisyAnswers, or several
+            All over one domain.
+
+        Returns
+        -------
+        TreeModel
+            Its answers add up to `total`, and agree with each other.
+
+        Raises
+        ------
+        ValueError
+            For an empty history, a prior that does not fit it, or no total.
+        """
+        answers = NoisyAnswers.history(history)
+        fit = NetworkProblem.of(answers, self.total, self.prior, self.limit).fit(self.strength)
+        if not fit.converged:
+            warnings.warn(
+                f"the network stopped after {fit.steps} steps at residuals of {fit.residual:.2g} "
+                "deviations of the noise",
+                NotConverged,
+                stacklevel=2,
+            )
+        return fit.model
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    """Weights of queries, and how near the optimum they are: `residual` is in deviations of the noise."""
+
+    problem: NetworkProblem
+    weights: Float[np.ndarray, " queries"]
+    residual: float
+    steps: int
+
+    @property
+    def converged(self) -> bool:
+        """Whether residuals are near enough."""
+        return self.residual <= _NEAR
+
+    @cached_property
+    def model(self) -> TreeModel:
+        """The network of these weights."""
+        dual = self.problem.dual
+        potentials = dual.potentials(self.weights)
+        margins = self.problem.tree.calibrate(potentials).of_sets()
+        return TreeModel(
+            dual.domain,
+            dual.total,
+            dual.prior,
+            dual.sets,
+            tuple(map(sealed, potentials)),
+            tuple(map(sealed, margins)),
+            steps=self.steps,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkProblem:
+    """Answers that a junction tree of few cells holds: `rows` of those that were given."""
+
+    dual: DualProblem
+    tree: JunctionTree
+    rows: Int[np.ndarray, " queries"]
+    left_out: int
+
+    @classmethod
+    def of(
+        cls, answers: NoisyAnswers, total: float | None, prior: tuple | None, limit: int
+    ) -> NetworkProblem:
+        """Of the answers about the sets of attributes that tell most, as far as the tree stays small."""
+        dual = DualProblem.of(answers, total, 1.0, prior, consistent=False)
+        variances = answers.variances
+        shape = dual.domain.shape
+        rows = np.arange(len(answers))
+        if cliques_of([s for s in dual.sets if s], shape, limit) is None:
+            rows = _rows_of_sets(dual, _sets_that_fit(dual, variances, limit))
+            if not len(rows):
+                raise ValueError(f"no set of attributes has at most {limit} cells")
+            dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
+            variances = variances[rows]
+        tree = JunctionTree(shape, dual.prior, dual.sets)
+        # the box holds the noise of shares from here on
+        dual = replace(dual, box=variances / dual.total**2)
+        return cls(dual, tree, rows, len(answers) - len(rows))
+
+    @cached_property
+    def _scale(self) -> Float[np.ndarray, " queries"]:
+        """Of the weights: about the variance of each query at a tuple of the prior."""
+        margins = self.dual.prior_margins()
+        means = self.dual.means(margins)
+        return np.maximum(self.dual.mean_squares(margins) - means**2, 1e-12)
+
+    def fit(
+        self,
+        strength: float,
+        start: Float[np.ndarray, " queries"] | None = None,
+        values: Float[np.ndarray, " queries"] | None = None,
+        used: np.ndarray | None = None,
+    ) -> NetworkFit:
+        """At one strength of the prior, from `start`.
+
+        Other answers may stand in for the given ones, and only those be used that are said.
+        """
+        from scipy.optimize import minimize
+
+        dual = self.dual
+        noise = dual.box
+        chosen = np.ones(len(noise), bool) if used is None else used
+        pi = (dual.pi if values is None else values[self.rows] / dual.total) - dual.constants
+        penalty = strength * noise
+        scale = 1 / np.sqrt(self._scale + penalty)
+        residual = np.inf
+        deviations = np.sqrt(noise)
+
+        def objective(u):
+            nonlocal residual
+            w = u * scale
+            calibrated = self.tree.calibrate(dual.potentials(w))
+            expected = dual.means(calibrated.of_sets()) - dual.constants
+            gradient = np.where(chosen, expected - pi + penalty * w, 0.0)
+            residual = float(np.max(np.abs(gradient) / deviations, initial=0.0))
+            value = calibrated.log_normaliser - w @ pi + 0.5 * (penalty * w) @ w
+            return value, gradient * scale
+
+        def stop_when_near(_):
+            if residual <= _NEAR:
+                raise StopIteration
+
+        first = np.zeros(len(noise)) if start is None else np.where(chosen, start, 0.0)
+        options = {"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-14, "gtol": 1e-12}
+        found = minimize(
+            objective,
+            first / scale,
+            jac=True,
+            method="L-BFGS-B",
+            options=options,
+            callback=stop_when_near,
+        )
+        objective(found.x)
+        return NetworkFit(self, found.x * scale, residual, int(found.nfev))
+
+
+def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarray, " queries"]:
+    """The queries all of whose terms are about some of the sets."""
+    outside = np.zeros(len(dual.pi), bool)
+    for part in dual.terms:
+        if part.axes not in sets:
+            outside[part.query] = True
+    return np.flatnonzero(~outside)
+
+
+def _sets_that_fit(dual: DualProblem, variances, limit: int) -> set[tuple[int, ...]]:
+    """Sets by what they tell beyond the prior, each that leaves the tree small enough."""
+    expected = dual.means(dual.prior_margins())
+    noise = variances / dual.total**2
+    told = (dual.pi - expected) ** 2 - noise
+    information: dict[tuple[int, ...], float] = {}
+    for part in dual.terms:
+        each = told[part.query] / np.maximum(
+            np.maximum(expected, noise**0.5)[part.query], 1e-12
+        )
+        information[part.axes] = information.get(part.axes, 0.0) + float(each.sum())
+    chosen: set[tuple[int, ...]] = set()
+    for axes in sorted(information, key=lambda axes: (len(axes) > 1, -information[axes], axes)):
+        trial = [s for s in {*chosen, axes} if s]
+        if cliques_of(trial, dual.domain.shape, limit) is not None:
+            chosen.add(axes)
+    return chosen
