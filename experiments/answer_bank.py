@@ -152,12 +152,12 @@ class AnswerBank(Figure):
                     session.ask(workload, epsilon)
                 about = {"panel": "price", "metric": "Price", "series": name}
                 rows = [
-                    about | {"error": error, "value": session.price(second, error)}
+                    about | {"error": error, "value": session.price(second, error, self.people)}
                     for error in self.errors
                 ]
                 if len(purchases) == 2:
                     bars = {"panel": "bars", "metric": "bar"}
-                    recalled = session.recall(COUNTS)[1].mean()
+                    recalled = session.recall(COUNTS, self.people)[1].mean()
                     bought = np.sqrt(session.bank.variances[0])
                     rows.append(bars | {"series": "recalled", "value": recalled})
                     rows.append(bars | {"series": "bought", "value": bought})

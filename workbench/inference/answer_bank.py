@@ -35,7 +35,7 @@ from workbench.inference.cell_least_squares import CellProblem
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_pca import Posterior
-from workbench.inference.markov_network import NetworkFit, NetworkProblem
+from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
 from workbench.inference.maximum_entropy import MaximumEntropy
 from workbench.inference.recalled import NOISE_ONLY, Recalled
 from workbench.workload import Workload, linear_queries
@@ -52,6 +52,7 @@ _STRENGTHS = (
     30.0,
     10.0,
 )  # tuples; strong ones first, as starts for weak ones
+_NEAR_IN_TRIALS = 0.1  # deviations of the noise
 _TREE_CELLS = 2**17
 _ALPHAS = 16
 _FOLDS = 5
@@ -205,7 +206,9 @@ class AnswerBank:
             posterior = self.posterior(parameter)
             return posterior if values is None else posterior.with_values(values)
         if by == TREE:
-            return self._network.fit(parameter, start, values, _of_rows(self._network, used))
+            rows = None if used is None else used[self._network.rows]
+            near = NEAR if values is None and used is None else _NEAR_IN_TRIALS
+            return self._network.fit(parameter, start, values, rows, near)
         if by == SQUARES:
             return self._cells.fit(values, used)
         return self._entropy()
@@ -245,7 +248,9 @@ class AnswerBank:
             trial = self._fit(by, parameter, more, start=start)
             squares = (_answers(trial, self.history.workload) - other) ** 2
             at_bought += float((squares - (1 + 1 / _EXTRA) * variances).mean()) / _COUPLED
-        return Candidate(by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed))
+        return Candidate(
+            by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed)
+        )
 
     def _missed(self, by: str, parameter: float, start) -> Float[np.ndarray, " queries"]:
         """Held-out answers, less what the others say of them; NaN for those never held out."""
@@ -427,10 +432,6 @@ class AnswerBank:
 
 def _worse(candidate: Candidate, other: Candidate, part: str) -> bool:
     return getattr(candidate, part) > getattr(other, part)
-
-
-def _of_rows(network: NetworkProblem, used: np.ndarray | None) -> np.ndarray | None:
-    return None if used is None else used[network.rows]
 
 
 def _answers(fitted: Any, queries) -> Float[np.ndarray, " queries"]:

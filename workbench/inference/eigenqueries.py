@@ -110,18 +110,6 @@ class Eigenqueries:
             squares = squares - mean**2
         return ProjectedQueries(self, mean, np.maximum(squares, 0), np.concatenate(blocks))
 
-    def answer(
-        self, workload: Workload, weights: Float[np.ndarray, " eigenqueries"]
-    ) -> Float[np.ndarray, " queries"]:
-        """Answers with each eigenquery's answer times `weights`; memory does not grow with queries."""
-        queries = linear_queries(workload, self.domain)
-        mean = means(queries, self.domain, prior_vectors(self.prior, self.domain))
-        coefficients = self.basis @ (self.answers * weights)
-        answers = (self.total or 0.0) * mean
-        for rows, kernel in self.kernel(queries, mean):
-            answers[rows] += kernel @ coefficients
-        return answers
-
     def kernel(self, queries, mean) -> Iterator[tuple[slice, np.ndarray]]:
         """Inner products with the past queries, orthogonally to the universal one, in blocks."""
         prior = prior_vectors(self.prior, self.domain)

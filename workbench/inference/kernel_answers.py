@@ -24,7 +24,7 @@ from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries, shr
 from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.workload import Products
-from workbench.workload.inner import inner_products, squared_norms
+from workbench.workload.inner import inner_products, means, squared_norms
 
 if TYPE_CHECKING:
     from workbench.workload.linear import Linear
@@ -148,9 +148,10 @@ class KernelBlocks:
         except ValueError:
             return None
 
-    def values(self, queries: Linear, mean: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
         """Answers, with each eigenquery's answer times `weights`."""
         eigen = self.eigen
+        mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
         coefficients = eigen.basis @ (eigen.answers * weights)
         total = eigen.total or 0.0
         if self.tables is None or not self._few_cells(queries):

@@ -158,7 +158,8 @@ class Posterior:
         check_weights(weights)
         if not error:
             shrink = shrinkage(self.eigen.squares, self.alpha, self.hard)
-            return self.eigen.answer(workload, shrink)
+            queries = linear_queries(workload, self.domain)
+            return KernelBlocks(self.eigen, self.alpha).values(queries, shrink)
         queries = self.eigen.project(workload)
         return queries.values(self.alpha, self.hard), queries.errors(self.alpha, self.hard)
 

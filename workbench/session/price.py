@@ -12,6 +12,21 @@ from workbench.inference.priors import prior_vectors
 from workbench.workload import Products
 from workbench.workload.inner import inner_products
 
+
+class Price(float):
+    """An ε, with the method `by` which what it buys is recalled, and `why`."""
+
+    by: str
+    why: str
+
+    def __new__(cls, epsilon: float, by: str, why: str) -> Price:
+        """The ε, and what is said of it."""
+        price = super().__new__(cls, epsilon)
+        price.by = by
+        price.why = why
+        return price
+
+
 LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 

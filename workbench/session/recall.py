@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
+from workbench.inference.answer_bank import KERNEL, AnswerBank
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
+from workbench.inference.recalled import Recalled
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import file as session_file
 from workbench.session.file import SessionFile
+from workbench.session.price import Price
 from workbench.session.spending import Spending
 from workbench.table import Bound, SparseTable
 from workbench.workload import (
@@ -45,6 +47,7 @@ class Recall(Spending):
         self._stated_bank: dict[str, Any] = {}
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
+        self._fits: tuple[int, AnswerBank] | None = None
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
@@ -59,43 +62,71 @@ class Recall(Spending):
             prior_vectors(self._prior, self.domain)
 
     def recall(
-        self, workload: Workload, alpha: float | None = None
-    ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
-        """Answers from the bank and their standard errors, at no cost.
+        self,
+        workload: Workload,
+        alpha: float | None = None,
+        *,
+        by: str | None = None,
+        error: bool = True,
+    ) -> Recalled:
+        """Answers from the bank and their error bars, at no cost.
 
-        At a finite α the error is a posterior standard deviation, bias included, and no confidence.
+        The bank's own answers choose the method (`inference.answer_bank`); no table is needed.
 
         Parameters
         ----------
         workload : Workload
             Queries that are sums of cells with weights.
         alpha : float, optional
-            How far the data may lie from the prior, in tuples (see `KernelPCA`): by default the
-            declared total, which is the cautious choice, else ∞, which is unbiased.
-            `inference.select_alpha(session.bank)` finds a better one.
+            Kernel PCA at this trade-off, in tuples, with the session's prior alone; ∞ is unbiased. At a
+            finite α its error is a posterior standard deviation, bias included, and no confidence.
+        by : str, optional
+            A method in place of the bank's choice: "kernel PCA", "junction tree", "least squares" or
+            "maximum entropy".
+        error : bool
+            Whether error bars are wanted.
 
         Returns
         -------
-        values : float64[queries]
-            In counts.
-        errors : float64[queries]
-            In counts; inf where the bank cannot tell.
+        Recalled
+            `values` and `errors` in counts, to which it unpacks; inf where the bank cannot tell. `by`
+            names the method, and `why` says why, and what the bars are made of.
 
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞.
+            If the bank is empty and α is ∞, or for a method that is not known or not possible.
         """
+        if alpha is not None and by not in (None, KERNEL):
+            raise ValueError(
+                f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
+            )
+        answers = self._answers()
+        if alpha is None and answers:
+            return self._answer_bank(answers).recall(workload, by, error)
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
+        why = f"as was asked for, at alpha = {posterior.alpha:g}"
+        if alpha is None:
+            why = "the bank is empty: this is the prior"
+        if not error:
+            return Recalled(posterior.answer(workload), None, KERNEL, why)
         values, errors = posterior.answer(workload, error=True)
-        return values, np.nan_to_num(errors, nan=inf, posinf=inf)
+        return Recalled(values, np.nan_to_num(errors, nan=inf, posinf=inf), KERNEL, why)
 
-    def price(self, workload: Workload, error: float, alpha: float | None = None) -> float:
-        """The least further ε for this workload after which `recall` errs by no more than `error`.
+    def price(
+        self,
+        workload: Workload,
+        error: float,
+        alpha: float | None = None,
+        *,
+        by: str | None = None,
+    ) -> Price:
+        """The least further ε for this workload after which kernel PCA errs by no more than `error`.
 
-        To within about 1e-6, and what the noise's grid adds.
+        To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
+        the figure is kernel PCA's all the same, and `Price.why` says so: it depends on the bank alone.
 
         Parameters
         ----------
@@ -103,13 +134,13 @@ class Recall(Spending):
             Queries that are sums of cells with weights.
         error : float
             The largest standard error wanted, in counts.
-        alpha : float, optional
+        alpha, by
             As in `recall`.
 
         Returns
         -------
-        float
-            0 if no query errs by more already.
+        Price
+            A float, which says `by` which method it is, and `why`; 0 if no query errs by more already.
 
         Raises
         ------
@@ -120,12 +151,12 @@ class Recall(Spending):
 
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
-        posterior = self._posterior(alpha)
+        posterior, why = self._priced(workload, alpha, by)
         queries = linear_queries(workload, self.domain)
         variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
-            return 0.0
+            return Price(0.0, KERNEL, why)
         moved = workload_sensitivity(queries, self.domain) * self.bound.l1
         epsilon = sqrt(2 / wanted) * moved
         remaining = self.remaining
@@ -145,7 +176,29 @@ class Recall(Spending):
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)
-        return epsilon
+        return Price(epsilon, KERNEL, why)
+
+    def _priced(
+        self, workload: Workload, alpha: float | None, by: str | None
+    ) -> tuple[Posterior, str]:
+        """The posterior that a price is of, and what it has to do with the method of `recall`."""
+        answers = self._answers()
+        if alpha is not None or not answers:
+            return self._posterior(alpha), "at the alpha that was asked for, or the total"
+        bank = self._answer_bank(answers)
+        chosen, _ = bank.choose(workload, by)
+        if chosen.by == KERNEL:
+            return bank.posterior(chosen.parameter), "recall would take kernel PCA too"
+        return bank.posterior(bank.alpha_at_bought), (
+            f"recall would take {chosen.by}; the figure is kernel PCA's"
+        )
+
+    def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
+        """The fits to all answers, made anew only after new ones."""
+        if self._fits is None or self._fits[0] != len(answers):
+            history = NoisyAnswers.history(answers)
+            self._fits = (len(answers), AnswerBank(history, self.total, self._prior))
+        return self._fits[1]
 
     @property
     def bank(self) -> NoisyAnswers:

@@ -1,0 +1,254 @@
+"""A bank says what its own answers speak for: fits against slow ones, and the choice from answers alone."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, nnls
+
+from workbench import DP, Bound, Domain, Session, SparseTable
+from workbench.estimates import NoisyAnswers
+from workbench.inference import KernelPCA, product_prior
+from workbench.inference.answer_bank import KERNEL, SQUARES, TREE, AnswerBank
+from workbench.inference.bank_marginals import BankMarginals
+from workbench.inference.cell_least_squares import CellProblem
+from workbench.inference.held_out import HeldOut
+from workbench.inference.kernel_answers import KernelBlocks
+from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
+from workbench.mechanisms import LaplaceQueries
+from workbench.workload import (
+    Marginals,
+    NamedMarginals,
+    Products,
+    RandomMarginalRanges,
+    RandomTables,
+    Together,
+    linear_queries,
+)
+
+DOMAIN = Domain(("a", "b", "c"), (3, 2, 4))
+NAMES = "abcdef"
+BINARY = Domain(tuple(NAMES), (2,) * 6)
+PAIRS = [*combinations(NAMES, 2)]
+np.random.default_rng(5).shuffle(PAIRS)
+PAIRS = [tuple(map(str, pair)) for pair in PAIRS]
+
+
+def chained(n=4000, seed=0):
+    """People whose attributes follow one another."""
+    rng = np.random.default_rng(seed)
+    codes = np.zeros((n, 6), int)
+    codes[:, 0] = rng.random(n) < 0.4
+    for k in range(1, 6):
+        codes[:, k] = np.where(rng.random(n) < 0.8, codes[:, k - 1], rng.random(n) < 0.5)
+    return SparseTable.from_keys(BINARY, BINARY.keys(codes), np.ones(n, int), Bound())
+
+
+def bought(table, workload, epsilon=1.0, seed=0):
+    return LaplaceQueries(DP(epsilon), workload)(table, np.random.default_rng(seed)).estimate
+
+
+def small_history(seed=0):
+    rng = np.random.default_rng(seed)
+    queries = [{"a": (0, 2)}, {"a": {1}, "b": {0}}, {"b": {1}, "c": (1, 4)}, {}, {"c": {2}}]
+    queries += [[{"a": {0}}, (-2.0, {"c": {1}})]]
+    workload = Products.of(DOMAIN, queries)
+    variances = rng.uniform(1, 9, 6)
+    truth = rows_of(workload, DOMAIN) @ rng.multinomial(100, rng.dirichlet(np.ones(24)))
+    return NoisyAnswers(DOMAIN, workload, truth + rng.normal(0, np.sqrt(variances)), variances)
+
+
+def rows_of(workload, domain):
+    keys = np.arange(domain.size)
+    return np.stack([workload.sums(domain, keys[i : i + 1], np.ones(1)) for i in keys], axis=1)
+
+
+def test_a_network_is_the_minimum_of_what_it_says_that_it_minimises():
+    history = small_history()
+    prior = tuple(np.random.default_rng(1).dirichlet(np.ones(n) * 5) for n in DOMAIN.shape)
+    f = rows_of(history.workload, DOMAIN)
+    start = np.einsum("i,j,k->ijk", *prior).ravel()
+
+    def loss(x):
+        p = np.exp(x - x.max())
+        p /= p.sum()
+        residual = (history.values - 100 * f @ p) / np.sqrt(history.variances)
+        divergence = float(p @ (np.log(p) - np.log(start)))
+        slope = 7 * (np.log(p) - np.log(start)) - 100 * f.T @ (
+            residual / np.sqrt(history.variances)
+        )
+        return 0.5 * residual @ residual + 7 * divergence, p * (slope - p @ slope)
+
+    best = minimize(loss, np.log(start), jac=True, options={"gtol": 1e-9, "maxiter": 5000})
+    p = np.exp(best.x - best.x.max())
+    model = MarkovNetwork(7.0, 100.0, prior)(history)
+    expected = 100 * f @ (p / p.sum())
+    near = 0.02 * np.sqrt(history.variances)
+    assert np.abs(model.answer(history.workload) - expected).max() < 5 * near.max()
+    assert model.answer(Products.of(DOMAIN, [{}]))[0] == pytest.approx(100)
+
+
+def test_a_network_leaves_out_sets_until_its_tree_is_small_enough():
+    pairs = NamedMarginals(tuple(PAIRS))
+    history = bought(chained(), pairs, 50.0)
+    whole = NetworkProblem.of(history, 4000.0, None, 2**10)
+    thin = NetworkProblem.of(history, 4000.0, None, 20)
+    assert whole.left_out == 0 and whole.tree.cells == 2**6
+    assert thin.tree.cells <= 20 and thin.left_out > 0
+    held = {"".join(sorted(BINARY.attributes[k] for k in axes)) for axes in thin.dual.sets}
+    assert held >= {"ab", "bc", "cd", "de", "ef"}  # what tells most: the chain
+
+
+@pytest.mark.parametrize("total", [None, 100.0])
+def test_what_held_out_answers_miss_is_what_fits_to_the_others_miss(total):
+    history = bought(chained(), RandomMarginalRanges(30, seed=2), 0.5)
+    eigen = KernelPCA(1.0, total)(history).eigen
+    held = HeldOut(eigen, history.values, history.variances)
+    folds = [np.array([0, 3, 7]), np.array([1])]
+    missed = held.missed(200.0, folds)
+    alone = held.missed_alone(np.array([200.0]))[:, 0]
+    for fold in (*folds, np.array([0])):
+        rest = np.setdiff1d(np.arange(30), fold)
+        posterior = KernelPCA(200.0, total)(history[rest])
+        values, errors = posterior.answer(history[fold].workload, error=True)
+        deviations = np.sqrt(history.variances[fold])
+        residuals = (history.values[fold] - values) / deviations
+        if len(fold) == 1:
+            assert alone[fold] == pytest.approx(residuals, rel=1e-6)
+        if not (len(fold) == 1 and fold[0] == 0):
+            assert missed.residuals[fold] == pytest.approx(residuals, rel=1e-6)
+            variances = 1 + (errors / deviations) ** 2
+            assert missed.variances[fold] == pytest.approx(variances, rel=1e-6)
+    assert np.isnan(missed.residuals[2])
+
+
+def test_unbiased_risks_are_so_on_average():
+    table = chained()
+    workload = Marginals(2)
+    truth = table.answer(workload)
+    alphas = np.array([30.0, 300.0])
+    gaps = []
+    for seed in range(60):
+        history = bought(table, workload, 0.5, seed)
+        eigen = KernelPCA(1.0, 4000.0)(history).eigen
+        told = HeldOut(eigen, history.values, history.variances).unbiased_risks(alphas)
+        answers = eigen.project(workload)
+        true = [((answers.values(a) - truth) ** 2).mean() for a in alphas]
+        gaps.append(told - true)
+    z = np.mean(gaps, axis=0) / (np.std(gaps, axis=0) / np.sqrt(len(gaps)))
+    assert np.abs(z).max() < 6
+
+
+@pytest.mark.parametrize("alpha", [3.0, 300.0, np.inf])
+@pytest.mark.parametrize("total", [None, 4000.0])
+def test_answers_by_sets_are_those_query_by_query(alpha, total, monkeypatch):
+    monkeypatch.setattr("workbench.inference.kernel_answers._FEW_SHARED", 1)
+    table = chained()
+    past = Together(
+        (
+            linear_queries(RandomMarginalRanges(40, seed=1), BINARY),
+            linear_queries(RandomTables(9, seed=2), BINARY),
+            linear_queries(Marginals(2), BINARY),
+        )
+    )
+    answers = bought(table, past, 0.5)
+    marginals = bought(table, Marginals(1), 0.5)
+    posterior = KernelPCA(alpha, total, product_prior(marginals))(answers)
+    asked = Products.of(
+        BINARY,
+        [{}, {"a": {0}}, {"a": {1}, "d": {0}}, (2.0, {"a": {1}, "b": {1}, "c": {0}})]
+        + [[{"e": {0}}, (-1.0, {"f": {0}})]],
+    )
+    for workload in (asked, linear_queries(Marginals(3), BINARY)):
+        eigen = posterior.eigen
+        projected = eigen.project(workload)
+        found = posterior.errors_in_parts(workload)
+        assert found.values == pytest.approx(projected.values(alpha), rel=1e-7, abs=1e-5)
+        assert found.noise == pytest.approx(projected.sampling(alpha), rel=1e-5, abs=1e-5)
+        errors = np.hypot(found.noise, found.model)
+        expected = projected.errors(alpha)
+        same = np.isfinite(expected)
+        assert np.array_equal(np.isfinite(errors), same)
+        assert errors[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-4)
+        weights = 1 / (eigen.squares + alpha**-2.0)
+        values = KernelBlocks(eigen, alpha).values(workload, weights)
+        assert values == pytest.approx(projected.values(alpha), rel=1e-7, abs=1e-5)
+
+
+def test_least_squares_over_cells_are_those_of_scipy():
+    history = small_history()
+    rows = rows_of(history.workload, DOMAIN) / np.sqrt(history.variances)[:, None]
+    target = history.values / np.sqrt(history.variances)
+    counts = CellProblem.of(history, None).fit().counts
+    assert counts.min() >= 0
+    loss = np.linalg.norm(rows @ counts - target)
+    assert loss == pytest.approx(nnls(rows, target)[1], abs=1e-4)
+    assert CellProblem.of(history, 90.0).fit().counts.sum() == pytest.approx(90)
+
+
+def test_recall_is_told_by_the_bank_alone(tmp_path):
+    table = chained()
+    path = tmp_path / "bank.sqlite"
+    asked = NamedMarginals(tuple(PAIRS[8:]))
+    with Session.open(path, table, DP(9.0), total=4000.0) as session:
+        session.ask(Marginals(1), 1.0)
+        session.ask(NamedMarginals(tuple(PAIRS[:8])), 4.0)
+        first = session.recall(asked)
+    closed = session.recall(asked)
+    again = Session.open(path).recall(asked)
+    for other in (closed, again):
+        assert np.array_equal(other.values, first.values)
+        assert np.array_equal(other.errors, first.errors)
+        assert (other.by, other.why) == (first.by, first.why)
+    values, errors = again
+    assert values is again.values and errors is again.errors and len(again) == 2
+    assert session.recall(asked, error=False).errors is None
+    for by in (KERNEL, TREE, SQUARES):
+        assert session.recall(asked, by=by).by == by
+    with pytest.raises(ValueError, match="by = 'magic'"):
+        session.recall(asked, by="magic")
+    with pytest.raises(ValueError, match="alpha"):
+        session.recall(asked, 3.0, by=TREE)
+    price = session.price(asked, 1e3)
+    assert price.by == KERNEL and price.why
+
+
+@pytest.mark.slow
+def test_new_pairs_are_recalled_better_than_by_the_worst_and_bars_cover():
+    table = chained(20_000)
+    history = NoisyAnswers.history(
+        [
+            bought(table, Marginals(1), 0.2),
+            bought(table, NamedMarginals(tuple(PAIRS[:10])), 1.0, 1),
+        ]
+    )
+    asked = NamedMarginals(tuple(PAIRS[10:]))
+    truth = table.answer(asked)
+    bank = AnswerBank(history, 20_000.0)
+    errors = {}
+    for by in (None, KERNEL, TREE):
+        recalled = bank.recall(asked, by)
+        errors[by] = np.sqrt(np.mean((recalled.values - truth) ** 2))
+        assert np.mean(np.abs(recalled.values - truth) <= 2 * recalled.errors) >= 0.75
+    assert errors[None] <= 1.05 * min(errors.values())
+
+
+def test_an_impossible_total_is_told_and_one_answer_is_enough():
+    table = chained()
+    history = bought(table, Marginals(1), 5.0)
+    assert not BankMarginals(history, 4000.0).complaint
+    recalled = AnswerBank(history, 9000.0).recall(Marginals(1))
+    assert "9000 does not fit" in recalled.why
+    one = AnswerBank(history[np.array([0])], 4000.0).recall(Marginals(1))
+    assert one.by == KERNEL and "too few" in one.why and np.isfinite(one.errors).all()
+    alone = AnswerBank(history[np.array([0])]).recall(Marginals(1))
+    assert np.isinf(alone.errors).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1e-6, 1e3])
+def test_extreme_noise_is_survived(epsilon):
+    history = bought(chained(500), Marginals(2), epsilon)
+    for total in (None, 500.0):
+        recalled = AnswerBank(history, total).recall(Marginals(3))
+        assert np.isfinite(recalled.values).all() and not np.isnan(recalled.errors).any()
