@@ -11,7 +11,7 @@ from workbench import noise
 from workbench.enclosures import round_down
 from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
-from workbench.transform import TRANSFORMS, Basis
+from workbench.transform import TRANSFORMS, Basis, Cells
 from workbench.value import parameter
 
 
@@ -160,10 +160,17 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     return [*parts, round_down(rest)]
 
 
-def noise_blocks(basis: Basis, *, l1: float, epsilon: float) -> list[noise.Block]:
-    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it."""
+def noise_blocks(
+    basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
+) -> list[noise.Block]:
+    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it.
+
+    `linf` is how far a unit moves a cell; any node that is a sum of cells, or a difference of two such
+    sums, moves by l1 at most.
+    """
+    most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
     return [
-        noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget)
+        noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget, most)
         for nodes, budget in zip(basis.noise_blocks, budgets, strict=True)
     ]

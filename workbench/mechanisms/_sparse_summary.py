@@ -97,7 +97,7 @@ class SparseSummary(Mechanism):
         """Release the cells, or nodes, that are kept."""
         l1 = sensitivity(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon, linf=table.bound.linf)
         theta, tau = self._thresholds(blocks)
         exact = basis.forward(table.keys, table.counts)
         law = Law("geometric", self.budget.epsilon / l1)

@@ -67,7 +67,7 @@ class CountSketch(Mechanism):
         for row, function in zip(rows, functions, strict=True):
             hashes.add_counts(table.keys, table.counts, function, row)
         noisy, receipt = noise.geometric(
-            rows.ravel(), l1=l1, epsilon=self.budget.epsilon, rng=rng
+            rows.ravel(), l1=l1, linf=sensitivity(table), epsilon=self.budget.epsilon, rng=rng
         )
         law = Law("geometric", self.budget.epsilon / float(l1))
         buckets = noisy.reshape(rows.shape)

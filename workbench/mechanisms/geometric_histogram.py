@@ -50,7 +50,7 @@ class GeometricHistogram(Mechanism):
         """Release every cell of the domain, or every node over it."""
         l1 = sensitivity(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon, linf=table.bound.linf)
         size = sum(block.size for block in blocks)
         if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
@@ -65,7 +65,9 @@ class GeometricHistogram(Mechanism):
         start = 0
         for block in blocks:
             part = exact[start : start + block.size]
-            values, receipt = noise.geometric(part, l1=block.l1, epsilon=block.epsilon, rng=rng)
+            values, receipt = noise.geometric(
+                part, l1=block.l1, epsilon=block.epsilon, linf=block.linf, rng=rng
+            )
             noisy.append(values)
             ledger.append(receipt)
             start += block.size

@@ -130,7 +130,12 @@ class HierarchicalHistogram(Mechanism):
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
         l1 = Fraction(sensitivity(table)) * len(level_sizes(table.domain.size, k))
         noisy, variance, receipt = noise.add_noise(
-            nodes, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
+            nodes,
+            l1=l1,
+            linf=sensitivity(table),
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
         )
         estimate = self._estimate(table.domain, k, noisy.astype(float), variance)
         return Release(estimate, (receipt,), self, table.bound)

@@ -39,7 +39,12 @@ class LaplaceHistogram(Mechanism):
         l1 = sensitivity(table)
         counts = self.dense_counts(table)
         noisy, variance, receipt = noise.add_noise(
-            counts, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
+            counts,
+            l1=l1,
+            linf=table.bound.linf,
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
         )
         histogram = Histogram(table.domain, sealed(noisy.astype(float)), variance)
         return Release(histogram, (receipt,), self, table.bound)

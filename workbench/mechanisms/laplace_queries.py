@@ -102,6 +102,7 @@ class LaplaceQueries(Mechanism):
         noisy, variance, receipt = noise.add_noise(
             exact,
             l1=Fraction(moved) * Fraction(l1),
+            linf=Fraction(workload.max_query) * Fraction(l1),
             epsilon=self.budget.epsilon,
             law=self.noise,
             rng=rng,

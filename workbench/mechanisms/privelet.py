@@ -49,7 +49,12 @@ class Privelet(Mechanism):
         coefficients[nodes] = values
         l1 = Fraction(sensitivity(table)) * basis.noise_blocks[0].nodes_per_count
         noisy, _, receipt = noise.add_noise(
-            coefficients, l1=l1, epsilon=self.budget.epsilon, law=self.noise, rng=rng
+            coefficients,
+            l1=l1,
+            linf=sensitivity(table),
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
         )
         cells = sealed(basis.inverse(noisy))
         return Release(Histogram(table.domain, cells), (receipt,), self, table.bound)

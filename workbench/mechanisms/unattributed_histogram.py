@@ -49,6 +49,7 @@ class UnattributedHistogram(Mechanism):
         noisy, variance, receipt = noise.add_noise(
             self.dense_counts(ranks),
             l1=l1,
+            linf=table.bound.linf,  # sorting moves no count further
             epsilon=self.budget.epsilon,
             law=self.noise,
             rng=rng,

@@ -38,7 +38,9 @@ class UniformSampling(Mechanism):
         places = np.searchsorted(keys, table.keys)
         sampled = keys[np.minimum(places, self.size - 1)] == table.keys
         counts[places[sampled]] = table.counts[sampled]
-        noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
+        noisy, receipt = noise.geometric(
+            counts, l1=l1, linf=table.bound.linf, epsilon=epsilon, rng=rng
+        )
         summary = Summary(
             table.domain, keys, noisy, Law("geometric", epsilon / l1), scale=m / self.size
         )

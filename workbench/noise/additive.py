@@ -12,6 +12,7 @@ from workbench.estimates.law import geometric_variance
 from workbench.noise.arguments import check_counts, check_grid, decay
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
+from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
 from workbench.value import sealed
 
@@ -33,6 +34,7 @@ class PortionedGeometric:
     ----------
     l1 : how far one unit moves the values of all portions together, in counts.
     epsilon : what all of them cost together.
+    linf : how far it moves any one of them; `l1`, if not given.
     rng : a seeded generator for noise that can be replayed, or None to publish.
 
     Raises
@@ -41,11 +43,20 @@ class PortionedGeometric:
         As `noise.decay`.
     """
 
-    def __init__(self, *, l1: float, epsilon: float, rng: np.random.Generator | None = None):
+    def __init__(
+        self,
+        *,
+        l1: float,
+        epsilon: float,
+        linf: float | None = None,
+        rng: np.random.Generator | None = None,
+    ):
         source = Source(rng)
-        self._law = two_sided(decay(l1, epsilon))
+        ratio = decay(l1, epsilon)
+        self._law = two_sided(ratio)
         self._words = source.words
-        self.receipt = source.receipt("geometric", epsilon)
+        rho = geometric_rho(ratio, l1, linf)
+        self.receipt = source.receipt("geometric", epsilon, rho=rho)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """The noisy values of one portion."""
@@ -60,6 +71,7 @@ def geometric(
     *,
     l1: float,
     epsilon: float,
+    linf: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
     """Two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1): ε-DP for l1-sensitivity `l1`.
@@ -71,6 +83,7 @@ def geometric(
     values : int[n], whole numbers.
     l1 : how far one unit moves all of them together, in counts.
     epsilon : what they cost together.
+    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
     rng : a seeded generator for noise that can be replayed, or None to publish.
 
     Returns
@@ -85,7 +98,7 @@ def geometric(
     ValueError
         If the values are no whole numbers, or as `noise.decay`.
     """
-    add_to = PortionedGeometric(l1=l1, epsilon=epsilon, rng=rng)
+    add_to = PortionedGeometric(l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     return add_to(values), add_to.receipt
 
 
@@ -95,6 +108,7 @@ def laplace(
     l1: float,
     epsilon: float,
     grid: float,
+    linf: float | None = None,
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
@@ -110,6 +124,7 @@ def laplace(
     l1 : how far one unit moves all of them together.
     epsilon : what they cost together.
     grid : a public power of two.
+    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
     l0 : how many of them one unit moves; all, if not given.
     rng : a seeded generator for noise that can be replayed, or None to publish.
 
@@ -138,9 +153,12 @@ def laplace(
         steps = np.rint(steps).astype(np.int64)
         rounded = values.size if l0 is None else l0
     moved = Fraction(l1) / Fraction(grid) + rounded
+    most = None if linf is None else Fraction(linf) / Fraction(grid) + (rounded > 0)
     source = Source(rng)
-    two_sided(decay(moved, epsilon)).add(steps, source.words)
-    return steps * grid, source.receipt("laplace", epsilon)
+    ratio = decay(moved, epsilon)
+    two_sided(ratio).add(steps, source.words)
+    rho = geometric_rho(ratio, moved, most)
+    return steps * grid, source.receipt("laplace", epsilon, rho=rho)
 
 
 def add_noise(
@@ -149,6 +167,7 @@ def add_noise(
     l1: float,
     epsilon: float,
     law: str,
+    linf: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
     """Noise of the named law on whole numbers: ε-DP at sensitivity `l1`.
@@ -160,6 +179,7 @@ def add_noise(
     epsilon : what they cost together.
     law : "geometric", or "laplace" on a grid of a thousandth of its scale, or 1/512: whole numbers
         lie on it.
+    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
     rng : a seeded generator for noise that can be replayed, or None to publish.
 
     Returns
@@ -173,10 +193,10 @@ def add_noise(
         If the values are no whole numbers ("geometric"), or as `noise.decay`.
     """
     if law == "geometric":
-        noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, rng=rng)
+        noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     else:
         grid = _laplace_grid(l1, epsilon)
-        noisy, receipt = laplace(values, l1=l1, epsilon=epsilon, grid=grid, rng=rng)
+        noisy, receipt = laplace(values, l1=l1, epsilon=epsilon, grid=grid, linf=linf, rng=rng)
     return NoisyValues(noisy, variance(l1, epsilon, law), receipt)
 
 

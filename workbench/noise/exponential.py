@@ -21,6 +21,7 @@ from workbench.noise.arguments import capped, check_grid, positive
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, exp_neg
 from workbench.noise.source import Source
+from workbench.noise.structure import choice_rho
 from workbench.privacy import Receipt
 from workbench.value import sealed
 
@@ -106,7 +107,7 @@ def exponential_mechanism(
     rate = positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
     source = Source(rng)
     chosen = sample_candidates(scores, available, capped(rate), source.words)
-    return sealed(chosen), source.receipt("choice", epsilon)
+    return sealed(chosen), source.receipt("choice", epsilon, rho=choice_rho(epsilon))
 
 
 def _default_grid(sensitivity: Fraction) -> float:

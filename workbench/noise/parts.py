@@ -37,6 +37,7 @@ from workbench.noise.empty_cells import empty_cell, survivor_ranks
 from workbench.noise.laws import two_sided
 from workbench.noise.selection import Block, passes, passes_and_sampled
 from workbench.noise.source import Source
+from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
 from workbench.threads import on_threads
 from workbench.value import sealed
@@ -142,7 +143,14 @@ class Measurement:
     @property
     def receipts(self) -> tuple[Receipt, ...]:
         """What the measurement costs, one for each block, however many parts drew it."""
-        return tuple(self._source.receipt("survivors", block.epsilon) for block in self.blocks)
+        return tuple(
+            self._source.receipt(
+                "survivors",
+                block.epsilon,
+                rho=geometric_rho(decay(block.l1, block.epsilon), block.l1, block.linf),
+            )
+            for block in self.blocks
+        )
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
         """What passes the filter and threshold sampling in all parts.

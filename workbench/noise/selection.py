@@ -18,11 +18,15 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays."""
+    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays.
+
+    `linf` is how far it moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
+    """
 
     size: int
     l1: float | Fraction
     epsilon: float
+    linf: float | Fraction | None = None
 
 
 def check_size(size: int, released: float) -> None:

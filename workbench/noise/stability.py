@@ -24,6 +24,7 @@ from workbench.noise.arguments import check_counts, decay
 from workbench.noise.exact import Interval, Real
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
+from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
 from workbench.table import Bound
 from workbench.value import sealed
@@ -75,9 +76,11 @@ def stability_histogram(
     threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
     source = Source(rng)
     noisy = np.array(counts, np.int64)
-    two_sided(decay(bound.l1, epsilon)).add(noisy, source.words)
+    ratio = decay(bound.l1, epsilon)
+    two_sided(ratio).add(noisy, source.words)
     kept = noisy >= threshold
-    receipt = source.receipt("stability", epsilon, spent)
+    rho = geometric_rho(ratio, bound.l1, bound.linf)
+    receipt = source.receipt("stability", epsilon, spent, rho=rho)
     return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
 
 

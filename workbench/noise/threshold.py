@@ -12,6 +12,7 @@ from workbench.noise.arguments import check_counts, decay
 from workbench.noise.empty_cells import empty_cell, survivor_ranks
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
+from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
 
 
@@ -59,6 +60,7 @@ def noisy_threshold(
         As `noise.decay`.
     """
     source = Source(rng)
+    rho = None
     if counts.dtype.kind == "f":
         noisy = source.floats.laplace(0, l1 / epsilon, len(counts) + zeros)
         noisy[: len(counts)] += counts
@@ -68,6 +70,7 @@ def noisy_threshold(
     else:
         check_counts(counts)
         ratio = decay(l1, epsilon)
+        rho = geometric_rho(ratio, l1)
         words = source.words
         threshold = ceil(threshold)
         noisy = np.array(counts, np.int64)
@@ -80,4 +83,4 @@ def noisy_threshold(
             noisy_zeros = np.zeros(zeros, np.int64)
             two_sided(ratio).add(noisy_zeros, words)
             reached_zeros = np.flatnonzero(noisy_zeros >= threshold)
-    return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon))
+    return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon, rho=rho))
