@@ -53,6 +53,7 @@ def _shifted(decay: Fraction, k: Fraction) -> Fraction:
 def choice_rho(epsilon: float) -> float:
     """The ρ of the exponential mechanism: ε²/8, since log-chances move within an interval of length ε.
 
-    Source: Cesar & Rogers, ALT 2021.
+    Source: Cesar & Rogers, ALT 2021. No ε costs more than ρ = ε.
     """
-    return round_up(Fraction(epsilon) ** 2 / 8)
+    exact = Fraction(epsilon)
+    return round_up(min(exact**2 / 8, exact))
