@@ -96,6 +96,8 @@ def _draft(path: Path) -> Iterator[Draft]:
         with closing(Draft(path)) as draft:
             yield draft
     except OSError as e:
+        if str(e).startswith(str(path)):  # said of the file beside, whose name begins so
+            raise
         raise OSError(f"{path} was not written: {e.strerror or e}") from None
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.report.saved import ROWS, figure, notebook, status
 from workbench import report
+from workbench.audit.rows import Audit, add_row
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OUTCOMES = ("holds", "differs", "depends", "undecided", "untestable", "hollow")
@@ -33,6 +34,11 @@ def top(tmp_path_factory):
     tour = tmp_path / "quick" / "00_tour"
     notebook(tour, "# The tour", "Welcome")
     status(tour)
+    for exact, note in ((0.9, ""), (None, "not enumerated: a <b>")):
+        measured = Audit(
+            "Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note
+        )
+        add_row(measured, tmp_path / "audit.csv")
     report.write(tmp_path, "quick")
     return tmp_path / "quick"
 
@@ -88,6 +94,12 @@ def test_a_figure_stands_with_what_is_said_of_it(top):
     assert "Welcome" in text(top, "report/00_tour.notebook.html")
     statements = Seen(top / "report" / "statements.html").all("tr")
     assert sum("data-outcome" in row for row in statements) == 18
+
+
+def test_audits_have_a_page(top):
+    page = text(top, "report/audit.html")
+    for words in ("2 audits", "0 leaks", "90.0 %", "at least 50 % (900 runs)", "a &lt;b&gt;"):
+        assert words in page, words
 
 
 def test_pages_lead_to_the_next_and_every_link_leads_somewhere(top):

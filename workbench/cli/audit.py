@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from workbench.cli import screen
-
-if TYPE_CHECKING:
-    from workbench.audit.measure import Audit
 
 _SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
 
@@ -59,6 +55,7 @@ def audit(
     """
     from workbench.audit.measure import LEAST_RUNS
     from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
+    from workbench.audit.rows import add_row, read_rows
     from workbench.option_grammar import parse_numbers
 
     epsilons = parse_numbers("--epsilon", epsilon)
@@ -98,56 +95,6 @@ def audit(
     )
     if leaks or (refused and not thorough):
         raise typer.Exit(1)
-
-
-def read_rows(path: Path) -> list[Audit]:
-    """The audits of a file that `add_row` made; a last line that a kill cut off is left out."""
-    import csv
-    from dataclasses import fields
-
-    from workbench.audit.measure import Audit
-
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    try:
-        rows = list(csv.DictReader(io.StringIO(whole)))
-        audits = [
-            Audit(**{f.name: _read(f.type, row[f.name]) for f in fields(Audit)}) for row in rows
-        ]
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"{path} holds something else than rows of audits: name a new file"
-        ) from None
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
-    return audits
-
-
-def add_row(result: Audit, path: Path) -> None:
-    """One more row, at the end of the file."""
-    import csv
-    from dataclasses import asdict
-
-    row = {**asdict(result), "reached": result.reached, "leaks": result.leaks}
-    new = not path.exists() or not path.stat().st_size
-    with open(path, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, row, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-
-
-def _read(kind: str, text: str) -> Any:
-    """One field of an audit, from the text of its row."""
-    if kind == "str":
-        return text
-    if kind == "bool":
-        return text == "True"
-    if not text and kind.endswith("None"):
-        return None
-    return int(text) if kind == "int" else float(text)
 
 
 def _line(result: Any) -> str:

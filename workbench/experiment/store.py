@@ -60,9 +60,14 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
     """Keep rows: all of them or, if the process is killed meanwhile, none."""
     _clean(file.parent)
-    with closing(Draft(file, clean=False)) as draft:
-        draft.path.write_text(json.dumps(rows))
-        draft.replace(file)
+    try:
+        with closing(Draft(file, clean=False)) as draft:
+            draft.path.write_text(json.dumps(rows))
+            draft.replace(file)
+    except OSError as e:
+        raise OSError(
+            f"{file} was not written: {e.strerror or e}; rows before it are kept"
+        ) from None
 
 
 @cache

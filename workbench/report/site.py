@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench import claims, figures
+from workbench.audit.rows import Audit, read_rows
 from workbench.report import sources
 from workbench.report.entries import Entry, collect, count, duration
 from workbench.report.markup import markdown
@@ -21,6 +22,7 @@ from workbench.report.thumbnails import write_thumbnail
 from workbench.wording import cell, counted
 
 PAGES = "report"  # the folder of all pages but the first
+AUDITS = "audit.csv"  # in the folder of all results: what `workbench audit --out` wrote
 _ROWS = 40  # of a table, that a page shows
 _LONG = 260  # characters of what was measured, that stand without being opened
 _KINDS = dict(
@@ -80,6 +82,7 @@ class Site:
     profile: str
     papers: list[Group]
     now: str
+    audits: list[Audit]
     title: str = "Reproduction report"
 
     @property
@@ -155,12 +158,15 @@ def write(results: str | Path, profile: str) -> Path:
         images = entry.figure.images if entry.figure else {}
         if "png" in images:
             entry.thumbnail = write_thumbnail(images["png"], folder / f"{entry.stem}.png")
-    site = Site(profile, _groups(entries, profile), _now())
+    audits = sorted(read_rows(top.parent / AUDITS), key=lambda a: (a.name, a.pair, a.epsilon))
+    site = Site(profile, _groups(entries, profile), _now(), audits)
     written = {
         "style.css": _source("style.css"),
         "script.js": _source("script.js"),
         "statements.html": _render("statements.html", site, title="All statements"),
     }
+    if audits:
+        written["audit.html"] = _render("audit.html", site, title="Audits")
     for group in site.papers:
         if group.name:
             written[group.page] = _render(

@@ -334,5 +334,7 @@ def _refusal(path: Path, e: sqlite3.Error) -> Exception:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimeoutError(f"{path}: another process holds it; nothing was asked")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
-        return OSError(f"{path}: cannot be written ({e}). Is the disk full? Nothing was asked")
+        return OSError(
+            f"{path}: cannot be written ({e}). Is there room, and may you write here? Nothing was asked"
+        )
     return ValueError(f"{path}: not a session of this workbench, or a damaged one ({e})")

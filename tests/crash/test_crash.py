@@ -1,0 +1,38 @@
+"""Kills at any moment, full disks and folders that are gone; in full: `python -m tests.crash`."""
+
+import pytest
+
+from tests.crash import disks
+from tests.crash.killed import KINDS, kills_of_reproduce
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost_in_a_few_kills(kind, tmp_path):
+    KINDS[kind](tmp_path, 5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost_in_many_kills(kind, tmp_path):
+    KINDS[kind](tmp_path, 200)
+
+
+@pytest.mark.long
+def test_nothing_is_lost_when_reproduce_is_killed(tmp_path):
+    kills_of_reproduce(tmp_path, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", disks.FULL)
+def test_a_full_disk_is_said_and_nothing_is_half_there(kind):
+    with disks.small_disk() as (folder, _):
+        for said in disks.FULL[kind](folder):
+            assert str(folder) in said and "\n" not in said, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [disks.unwritable, disks.vanished])
+def test_a_folder_that_cannot_be_written_is_named(gone, tmp_path):
+    for said in gone(tmp_path):
+        assert str(tmp_path) in said and "\n" not in said, said
