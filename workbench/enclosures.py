@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nextafter
+from math import inf, isqrt, nextafter
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,14 @@ def _artanh(z: Fraction, bits: int) -> Interval:
         n += 2
         total = Interval(total.lo + power.lo // n, total.hi - (-power.hi // n), bits)
     return Interval(total.lo, total.hi + 2, bits)
+
+
+def root_above(x: Fraction) -> Fraction:
+    """√x of a rational x >= 0, rounded up by at most 2^-62 of it, or exactly where x is a square."""
+    scale = 1 << max(64, 64 - x.numerator.bit_length() + x.denominator.bit_length())
+    scaled = -(-x.numerator * scale**2 // x.denominator)
+    root = isqrt(scaled)
+    return Fraction(root + (root * root < scaled), scale)
 
 
 def round_down(x: Fraction) -> float:

@@ -16,11 +16,20 @@ from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.release import Release
 from workbench.release_files import read_release, refuse_place
 from workbench.shares import (
+    add_noise,
+    amount,
     approximate_budget,
+    as_bound,
+    blocks_within,
     consistent_field,
+    gaussian_budget,
+    gaussian_law,
+    law_within,
     memory_field,
     noise_blocks,
     noise_law_field,
+    noise_scale,
+    part_of,
     pure_budget,
     sensitivity,
     split_epsilon,
@@ -50,6 +59,7 @@ class Mechanism(Protocol):
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str]
     accepts_zcdp: ClassVar[bool] = False
+    accepts_dp: ClassVar[bool] = True
     converges: ClassVar[bool] = True
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE

@@ -283,7 +283,7 @@ def test_rounding_of_query_terms_is_paid(monkeypatch):
     mechanism = mechanisms.LaplaceQueries(DP(3.0), rounded_queries())
     found = audit(mechanism, method="exact")
     assert found.exact is not None and not found.leaks
-    monkeypatch.setattr(laplace_queries, "_count_terms", lambda workload: 0)
+    monkeypatch.setattr(laplace_queries, "terms_of_queries", lambda workload: np.zeros(1, int))
     assert audit(mechanism, method="exact").leaks
 
 

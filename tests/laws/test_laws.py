@@ -10,6 +10,7 @@ import pytest
 from tests.agreement import seeded
 from workbench import (
     DP,
+    ZCDP,
     Bound,
     Domain,
     Dyadic,
@@ -92,7 +93,7 @@ def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
     subject = Subject(cls)
     values.frozen_value(subject)
     mechanism = cls.example(subject.budget())
-    names = {c.__name__: c for c in (*mechanisms.ALL, DP, Marginals, Dyadic, Haar)}
+    names = {c.__name__: c for c in (*mechanisms.ALL, DP, ZCDP, Marginals, Dyadic, Haar)}
     assert eval(repr(mechanism), names) == mechanism
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # for workers
 
@@ -242,6 +243,38 @@ def test_every_receipt_that_was_written_is_in_the_ledger(cls):
 @in_every_basis
 def test_error_bars_are_as_wide_as_the_errors_or_not_given(cls):
     releases.error_bars_fit(Subject(cls))
+
+
+accepting = pytest.mark.parametrize(
+    "cls", [c for c in mechanisms.ALL if c.accepts_zcdp], ids=lambda c: c.__name__
+)
+
+
+@accepting
+@pytest.mark.parametrize(
+    "law",
+    [
+        values.frozen_value,
+        values.refuses_budgets,
+        releases.costs_its_budget,
+        releases.receipts_are_kept,
+        releases.saved_is_loaded,
+        releases.error_vanishes,
+        pytest.param(releases.error_bars_fit, marks=pytest.mark.slow),
+        pytest.param(releases.neighbours_are_alike, marks=pytest.mark.long),
+    ],
+)
+def test_under_a_rho_the_same_laws_hold(cls, law):
+    law(Subject(cls, zcdp=True))
+
+
+@accepting
+def test_of_a_rho_the_noise_is_gaussian_and_of_an_epsilon_never(cls):
+    for zcdp in (False, True):
+        subject = Subject(cls, zcdp)
+        names = {r.name for r in subject.release(subject.table([9, 1, 4]), seeded()).ledger}
+        kinds = {type(r.cost) for r in subject.release(subject.table([9]), seeded()).ledger}
+        assert subject.zcdp == (ZCDP in kinds), names
 
 
 @value

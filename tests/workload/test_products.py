@@ -22,6 +22,7 @@ from workbench import (
     datasets,
 )
 from workbench.mechanisms import LaplaceQueries
+from workbench.mechanisms.laplace_queries import grid_step
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.workload import (
     Boxes,
@@ -310,7 +311,7 @@ def test_laplace_queries_on_real_numbers_lie_on_a_grid_and_are_unbiased():
     drawn = [mechanism(table, rng).estimate for _ in range(400)]
     values = np.stack([e.values for e in drawn])
     scale = mechanism.scale(DOMAIN, 6)
-    step = mechanism.grid_step(scale, signed().max_term)
+    step = grid_step(scale, signed().max_term)
     assert (values / step == np.rint(values / step)).all()
     assert drawn[0].variances == pytest.approx(2 * scale**2, rel=1e-4)
     z = (values - table.answer(signed())) / np.sqrt(drawn[0].variances)

@@ -11,7 +11,7 @@ from workbench.domain import Domain
 from workbench.hierarchy import Quadtree
 from workbench.interactions import Interactions
 from workbench.mechanism import Mechanism
-from workbench.privacy import ADD_REMOVE, DP, REPLACE
+from workbench.privacy import ADD_REMOVE, DP, REPLACE, ZCDP
 from workbench.records import Records
 from workbench.release import Release
 from workbench.table import PUBLIC, Bound, SparseTable
@@ -43,15 +43,19 @@ class Subject:
     ----------
     cls : type
         The class, or whatever has its `example`.
+    zcdp : bool
+        Under a ρ; always, where the class takes no ε.
     """
 
-    def __init__(self, cls: Any):
+    def __init__(self, cls: Any, zcdp: bool = False):
         self.cls = cls
+        self.zcdp = zcdp or not getattr(cls, "accepts_dp", True)
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
-    def budget(self, epsilon: float = 1.0) -> DP:
-        """With a δ where the class spends one."""
-        return DP(epsilon, 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0)
+    def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
+        """With a δ where the class spends one; of a ρ, ε²/8."""
+        delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
+        return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
     def table(self, counts: Any, bound: Bound | None = None) -> SparseTable:
         """A table of every fifth cell."""

@@ -11,7 +11,7 @@ from math import inf, nan
 from typing import Any
 
 from workbench.laws.subject import Subject, demand
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 
 
 def frozen_value(subject: Subject) -> None:
@@ -31,8 +31,16 @@ def frozen_value(subject: Subject) -> None:
 
 def refuses_budgets(subject: Subject) -> None:
     """It refuses budgets that cannot be spent: ε of 0 or without end, a δ it has no use for."""
-    wrong_delta = DP(1.0, 1.0) if subject.budget().delta else DP(1.0, 1e-6)
-    for bad in (subject.budget(0.0), subject.budget(inf), wrong_delta, 1.0, None):
+    delta = subject.budget().delta
+    if subject.zcdp:
+        wrong = [ZCDP(1.0, 0.0 if delta else 1e-6)]
+    else:
+        wrong = [subject.budget(0.0), subject.budget(inf), DP(1.0, 1.0 if delta else 1e-6)]
+    if not getattr(subject.cls, "accepts_zcdp", False):
+        wrong.append(ZCDP(1.0))
+    if not getattr(subject.cls, "accepts_dp", True):
+        wrong.append(DP(1.0))
+    for bad in (*wrong, 1.0, None):
         _refused(subject, "budget|epsilon|delta", budget=bad)
 
 

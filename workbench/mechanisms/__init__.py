@@ -6,7 +6,8 @@ from typing import Any
 
 _NAMES = """
     ALP BasicAdaptiveHistogram CountSketch DirectSynthesis DirichletSynthesis Flipping FPA
-    GeometricHistogram GS HierarchicalHistogram HighPassFilter HPA ImprovedAdaptiveHistogram
+    GaussianHistogram GaussianQueries GeometricHistogram GS HierarchicalHistogram HighPassFilter
+    HPA ImprovedAdaptiveHistogram
     Laborious LaplaceHistogram LaplaceQueries LPA PrioritySampling PrivTree Privelet
     RetentionReplacement SRA StabilityHistogram ThresholdSampling UnattributedHistogram
     UniformSampling

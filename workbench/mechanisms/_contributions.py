@@ -8,9 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from workbench.domain import Domain
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
-from workbench.mechanism import Mechanism, Release, noise, parameter, sensitivity, split_epsilon
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    add_noise,
+    amount,
+    parameter,
+    part_of,
+    sensitivity,
+    split_epsilon,
+)
+from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.value import not_allowed, sealed
 
@@ -27,10 +38,19 @@ def split_field() -> Any:
     return parameter((0.5, 0.5), check=wrong, doc="shares of the budget: items, edges")
 
 
-def item_edge_budgets(epsilon: float, split: tuple[float, float]) -> tuple[float, float]:
-    """The ε of items and of edges, which add up to no more than ε."""
-    items, edges = split_epsilon(epsilon, [Fraction(share) for share in split])
+def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
+    """The ε, or ρ, of items and of edges, which add up to no more than that in all."""
+    items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
+
+
+def l2_squared(data: Interactions, domain: Domain) -> Fraction:
+    """How far one user moves counts of items, or of edges, in the l2 norm, squared.
+
+    An item adds up its edges, of which a user has one where no user has an item twice.
+    """
+    edges = 1 if data.distinct else data.domain.size // domain.size
+    return data.bound.merged(edges).l2_squared
 
 
 # How many records of a user are counted
@@ -120,18 +140,23 @@ class Contributions(Mechanism):
     def __call__(self, data: Interactions, rng=None) -> Release:
         """Release every item and every edge."""
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
-        return self._noisy_counts(data, self.bounded_data(data, rng), self.budget.epsilon, rng)
+        return self._noisy_counts(data, self.bounded_data(data, rng), amount(self.budget), rng)
 
     def _noisy_counts(
-        self, data: Interactions, bounded: Interactions, epsilon: float, rng, paid=()
+        self, data: Interactions, bounded: Interactions, total: float, rng, paid=()
     ):
-        """Noise on every item and every edge of what is left of the data, within ε in all."""
+        """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
         l1 = sensitivity(bounded)
         histograms = []
         ledger = list(paid)
-        for domain, counts, share in self._parts(bounded, epsilon):
-            noisy, receipt = noise.geometric(counts, l1=l1, epsilon=share, rng=rng)
-            variance = noise.variance(l1, share, "geometric")
+        for domain, counts, share in self._parts(bounded, total):
+            noisy, variance, receipt = add_noise(
+                counts,
+                part_of(self.budget, share),
+                l1=l1,
+                l2_squared=l2_squared(bounded, domain),
+                rng=rng,
+            )
             histograms.append(Histogram(domain, noisy, variance))
             ledger.append(receipt)
         sampled = not (isinstance(data.bound, Bound) and data.bound.l1 <= l1)
@@ -142,20 +167,20 @@ class Contributions(Mechanism):
             counts = counts.scaled(self.total)
         return Release(counts, tuple(ledger), self, bounded.bound)
 
-    def _parts(self, data: Interactions, epsilon: float):
-        """Items, then edges: their domain, their counts, and their ε."""
+    def _parts(self, data: Interactions, total: float):
+        """Items, then edges: their domain, their counts, and their ε, or ρ."""
         domain = data.domain
         domains = (domain.project(domain.attributes[:1]), domain)
         counts = (data.item_counts(), data.edge_counts().ravel())
-        return zip(domains, counts, item_edge_budgets(epsilon, self.split), strict=True)
+        return zip(domains, counts, item_edge_budgets(total, self.split), strict=True)
 
     def _smoothed(self, data: Interactions, rng) -> Release:
         """Items and edges, each made from bounded data by `_smooth`."""
         bounded = self.bounded_data(data, rng)
         histograms = []
         ledger = []
-        for domain, counts, epsilon in self._parts(bounded, self.budget.epsilon):
-            values, receipts = self._smooth(bounded, counts, epsilon, rng)
+        for domain, counts, share in self._parts(bounded, amount(self.budget)):
+            values, receipts = self._smooth(bounded, counts, share, rng)
             histograms.append(Histogram(domain, sealed(values)))
             ledger += receipts
         counts = ItemEdgeCounts(*histograms, sampled=True)
@@ -183,15 +208,15 @@ class SampledContributions(Contributions):
         """The l that is used for so many items."""
         if self.l != "suggested":
             return self.l
-        item_epsilon, _ = item_edge_budgets(self._counts_epsilon(), self.split)
-        return self._suggested(items, item_epsilon)
+        share, _ = item_edge_budgets(self._counts_amount(), self.split)
+        return self._suggested(items, share)
 
-    def _counts_epsilon(self) -> float:
-        """The ε of items and edges together."""
-        return self.budget.epsilon
+    def _counts_amount(self) -> float:
+        """The ε, or ρ, of items and edges together."""
+        return amount(self.budget)
 
-    def _suggested(self, items: int, epsilon: float) -> int:
-        """The l that minimises the expected squared error of all item counts, released with `epsilon`.
+    def _suggested(self, items: int, share: float) -> int:
+        """The l that minimises the expected squared error of all item counts, released with that ε, or ρ.
 
         The model: n users with M records each, every record of item i with probability pᵢ. Of what is
         dropped, n(M−l) records, Binomial(·, pᵢ) are item i's: mean n(M−l)pᵢ, variance
@@ -200,7 +225,8 @@ class SampledContributions(Contributions):
 
             l = (2n²M·Σpᵢ² + n·Σpᵢ(1−pᵢ)) / (4K/ε² + 2n²·Σpᵢ²),
 
-        above 0 whatever p, cut at M. Guidance only: users differ in how many records they have.
+        above 0 whatever p, cut at M. Of ρ the noise is l²/(2ρ), and K/ρ stands for 4K/ε². Guidance
+        only: users differ in how many records they have.
         """
         if isinstance(self.popularity, tuple):
             if len(self.popularity) != items:
@@ -217,5 +243,6 @@ class SampledContributions(Contributions):
         variances = float((p * (1 - p)).sum())
         n = self.n
         best = 2 * n**2 * self.bound * squares + n * variances
-        best /= 4 * items / epsilon / epsilon + 2 * n**2 * squares
+        pure = isinstance(self.budget, DP)
+        best /= (4 * items / share / share if pure else items / share) + 2 * n**2 * squares
         return max(1, min(round(best), self.bound))

@@ -29,7 +29,9 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 class ALP(Mechanism):
     """Release a noisy bit array that is small, and from which any cell is read in no time."""
 
-    budget: DP = pure_budget()
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
     largest: int = parameter(
         low=1, high=2**53, integer=True, unit="counts", doc="β: caps a cell"
     )

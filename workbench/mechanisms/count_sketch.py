@@ -1,12 +1,14 @@
 """Count sketch: every cell is hashed, with a sign, to a bucket a row; the buckets are released noisily.
 
-Guarantee  ε-DP per unit; a unit moves each of `depth` rows by at most l1, so every row has ε/depth.
+Guarantee  ε-DP per unit, or ρ-zCDP; a unit moves each of `depth` rows by at most l1, so every row has
+           ε/depth, or ρ/depth at an l2 norm of l1.
 Assumes    the table's bound. The hash functions are public, and drawn without looking at the data.
 Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
            appendix C.6.
 Differs    sensitivity depth·l1 (the paper's 2·depth is for replacing a unit); geometric noise, not
            Laplace; the variance of Lemma 5 with ‖M‖₂² and the noise of all rows. One row is then always
-           best at a given size, which is why `depth` is 1.
+           best at a given size, which is why `depth` is 1. Of ρ the noise of a mean is l1²/(2ρ) at any
+           depth.
 Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatever the domain's size; a
            query costs the cells that it covers.
 """
@@ -18,8 +20,17 @@ import numpy as np
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Law, Sketch, hashes
-from workbench.estimates.law import geometric_variance
-from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    DP,
+    ZCDP,
+    Mechanism,
+    Release,
+    add_noise,
+    gaussian_law,
+    parameter,
+    pure_budget,
+    sensitivity,
+)
 from workbench.table import Bound, SparseTable
 from workbench.value import value
 
@@ -28,7 +39,7 @@ from workbench.value import value
 class CountSketch(Mechanism):
     """Release `depth` rows of `width` noisy buckets; a cell's count is estimated from its buckets."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     width: int = parameter(low=1, high=2**28, integer=True, unit="buckets", doc="a row's size")
     depth: int = parameter(1, 1, 2**10, integer=True, unit="rows", doc="hash functions")
     estimate: str = parameter(
@@ -37,6 +48,7 @@ class CountSketch(Mechanism):
     cite = "cormode2012"
     title = "count sketch"
     series = "count sketch"
+    accepts_zcdp = True
     converges = False  # what shares a bucket is never told apart, at any ε
 
     def __post_init__(self):
@@ -49,11 +61,17 @@ class CountSketch(Mechanism):
     def variance(self, others: float, l1: float) -> float:
         """Of a single cell's mean; `others` is the sum of the other cells' squared counts.
 
-        (others/width + 2α/(1−α)²)/depth with α = exp(−ε/(depth·l1)): another cell shares the bucket of
-        a row with probability 1/width, and its sign relative to ours is fair.
+        (others/width + σ²)/depth with σ² = 2α/(1−α)², α = exp(−ε/(depth·l1)), or σ² = depth·l1²/(2ρ):
+        another cell shares the bucket of a row with probability 1/width, and its sign relative to ours
+        is fair.
         """
-        noisy = geometric_variance(self.budget.epsilon / (self.depth * l1))
-        return (others / self.width + noisy) / self.depth
+        return (others / self.width + self._law(self.depth * l1).variance) / self.depth
+
+    def _law(self, moved: float) -> Law:
+        """Of the noise on a bucket, where a unit moves all rows by so much in all."""
+        if isinstance(self.budget, ZCDP):
+            return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
+        return Law("geometric", self.budget.epsilon / moved)
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """Noise and no threshold, from which `advice` computes errors."""
@@ -66,11 +84,16 @@ class CountSketch(Mechanism):
         rows = np.zeros((self.depth, self.width), np.int64)
         for row, function in zip(rows, functions, strict=True):
             hashes.add_counts(table.keys, table.counts, function, row)
-        noisy, receipt = noise.geometric(
-            rows.ravel(), l1=l1, linf=sensitivity(table), epsilon=self.budget.epsilon, rng=rng
+        noisy, _, receipt = add_noise(
+            rows.ravel(),
+            self.budget,
+            l1=l1,
+            linf=sensitivity(table),
+            l2_squared=l1**2 / self.depth,
+            rng=rng,
         )
-        law = Law("geometric", self.budget.epsilon / float(l1))
         buckets = noisy.reshape(rows.shape)
+        law = self._law(float(l1))
         sketch = Sketch(table.domain, functions, buckets, law, self.estimate)
         return Release(sketch, (receipt,), self, table.bound)
 

@@ -72,7 +72,9 @@ class DirectSynthesis(Mechanism):
     records are left to allot than the scale of the noise; else nodes are refined down to one record.
     """
 
-    budget: DP = pure_budget()
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
     depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="maxdepth")
     records: int = parameter(
         None, 1, 2**28, integer=True, unit="records", doc="to synthesise; bought if not given"

@@ -1,10 +1,12 @@
 """Fourier perturbation: the first coefficients of the counts with noise, the others zero.
 
-Guarantee  ε-DP per user; `split` divides ε between items and edges. With k=None half of a table's part
-           chooses k, by the exponential mechanism, and the other half pays for the coefficients.
+Guarantee  ε-DP per user, or ρ-zCDP; `split` divides it between items and edges. With k=None half of a
+           table's part chooses k, by the exponential mechanism, and the other half pays for the
+           coefficients.
 Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
            records, at random. A unit then moves the counts by Δ₁ = M in all and Δ₂ = M in the l2 norm;
-           Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`.
+           Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`. Of ρ the
+           coefficients get noise at Δ₂, however many they are.
 Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
 Differs    an orthonormal real basis: noise on real and imaginary parts, none on phases alone (the
            published code of EFPA leaks them); the smaller of two sensitivities; noise exactly on a
@@ -23,7 +25,7 @@ from workbench.interactions import Interactions
 from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
 from workbench.mechanisms import _contributions as shared
 from workbench.mechanisms._fourier import coefficients, inverse
-from workbench.privacy import DP, Receipt
+from workbench.privacy import DP, ZCDP, Receipt
 from workbench.table import Bound
 from workbench.value import parameter, value
 
@@ -44,7 +46,7 @@ class FPA(shared.Contributions):
     A table of fewer than k counts keeps all of its coefficients.
     """
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     bound: int | None = shared.bound_field()
     k: int | None = parameter(
         None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
@@ -63,6 +65,7 @@ class FPA(shared.Contributions):
     cite = "rastogi2010"
     title = "Fourier perturbation"
     series = "DFT"
+    accepts_zcdp = True
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: int, n: int, bound: Bound) -> float:
@@ -103,31 +106,42 @@ class FPA(shared.Contributions):
         return self._smoothed(data, rng)
 
     def _smooth(
-        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+        self, data: Interactions, counts: Int[np.ndarray, " n"], share: float, rng
     ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
         n = len(counts)
         bound = data.bound
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
         receipts = []
         if self.k is None:
-            choice_epsilon, epsilon = split_epsilon(epsilon, [Fraction(1, 2), Fraction(1, 2)])
-            k, receipt = self._choose(exact, bound, choice_epsilon, epsilon, rng)
+            choice, share = split_epsilon(share, [Fraction(1, 2), Fraction(1, 2)])
+            k, receipt = self._choose(exact, bound, choice, share, rng)
             receipts.append(receipt)
         else:
             k = min(self.k, n)
-        moved = self.coefficient_sensitivity(k, n, bound)
-        l1 = (moved + 2 * sqrt(k) * self.rounding_error(n)) * _UP
-        grid = self._grid(l1, k, n, epsilon)
         noisy = np.zeros(n)
-        noisy[:k], receipt = noise.laplace(
-            exact[:k], l1=l1, epsilon=epsilon, grid=grid, l0=k, rng=rng
-        )
+        noisy[:k], receipt = self._noisy(exact[:k], n, bound, share, rng)
         return inverse(noisy), [*receipts, receipt]
 
+    def _noisy(self, exact: Float[np.ndarray, " k"], n: int, bound: Bound, share: float, rng):
+        """Coefficients with noise, and its receipt."""
+        k = len(exact)
+        rounded = 2 * self.rounding_error(n)
+        if isinstance(self.budget, ZCDP):
+            l2 = (bound.l2 + rounded) * _UP
+            grid = self._grid(l2, k, n, l2 / sqrt(2 * share))
+            return noise.gaussian_on_grid(
+                exact, l2_squared=Fraction(l2) ** 2, rho=share, grid=grid, rng=rng
+            )
+        l1 = (self.coefficient_sensitivity(k, n, bound) + sqrt(k) * rounded) * _UP
+        grid = self._grid(l1, k, n, l1 / share)
+        return noise.laplace(exact, l1=l1, epsilon=share, grid=grid, l0=k, rng=rng)
+
     def _choose(
-        self, exact: Float[np.ndarray, " n"], bound: Bound, epsilon: float, rest: float, rng
+        self, exact: Float[np.ndarray, " n"], bound: Bound, share: float, rest: float, rng
     ) -> tuple[int, Receipt]:
         """k with probability ∝ exp(−ε·U(k) / (2·Δ₂)), U(k) = ‖what lies beyond k‖₂ + √(2k)·λ(k).
+
+        Of ρ the noise is √k·σ, and a choice at ε costs ε²/8 at most.
 
         The first term is the root of the squared error of cutting, which a unit moves by Δ₂ at most
         (triangle inequality); the second, the root of that of the noise, depends on no data.
@@ -135,8 +149,13 @@ class FPA(shared.Contributions):
         n = len(exact)
         candidates = self.candidates(n)
         squares_beyond = np.append(np.cumsum(exact[::-1] ** 2)[::-1], 0)[candidates]
-        moved = self.coefficient_sensitivity(candidates, n, bound)
-        noise_error = np.sqrt(2 * _REAL(1) * candidates) * moved / rest
+        if isinstance(self.budget, ZCDP):
+            epsilon = sqrt(8 * share) / _UP
+            noise_error = np.sqrt(_REAL(1) * candidates / (2 * rest)) * bound.l2
+        else:
+            epsilon = share
+            moved = self.coefficient_sensitivity(candidates, n, bound)
+            noise_error = np.sqrt(2 * _REAL(1) * candidates) * moved / rest
         scores = -(np.sqrt(squares_beyond) + noise_error)
         addition_rounding = float(noise_error[-1] * np.finfo(_REAL).eps)
         sum_rounding = self.rounding_error(n, units=n)  # a sum of n squares is right to n units
@@ -146,10 +165,9 @@ class FPA(shared.Contributions):
         )
         return int(candidates[chosen[0]]), receipt
 
-    def _grid(self, l1: float, k: int, n: int, epsilon: float) -> float:
+    def _grid(self, moved: float, k: int, n: int, scale: float) -> float:
         """A power of two so small that nobody feels it, and that 2^52 steps take anywhere."""
-        scale = l1 / epsilon
-        fine = floor(log2(min(l1 / (1024 * k), scale / 16)))
+        fine = floor(log2(min(moved / (1024 * k), scale / 16)))
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Hierarchical histogram: noise on the sums of a k-ary tree, then the consistent tree nearest to them.
 
-Guarantee  ε-DP per unit; a count that moves by one moves one node a level, so that every level has
-           ε/ℓ for ℓ levels; inference is post-processing.
+Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves one node a level, so that every level
+           has ε/ℓ for ℓ levels, or ρ/ℓ; inference is post-processing.
 Assumes    the table's bound; a domain that fits in memory.
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
            Qardaji, Yang & Li, PVLDB 2013.
@@ -27,14 +27,17 @@ from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import (
     Mechanism,
     Release,
+    add_noise,
+    as_bound,
+    gaussian_law,
     memory_field,
     noise_law_field,
     parameter,
     pure_budget,
     sensitivity,
 )
-from workbench.privacy import DP
-from workbench.table import SparseTable
+from workbench.privacy import DP, ZCDP
+from workbench.table import Bound, SparseTable
 from workbench.transform import level_sizes
 from workbench.value import sealed, value
 from workbench.workload import Ranges, Workload
@@ -53,7 +56,7 @@ def _check_branching(k) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a consistent histogram (H̄), or the noisy tree itself (H̃, `consistent` = False)."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     branching: int | str = parameter(
         2, check=_check_branching, doc="k, or the one that suits ranges best"
     )
@@ -70,27 +73,32 @@ class HierarchicalHistogram(Mechanism):
     memory: int = memory_field()
     cite = "hay2010"
     title = "hierarchical histogram"
+    accepts_zcdp = True
 
     def branching_factor(self, m: int) -> int:
         """k over m cells: as given, or "optimal", about the least average variance of a range.
 
         That is the least (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ (Qardaji et al., equation 3),
-        who do not measure the root; over fewer than about a hundred cells it says one level.
+        who do not measure the root; over fewer than about a hundred cells it says one level. Of ρ, where
+        the variance of a node grows with h and not with h², it is h times less: k = 4 over large domains.
         """
         if self.branching != "optimal":
             return self.branching
 
         def cost(k: int) -> float:
             h = len(level_sizes(m, k)) - 1
-            return (k - 1) * h**3 - 2 * (k + 1) * h**2 / 3
+            nodes = (k - 1) * h - 2 * (k + 1) / 3  # of a range, about
+            return nodes * (h if isinstance(self.budget, ZCDP) else h**2)
 
         largest = min(m, _MAX_BRANCHING, 2 + ceil(log(max(m, 2)) ** 3))
         return min(range(2, max(2, largest) + 1), key=cost)
 
     def variance(
-        self, domain: Domain, workload: Workload, l1: float
+        self, domain: Domain, workload: Workload, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
         """The exact variance of consistent answers to ranges, over a complete tree and before zeroing.
+
+        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
 
         The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j: on functions that are
         constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1). A range w has there the
@@ -120,20 +128,25 @@ class HierarchicalHistogram(Mechanism):
         for j in range(height + 1):
             eigenvalue += k**j
             total = total + (norms[j] - norms[j + 1]) / eigenvalue
-        return np.where(lo < hi, total, 0) * noise.variance(
-            l1 * (height + 1), self.budget.epsilon, self.noise
-        )
+        return np.where(lo < hi, total, 0) * self._node_variance(as_bound(l1), domain.size, k)
+
+    def _node_variance(self, bound: Bound, m: int, k: int) -> float:
+        if isinstance(self.budget, ZCDP):
+            return gaussian_law(_l2_squared(bound, m, k), self.budget).variance
+        levels = len(level_sizes(m, k))
+        return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every cell, or every node."""
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
-        l1 = Fraction(sensitivity(table)) * len(level_sizes(table.domain.size, k))
-        noisy, variance, receipt = noise.add_noise(
+        m = table.domain.size
+        noisy, variance, receipt = add_noise(
             nodes,
-            l1=l1,
+            self.budget,
+            l1=Fraction(sensitivity(table)) * len(level_sizes(m, k)),
             linf=sensitivity(table),
-            epsilon=self.budget.epsilon,
+            l2_squared=_l2_squared(table.bound, m, k),
             law=self.noise,
             rng=rng,
         )
@@ -152,3 +165,9 @@ class HierarchicalHistogram(Mechanism):
         if self.nonnegative and self.ranges == "nodes":
             return HierarchicalSums(domain, k, sealed(sums), None)
         return Histogram(domain, sealed(sums[-domain.size :].copy()))
+
+
+def _l2_squared(bound: Bound, m: int, k: int) -> Fraction:
+    """How far one unit moves all nodes in the l2 norm, squared: a node of a level adds up k^j cells."""
+    levels = range(len(level_sizes(m, k)))
+    return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))

@@ -1,6 +1,6 @@
 """Hand-picked algorithm: the l records of each user with the most popular items, then noise.
 
-Guarantee  ε-DP per user, all their records together: `popularity_share` of ε pays for the noisy
+Guarantee  ε-DP per user, or ρ-zCDP, all their records together: `popularity_share` of it pays for the noisy
            popularity of all items, from d records of each user at random; `split` divides the rest
            among items and edges. Given that popularity, which is public then, each user's records are
            picked on their own: adaptive composition of three looks.
@@ -16,12 +16,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from workbench import noise
 from workbench.arrays import Int
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
+from workbench.mechanism import (
+    Release,
+    add_noise,
+    amount,
+    memory_field,
+    part_of,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
 from workbench.mechanisms import _contributions as shared
-from workbench.privacy import DP, Receipt
+from workbench.privacy import DP, ZCDP, Receipt
 from workbench.value import not_allowed, parameter, value
 
 
@@ -41,7 +49,7 @@ class HPA(shared.SampledContributions):
     `total` and l = "suggested" (which is about random records: guidance) see SRA.
     """
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     l: int | str = shared.sampling_factor_field()  # noqa: E741
     d: int | None = parameter(
         None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
@@ -57,6 +65,7 @@ class HPA(shared.SampledContributions):
     popularity: float | tuple | None = shared.popularity_field()
     memory: int = memory_field()
     title = "HPA"
+    accepts_zcdp = True
 
     def __post_init__(self):
         super().__post_init__()
@@ -75,14 +84,14 @@ class HPA(shared.SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
 
     def budgets(self) -> tuple[float, float]:
-        """The ε of the popularity, and of the counts."""
+        """The ε, or ρ, of the popularity, and of the counts."""
         if self.score is not None:
-            return 0.0, self.budget.epsilon
+            return 0.0, amount(self.budget)
         share = Fraction(self.popularity_share)
-        popularity, counts = split_epsilon(self.budget.epsilon, [share, 1 - share])
+        popularity, counts = split_epsilon(amount(self.budget), [share, 1 - share])
         return popularity, counts
 
-    def _counts_epsilon(self) -> float:
+    def _counts_amount(self) -> float:
         return self.budgets()[1]
 
     def scores(
@@ -92,9 +101,14 @@ class HPA(shared.SampledContributions):
         if self.score is not None:
             return np.array(self.score), ()
         sample = data.bounded(self.d, rng)
-        popularity_epsilon, _ = self.budgets()
-        noisy, receipt = noise.geometric(
-            sample.item_counts(), l1=sensitivity(sample), epsilon=popularity_epsilon, rng=rng
+        share, _ = self.budgets()
+        items = sample.domain.project(sample.domain.attributes[:1])
+        noisy, _, receipt = add_noise(
+            sample.item_counts(),
+            part_of(self.budget, share),
+            l1=sensitivity(sample),
+            l2_squared=shared.l2_squared(sample, items),
+            rng=rng,
         )
         return np.maximum(noisy, 0), (receipt,)
 
@@ -118,7 +132,7 @@ class HPA(shared.SampledContributions):
             )
         scores, paid = self.scores(data, rng)
         picked = self._pick(data, scores, rng)
-        return self._noisy_counts(data, picked, self._counts_epsilon(), rng, paid)
+        return self._noisy_counts(data, picked, self._counts_amount(), rng, paid)
 
     @classmethod
     def example(cls, budget: DP):

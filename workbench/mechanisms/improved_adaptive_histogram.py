@@ -43,7 +43,9 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
     """Split the nodes with noisy counts >= `threshold`, less `discount` records; measure the leaves."""
 
-    budget: DP = pure_budget()
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
     threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
     discount: int = parameter(
         None, 1, 2**51, integer=True, unit="records", doc="t; ⌈b + ln 2·l1/ε_s⌉ if not given"

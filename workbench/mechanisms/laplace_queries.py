@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench import noise
-from workbench.arrays import Float
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.mechanism import Mechanism, Release, noise_law_field, pure_budget, sensitivity
@@ -31,13 +31,14 @@ from workbench.table import SparseTable
 from workbench.value import not_allowed, parameter, value
 from workbench.workload import (
     Marginals,
+    Products,
     Together,
     Workload,
     linear_queries,
     workload_sensitivity,
 )
 
-_NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
+NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
 
 
 class _NoisyValues(NamedTuple):
@@ -46,7 +47,8 @@ class _NoisyValues(NamedTuple):
     receipt: Receipt
 
 
-def _check_workload(workload) -> str | None:
+def check_workload(workload) -> str | None:
+    """What is wrong with the field of the queries."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -57,8 +59,8 @@ class LaplaceQueries(Mechanism):
     `noise` is the law on answers that are whole numbers; others have Laplace's.
     """
 
-    budget: DP = pure_budget()
-    workload: Workload = parameter(check=_check_workload, doc="the queries")
+    budget: DP = pure_budget(refused="which GaussianQueries spends")
+    workload: Workload = parameter(check=check_workload, doc="the queries")
     noise: str = noise_law_field()
     cite = "chen2012"
     title = "Laplace queries"
@@ -77,10 +79,6 @@ class LaplaceQueries(Mechanism):
         That of Laplace's noise is √2·b, and b = query_sensitivity·l1/ε.
         """
         return sqrt(2) * self.query_sensitivity(domain) * l1 / error
-
-    def grid_step(self, scale: float, largest: float) -> float:
-        """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
-        return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release an answer to every query."""
@@ -107,21 +105,23 @@ class LaplaceQueries(Mechanism):
             law=self.noise,
             rng=rng,
         )
-        return _NoisyValues(np.asarray(noisy, float), max(float(variance), _NO_NOISE), receipt)
+        return _NoisyValues(np.asarray(noisy, float), max(float(variance), NO_NOISE), receipt)
 
     def _rounded_answers(
         self, table: SparseTable, workload, moved: float, l1: float, rng
     ) -> _NoisyValues:
         """In steps of the grid, to which each term is rounded: by half a step more at most."""
         epsilon = self.budget.epsilon
-        step = self.grid_step(moved * l1 / epsilon, workload.max_term)
+        step = grid_step(moved * l1 / epsilon, workload.max_term)
         exact = workload.grid_units(table.domain, table.keys, table.counts, step)
-        moved_steps = Fraction(moved) / Fraction(step) + Fraction(_count_terms(workload), 2)
+        moved_steps = Fraction(moved) / Fraction(step) + Fraction(
+            int(terms_of_queries(workload).sum()), 2
+        )
         l1_steps = moved_steps * Fraction(l1)
         noisy, receipt = noise.laplace(exact, l1=l1_steps, epsilon=epsilon, grid=1.0, rng=rng)
         variance = step**2 * noise.variance(l1_steps, epsilon, "geometric")
         values = np.asarray(noisy, float) * step
-        return _NoisyValues(values, max(float(variance), _NO_NOISE * step**2), receipt)
+        return _NoisyValues(values, max(float(variance), NO_NOISE * step**2), receipt)
 
     @classmethod
     def example(cls, budget: DP):
@@ -129,8 +129,15 @@ class LaplaceQueries(Mechanism):
         return cls(budget, Marginals(2))
 
 
-def _count_terms(workload) -> int:
-    """How many terms are rounded, each by half a step at most."""
+def grid_step(scale: float, largest: float) -> float:
+    """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
+    return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
+
+
+def terms_of_queries(workload) -> Int[np.ndarray, " queries"]:
+    """How many terms of each query are rounded, each by half a step at most."""
     if isinstance(workload, Together):
-        return sum(map(_count_terms, workload.parts))
-    return len(getattr(workload, "times", range(len(workload))))
+        return np.concatenate([terms_of_queries(part) for part in workload.parts])
+    if isinstance(workload, Products):
+        return np.diff(workload.offsets)
+    return np.ones(len(workload), np.int64)

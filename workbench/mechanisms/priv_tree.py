@@ -35,7 +35,9 @@ class _Scale(NamedTuple):
 class PrivTree(shared.AdaptiveHistogram):
     """Split v iff max(θ − δ, c(v) − δ·level) + noise > θ; measure the leaves."""
 
-    budget: DP = pure_budget()
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
     threshold: int = parameter(0, 0, 2**50, integer=True, unit="records", doc="θ")
     measure: float = shared.measure_field()
     cite = "zhang2016"

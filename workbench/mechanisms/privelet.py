@@ -1,7 +1,8 @@
 """Privelet: noise on the Haar wavelet coefficients of a histogram.
 
-Guarantee  ε-DP per unit; a count that moves by one moves the total and one difference a level,
-           log₂m + 1 in all, and each gets noise at l1·(log₂m + 1)/ε.
+Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves the total and one difference a level,
+           log₂m + 1 in all: each gets noise at l1·(log₂m + 1)/ε, or of variance l1²·(log₂m + 1)/(2ρ)
+           at most.
 Assumes    the table's bound; a domain that fits in memory.
 Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
 Differs    unnormalised coefficients, which are whole numbers and all get the same noise: the paper's
@@ -14,17 +15,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from workbench import noise
 from workbench.estimates import Histogram
 from workbench.mechanism import (
     Mechanism,
     Release,
+    add_noise,
     memory_field,
     noise_law_field,
     pure_budget,
     sensitivity,
 )
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 from workbench.table import SparseTable
 from workbench.transform import Haar
 from workbench.value import sealed, value
@@ -34,11 +35,12 @@ from workbench.value import sealed, value
 class Privelet(Mechanism):
     """Release a histogram whose ranges have errors of polylogarithmic size."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     noise: str = noise_law_field()
     memory: int = memory_field()
     cite = "xiao2011"
     title = "Privelet"
+    accepts_zcdp = True
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every cell."""
@@ -47,12 +49,13 @@ class Privelet(Mechanism):
         nodes, values = basis.forward(table.keys, table.counts)
         coefficients = np.zeros(table.domain.size, np.int64)
         coefficients[nodes] = values
-        l1 = Fraction(sensitivity(table)) * basis.noise_blocks[0].nodes_per_count
-        noisy, _, receipt = noise.add_noise(
+        (block,) = basis.noise_blocks
+        noisy, _, receipt = add_noise(
             coefficients,
-            l1=l1,
+            self.budget,
+            l1=Fraction(sensitivity(table)) * block.nodes_per_count,
             linf=sensitivity(table),
-            epsilon=self.budget.epsilon,
+            l2_squared=block.l2_squared(table.bound),
             law=self.noise,
             rng=rng,
         )

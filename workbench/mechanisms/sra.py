@@ -1,7 +1,8 @@
 """Simple random algorithm: l records of each user at random, then noise on items and edges.
 
-Guarantee  ε-DP per user, all their records together; `split` says which share of ε pays for the items
-           and which for the edges. Sampling each user on their own keeps the guarantee of what follows.
+Guarantee  ε-DP per user, or ρ-zCDP, all their records together; `split` says which share of it pays for the
+           items and which for the edges. Sampling each user on their own keeps the guarantee of what
+           follows.
 Assumes    nothing of the users: l is enforced; where the interactions' bound is smaller, that is used.
 Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
 Differs    noise is two-sided geometric on whole counts. The optimal l is that of the model put right:
@@ -13,7 +14,7 @@ Cost       O(records) time, O(kept records + items × contexts) memory.
 import numpy as np
 
 from workbench.interactions import Interactions
-from workbench.mechanism import DP, memory_field, pure_budget, value
+from workbench.mechanism import DP, ZCDP, amount, memory_field, pure_budget, value
 from workbench.mechanisms import _contributions as shared
 
 
@@ -26,7 +27,7 @@ class SRA(shared.SampledContributions):
     the noise alone). With l = "suggested" state n (users), `bound` (records of one) and `popularity`.
     """
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     l: int | str = shared.sampling_factor_field()  # noqa: E741
     split: tuple[float, float] = shared.split_field()
     consistent: bool = shared.consistent_counts_field()
@@ -36,10 +37,11 @@ class SRA(shared.SampledContributions):
     popularity: float | tuple | None = shared.popularity_field()
     memory: int = memory_field()
     title = "SRA"
+    accepts_zcdp = True
 
     def budgets(self) -> tuple[float, float]:
-        """The ε of the items, and of the edges."""
-        return shared.item_edge_budgets(self.budget.epsilon, self.split)
+        """The ε, or ρ, of the items, and of the edges."""
+        return shared.item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None

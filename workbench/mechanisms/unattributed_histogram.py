@@ -1,8 +1,9 @@
 """Unattributed histogram: the multiset of counts, in ascending order, with isotonic inference.
 
-Guarantee  ε-DP per unit; all of ε pays for the sorted counts, sorting and inference afterwards are
-           post-processing.
-Assumes    the table's bound, which holds for the sorted counts too; a domain that fits in memory.
+Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the sorted counts, sorting and inference
+           afterwards are post-processing.
+Assumes    the table's bound, which holds for the sorted counts too, in the l2 norm as well; a domain that
+           fits in memory.
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
 Differs    one edge of a graph moves two degrees, so that its table has l1 = 2 (the paper takes 1);
            noise as in LaplaceHistogram.
@@ -11,19 +12,19 @@ Cost       time and memory O(domain size), and sorting.
 
 import numpy as np
 
-from workbench import noise
 from workbench.estimates import Histogram
 from workbench.inference import isotonic, round_to_counts
 from workbench.mechanism import (
     Mechanism,
     Release,
+    add_noise,
     memory_field,
     noise_law_field,
     parameter,
     pure_budget,
     sensitivity,
 )
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 from workbench.table import SparseTable
 from workbench.value import sealed, value
 
@@ -32,7 +33,7 @@ from workbench.value import sealed, value
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order: S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded), S̃ ("noisy")."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     estimator: str = parameter(
         "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
     )
@@ -40,17 +41,19 @@ class UnattributedHistogram(Mechanism):
     memory: int = memory_field()
     cite = "hay2010"
     title = "unattributed histogram"
+    accepts_zcdp = True
     ranked = True  # its domain is that of ranks
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every rank."""
         l1 = sensitivity(table)
         ranks = table.ranked()
-        noisy, variance, receipt = noise.add_noise(
+        noisy, variance, receipt = add_noise(
             self.dense_counts(ranks),
+            self.budget,
             l1=l1,
             linf=table.bound.linf,  # sorting moves no count further
-            epsilon=self.budget.epsilon,
+            l2_squared=table.bound.l2_squared,
             law=self.noise,
             rng=rng,
         )

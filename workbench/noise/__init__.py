@@ -8,6 +8,8 @@ bits and the receipt says `simulated`. Not constant-time: timing a release tells
 Noise on values
     `geometric`, `laplace`      noise on a vector of values
     `add_noise`, `variance`     either, by name, and the variance of it
+    `gaussian`                  discrete Gaussian noise, whose price is a ρ
+    `gaussian_on_grid`          the same on numbers that are rounded to a grid
     `PortionedGeometric`        noise on one vector that is given in portions: one receipt
     `alp_projection`            counts in unary at hashed places of a bit array, with flipped bits
     `randomised_response`       every tuple through a channel of its own, which protects it by itself
@@ -43,6 +45,7 @@ from workbench.noise.bits import Aligned
 from workbench.noise.dirichlet import dirichlet_multinomial
 from workbench.noise.empty_cells import empty_cell
 from workbench.noise.exponential import exponential_mechanism
+from workbench.noise.gaussian import GaussianBlock, gaussian, gaussian_on_grid, l2_of_sum
 from workbench.noise.public import random_words, uniform_keys
 from workbench.noise.response import randomised_response
 from workbench.noise.selection import MAX_RELEASED_CELLS, Block, check_size

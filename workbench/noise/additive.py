@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.arrays import Int, Num
 from workbench.estimates.law import geometric_variance
-from workbench.noise.arguments import check_counts, check_grid, decay
+from workbench.noise.arguments import check_counts, check_grid, decay, grid_steps
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.noise.structure import geometric_rho
@@ -148,9 +148,8 @@ def laplace(
         largest = 2**62 // steps_per_count
         steps = np.clip(values.astype(np.int64), -largest, largest) * steps_per_count
         rounded = 0
-    else:  # never a refusal that tells
-        steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
-        steps = np.rint(steps).astype(np.int64)
+    else:
+        steps = grid_steps(values, grid)
         rounded = values.size if l0 is None else l0
     moved = Fraction(l1) / Fraction(grid) + rounded
     most = None if linf is None else Fraction(linf) / Fraction(grid) + (rounded > 0)

@@ -8,6 +8,7 @@ from math import isfinite
 import numpy as np
 
 _LARGEST_RATIO = Fraction(2**60)
+_SMALLEST_RATE = Fraction(1, 2**101)  # of Gaussian noise: σ up to 2^50
 _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bits
 
 
@@ -39,6 +40,23 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
             f"{float(min(l1_, 10**300)):.3g} in all: their ratio must be at least 2^-36"
         )
     return min(ratio, _LARGEST_RATIO)
+
+
+def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
+    """ρ/l2², the rate of Gaussian noise, as an exact ratio; 2^60 above it, where noise is 0."""
+    ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
+    if ratio < _SMALLEST_RATE:
+        raise ValueError(
+            f"rho = {float(rho):.3g} is too small where one unit moves the square of the l2 norm by "
+            f"{float(min(Fraction(l2_squared), 10**300)):.3g}: their ratio must be at least 2^-101"
+        )
+    return capped(ratio)
+
+
+def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
+    """Values rounded to whole steps of the grid, and cut: never a refusal that tells."""
+    steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
+    return np.rint(steps).astype(np.int64)
 
 
 def capped(ratio: Fraction) -> Fraction:

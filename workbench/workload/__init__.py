@@ -19,6 +19,6 @@ from workbench.workload.random import (
     RandomTables,
 )
 from workbench.workload.selections import CodeSets, Selections
-from workbench.workload.sensitivity import workload_sensitivity
+from workbench.workload.sensitivity import workload_l2_squared, workload_sensitivity
 from workbench.workload.shuffle import Shuffle
 from workbench.workload.tables import First, Marginals, NamedMarginals, TableQueries, Together

@@ -10,6 +10,7 @@ and mini-buckets (Dechter & Rish, JACM 2003).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import prod
 from weakref import WeakKeyDictionary
 
@@ -51,27 +52,55 @@ def workload_sensitivity(
     return known[domain, relation]
 
 
+def workload_l2_squared(workload: Workload, domain: Domain) -> Fraction:
+    """How far one tuple, added, moves all answers together in the l2 norm, squared: max_t Σ_i f_i(t)².
+
+    Parameters
+    ----------
+    workload : queries, or a recipe of them.
+    domain : over which they are asked.
+
+    Returns
+    -------
+    Fraction
+        Exact for whole numbers that can be laid out, else proven from above.
+    """
+    queries = linear_queries(workload, domain)
+    loads = _loads(queries, domain, power=2)
+    return Fraction(_rounded_up(queries, loads.unresolved + _largest_sum(loads.tables, domain)))
+
+
 def _sensitivity(queries: Linear, domain: Domain, relation: str) -> float:
-    loads = _Loads(domain)
-    for part in queries.parts if isinstance(queries, Together) else [queries]:
-        if isinstance(part, TableQueries):
-            loads.add_tables(part)
-        else:
-            loads.add_products(part)
+    loads = _loads(queries, domain)
     bound = loads.unresolved + _largest_sum(loads.tables, domain)
     if relation == REPLACE:
         exact = _largest_replacement(queries, domain)
         bound = min(2 * bound, loads.spread) if exact is None else exact
+    return _rounded_up(queries, bound)
+
+
+def _rounded_up(queries: Linear, bound: float) -> float:
     if queries.integer_valued and bound < 2**53:
         return float(bound)
     return float(bound * (1 + (len(queries) + 1000) * 2.0**-48))  # above what sums can lose
 
 
+def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
+    loads = _Loads(domain, power)
+    for part in queries.parts if isinstance(queries, Together) else [queries]:
+        if isinstance(part, TableQueries):
+            loads.add_tables(part)
+        else:
+            loads.add_products(part)
+    return loads
+
+
 @dataclass
 class _Loads:
-    """Σ|f_i| on the cells of each set of axes."""
+    """Σ|f_i| on the cells of each set of axes; or Σ f_i², where the power is 2."""
 
     domain: Domain
+    power: int = 1
     tables: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
     spread: float = 0.0  # Σ (max f_i − min f_i)
     unresolved: float = 0.0  # a bound on Σ|f_i| of the queries that are in no table
@@ -83,24 +112,26 @@ class _Loads:
         """Tables are laid out as they are."""
         for names, tables, _ in queries.numbered_groups():
             axes = tuple(self.domain.axis(a) for a in names)
-            self._add(axes, np.abs(tables).sum(axis=0))
+            self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
             rows = tables.reshape(len(tables), -1)
             self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
 
     def add_products(self, queries: Products) -> None:
-        """Terms by their axes; but together the terms of a query that may cancel each other."""
+        """Terms by their axes; but together the terms of a query that may cancel, or are squared."""
         low, high = _term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0
-        cancels = signed & (np.diff(queries.offsets) > 1)
+        cancels = (signed | (self.power > 1)) & (np.diff(queries.offsets) > 1)
         apart = ~cancels[queries.query]
         for axes, terms in queries.sets:
             chosen = terms[apart[terms]]
             shape = [self.domain.shape[k] for k in axes]
             if prod(shape) > _MAX_CELLS:
-                self.unresolved += float(queries.max_terms[chosen].sum())
+                self.unresolved += float((queries.max_terms[chosen] ** self.power).sum())
                 continue
             blocks = queries.dense_terms(chosen, axes)
-            load = sum((np.abs(values).sum(axis=0) for _, values in blocks), 0.0)
+            load = sum(
+                ((np.abs(values) ** self.power).sum(axis=0) for _, values in blocks), 0.0
+            )
             if len(chosen):
                 self._add(axes, np.reshape(load, shape))
         for i in np.flatnonzero(cancels):
@@ -108,10 +139,10 @@ class _Loads:
             axes = tuple(np.flatnonzero(queries.which[terms].any(axis=0)).tolist())
             shape = [self.domain.shape[k] for k in axes]
             if prod(shape) * len(terms) > _MAX_CELLS:
-                self.unresolved += float(queries.max_terms[terms].sum())
+                self.unresolved += float(queries.max_terms[terms].sum() ** self.power)
                 continue
             query = sum(values.sum(axis=0) for _, values in queries.dense_terms(terms, axes))
-            self._add(axes, np.abs(query).reshape(shape))
+            self._add(axes, (np.abs(query) ** self.power).reshape(shape))
         self.spread += float((high - low).sum())
 
 
