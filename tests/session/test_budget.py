@@ -198,7 +198,7 @@ def test_what_promises_nothing_is_never_booked(path):
 def test_several_rows_are_one_booking(path):
     session = create(path)
     booking = session.book(DP(0.1), "release", also=[(DP(0.2), "users cut")], unit="user")
-    assert booking.epsilon == Fraction(0.1) + Fraction(0.2) and booking.relation == ADD_REMOVE
+    assert booking.spent == Fraction(0.1) + Fraction(0.2) and booking.relation == ADD_REMOVE
     receipts = [*HistogramOf(DP(0.1))(TABLE).ledger, *HistogramOf(DP(0.2))(TABLE).ledger]
     booking.check(receipts)
     with pytest.raises(ValueError, match="withheld"):

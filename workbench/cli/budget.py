@@ -172,7 +172,7 @@ class Account:
         from workbench.session.booking import description
 
         self.session.check(mechanism, private, unit=self.unit)
-        what = description(mechanism)
+        what = description(mechanism, self.session.budget)
         return self.session.book(mechanism.budget, what, also=also, out=out)
 
     def remaining_in_words(self) -> str:

@@ -14,7 +14,16 @@ import numpy as np
 from workbench.enclosures import round_down
 from workbench.interactions import Interactions
 from workbench.mechanism import Release
-from workbench.privacy import ADD_REMOVE, DP, Receipt, exact_cost
+from workbench.privacy import (
+    ADD_REMOVE,
+    DP,
+    ZCDP,
+    Receipt,
+    compose,
+    exact_cost,
+    exact_rho,
+    rho_above,
+)
 from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.wording import stated
@@ -31,13 +40,13 @@ class Booking:
     ----------
     session : whose budget was spent from.
     questions : the numbers of its rows in the ledger.
-    epsilon, delta : what they cost together, exactly.
+    spent, delta : what they cost together, exactly: ε, or ρ where the budget is one of zCDP; and δ.
     relation : which neighbours that is about.
     """
 
     session: Spending
     questions: tuple[int, ...]
-    epsilon: Fraction
+    spent: Fraction
     delta: Fraction
     relation: str
 
@@ -56,15 +65,24 @@ class Booking:
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
         if not wrong:
-            epsilon, delta = exact_cost(receipts)
-            if epsilon > self.epsilon or delta > self.delta:
-                cost = DP(float(epsilon), min(1.0, float(delta)))
-                booked = DP(round_down(self.epsilon), min(1.0, round_down(self.delta)))
-                wrong = f"its receipts say {cost}, and {booked} was booked"
+            wrong = self._too_dear(receipts)
         if wrong:
             raise ValueError(
                 f"the release is withheld, and what was booked stays spent: {wrong}"
             )
+
+    def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
+        """Why it costs more than was booked; "" if it does not."""
+        in_rho = isinstance(self.session.budget, ZCDP)
+        if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
+            return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
+        spent, delta = exact_rho(receipts) if in_rho else exact_cost(receipts)
+        if spent <= self.spent and delta <= self.delta:
+            return ""
+        kind = ZCDP if in_rho else DP
+        booked = kind(round_down(self.spent), min(1.0, round_down(self.delta)))
+        cost = kind(float(spent), min(1.0, float(delta)))
+        return f"its receipts say {cost}, and {booked} was booked"
 
     def confirm(self) -> None:
         """Write down that what was paid for is there; until then the ledger takes it for lost."""
@@ -80,7 +98,7 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
-    if not isinstance(budget, DP):
+    if not isinstance(budget, DP | ZCDP):
         raise ValueError(f"{name} has no budget: need a mechanism that states what it may cost")
     about = getattr(mechanism, "relation", ADD_REMOVE)
     if about != relation:
@@ -133,7 +151,7 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
     if not receipts:
         return "it has no receipt"
     for receipt in receipts:
-        if receipt.cost.epsilon == inf:
+        if isinstance(receipt.cost, DP) and receipt.cost.epsilon == inf:
             return f"it promises nothing: {receipt.description}"
         if receipt.simulated or receipt.idealised:
             return f"its noise can be replayed, or is idealised: {receipt.description}"
@@ -142,27 +160,49 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
     return ""
 
 
-def refuse_unpaid(asked: DP, left: tuple[Fraction, Fraction], budget: DP) -> None:
-    """A ValueError if what is left of the budget does not pay for what is asked."""
-    if not isinstance(asked, DP) or not 0 < asked.epsilon < inf or asked.delta >= 1:
+def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
+    """What a cost takes from a budget, and δ: of one of zCDP an ε takes the ρ that it implies.
+
+    A ValueError for what is never booked: what promises nothing, or zCDP from a budget of ε.
+    """
+    if isinstance(cost, ZCDP) and isinstance(budget, ZCDP):
+        return Fraction(cost.rho), Fraction(cost.delta)
+    if isinstance(cost, ZCDP):
         raise ValueError(
-            f"cost = {asked!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
+            f"{cost} promises no epsilon without a delta, and {budget} is a budget of epsilon: begin one "
+            "of rho, or spend on noise that costs an epsilon"
+        )
+    if not isinstance(cost, DP) or not 0 < cost.epsilon < inf or cost.delta >= 1:
+        raise ValueError(
+            f"cost = {cost!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1); what promises "
             "nothing is never booked"
         )
-    for name, remaining in zip(("epsilon", "delta"), left, strict=True):
-        wanted = getattr(asked, name)
-        if Fraction(wanted) > remaining:
+    price = rho_above(cost.epsilon) if isinstance(budget, ZCDP) else cost.epsilon
+    return Fraction(price), Fraction(cost.delta)
+
+
+def refuse_unpaid(
+    asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
+) -> tuple[Fraction, Fraction]:
+    """What is asked takes from the budget, exactly; a ValueError if what is left does not pay for it."""
+    price = exact_price(asked, budget)
+    names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
+    for name, wanted, remaining in zip(names, price, left, strict=True):
+        if wanted > remaining:
             rounded = round_down(remaining)
             words: Callable[[float], str] = stated
-            if float(stated(rounded)) >= float(stated(wanted)):
+            if float(stated(rounded)) >= float(stated(float(wanted))):
                 words = repr  # all digits: the usual ones would say that it is enough
             raise ValueError(
-                f"{name} = {words(wanted)} is more than the {words(rounded)} that remain of "
+                f"{name} = {words(float(wanted))} is more than the {words(rounded)} that remain of "
                 f"{budget}: nothing was spent"
             )
+    return price
 
 
-def description(mechanism: Any) -> str:
-    """A mechanism as the ledger names it, where its budget has columns of its own."""
+def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
+    """A mechanism as the ledger names it: its own budget is left out if columns hold the same."""
+    if not isinstance(mechanism.budget, type(spent_from)):
+        return repr(mechanism)
     budget = f"budget={mechanism.budget!r}"
     return repr(mechanism).replace(f"{budget}, ", "").replace(budget, "")

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from workbench.privacy import ADD_REMOVE, DP
+from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.session.counter import Counter
 
 _APPLICATION_ID = 0x64705331  # SQLite's mark of a session
@@ -30,11 +30,11 @@ _README = (
 _LEDGER = """
 CREATE TABLE ledger (question INTEGER PRIMARY KEY, time TEXT NOT NULL, asked TEXT NOT NULL,
   queries INTEGER, deviation REAL, file TEXT,
-  epsilon REAL NOT NULL CHECK (typeof(epsilon) = 'real' AND epsilon > 0 AND epsilon < 9e999),
+  PRICE REAL NOT NULL CHECK (typeof(PRICE) = 'real' AND PRICE > 0 AND PRICE < 9e999),
   delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta >= 0 AND delta < 1),
   checksum BLOB NOT NULL, seal BLOB NOT NULL);
 CREATE TRIGGER kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'spent is spent'); END;
-CREATE TRIGGER paid BEFORE UPDATE OF epsilon, delta ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
+CREATE TRIGGER paid BEFORE UPDATE OF PRICE, delta ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
 """
 _TABLES = """
 CREATE TABLE readme (text TEXT NOT NULL);
@@ -55,7 +55,14 @@ _DEFAULTS: dict[str, Any] = {
 }
 _NOTHING = (0, b"")  # the latest spend of an empty ledger
 ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
-_COLUMNS = ("question", "time", "asked", "queries", "deviation", "file", "epsilon", "delta")
+_COLUMNS = (
+    "question",
+    "time",
+    "asked",
+    "queries",
+    "deviation",
+    "file",
+)  # then the price, delta
 
 
 class SessionFile:
@@ -158,9 +165,32 @@ class SessionFile:
                 )
 
 
+def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
+    """A budget as a file holds it: ε and δ in a list, ρ and δ by name."""
+    if isinstance(budget, ZCDP):
+        return {"rho": float(budget.rho), "delta": float(budget.delta)}
+    return [float(budget.epsilon), float(budget.delta)]
+
+
+def budget_of(record: Any) -> DP | ZCDP:
+    """The budget of a record."""
+    return ZCDP(**record) if isinstance(record, dict) else DP(*record)
+
+
+def price_of(record: Any) -> str:
+    """What a budget of this record counts: "rho" or "epsilon"."""
+    return "rho" if isinstance(record, dict) else "epsilon"
+
+
 def is_begun(db: sqlite3.Connection) -> bool:
     """Whether a session is in the file."""
     return bool(db.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
+    """What a row of the ledger holds, in the order of its checksum."""
+    names = {row[1] for row in db.execute("PRAGMA table_info(ledger)")}
+    return (*_COLUMNS, "rho" if "rho" in names else "epsilon", "delta")
 
 
 def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
@@ -172,10 +202,11 @@ def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
 def spend(db: sqlite3.Connection, **row: Any) -> int:
     """Add a row to the ledger, of which nothing has come yet; its number."""
     latest, before = latest_spend(db)
-    values = [latest + 1, *(row.get(name) for name in _COLUMNS[1:])]
+    columns = _columns(db)
+    values = [latest + 1, *(row.get(name) for name in columns[1:])]
     checksum = _checksum(before or _root(db), values)
     marks = ", ".join("?" * (len(values) + 2))
-    names = ", ".join(_COLUMNS)
+    names = ", ".join(columns)
     db.execute(
         f"INSERT INTO ledger ({names}, checksum, seal) VALUES ({marks})",
         [*values, checksum, _UNSEALED],
@@ -223,7 +254,7 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
     """The checksum of each row by its number; a ValueError if one was changed."""
     checksums = dict([_NOTHING])
     before = _checksum(b"", id)
-    select = f"SELECT {', '.join(_COLUMNS)}, checksum FROM ledger ORDER BY question"
+    select = f"SELECT {', '.join(_columns(db))}, checksum FROM ledger ORDER BY question"
     for *values, checksum in db.execute(select):
         if checksum != _checksum(before, values):
             raise ValueError(
@@ -234,8 +265,9 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
 
 
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
-    """The tables of a new session."""
-    for statement in (_TABLES + _LEDGER).split(";\n"):
+    """The tables of a new session, whose ledger holds ε or ρ as its budget does."""
+    ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
+    for statement in (_TABLES + ledger).split(";\n"):
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     db.execute("INSERT INTO readme VALUES (?)", (_README,))
@@ -270,7 +302,7 @@ def _agree(name: str, stored: Any, stated: Any) -> bool:
 def _in_words(name: str, value: Any) -> str:
     """What a file belongs to, for whoever stated something else."""
     if name == "budget":
-        return f"the budget {DP(*value)}"
+        return f"the budget {budget_of(value)}"
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
 
 
@@ -293,7 +325,7 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
         "ORDER BY question"
     ).fetchall()
     db.execute("DROP TABLE ledger")
-    for statement in _LEDGER.split(";\n"):
+    for statement in _LEDGER.replace("PRICE", "epsilon").split(";\n"):
         db.execute(statement)
     budget = {"format": _FORMAT, "budget": [about["budget"], 0.0]}
     _write_about(db, _DEFAULTS | about | budget)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench import wording
+from workbench.enclosures import round_up
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
-from workbench.mechanisms import LaplaceQueries
-from workbench.privacy import ADD_REMOVE, DP, LOCAL
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho
 from workbench.release import USERS_CUT
 from workbench.session import file as session_file
 from workbench.session.booking import description, refuse_unpaid
@@ -181,8 +182,13 @@ class Session(Recall):
             session._file.watch(db, new_counter(counter, path, session._file.id))
         return session
 
-    def ask(self, workload: Workload, epsilon: float) -> Release:
+    def ask(
+        self, workload: Workload, epsilon: float | None = None, *, rho: float | None = None
+    ) -> Release:
         """Spend ε and answer the workload with Laplace noise; the bank keeps the answers as well.
+
+        From a budget of zCDP, spend ρ and answer with Gaussian noise; or spend the ρ that Laplace noise
+        of some ε costs on these queries, which is less than ε·tanh(ε/2) where a unit is in many of them.
 
         Exact sums decide whether the budget suffices: ten times the float 0.1 is more than 1, and
         `remaining` is always accepted.
@@ -191,8 +197,10 @@ class Session(Recall):
         ----------
         workload : Workload
             Queries that are sums of cells with weights, such as `Ranges` or `Marginals`.
-        epsilon : float
+        epsilon : float, optional
             What the answers cost a unit.
+        rho : float, optional
+            The same in zCDP; one of the two.
 
         Returns
         -------
@@ -202,8 +210,8 @@ class Session(Recall):
         Raises
         ------
         ValueError
-            If there is no table, the workload does not fit it, or less than `epsilon` remains; then
-            nothing is spent.
+            If there is no table, the workload does not fit it, or less than is asked for remains;
+            then nothing is spent.
         """
         if self._table is None:
             raise ValueError("this session has no table to ask: open it with one, or recall")
@@ -211,10 +219,14 @@ class Session(Recall):
             raise ValueError(
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
             )
-        mechanism = LaplaceQueries(DP(epsilon), workload)
+        mechanism = _queries(workload, epsilon, rho)
         # On no data: what is refused at all is refused before it is paid for.
-        trial = mechanism(self._empty_table).estimate
-        places, question = self._spend(float(epsilon), repr(workload), trial)
+        tried = mechanism(self._empty_table)
+        trial = tried.estimate
+        cost = mechanism.budget
+        if isinstance(self.budget, ZCDP) and isinstance(cost, DP):
+            cost = ZCDP(round_up(exact_rho(tried.ledger)[0]))  # the same of any table
+        places, question = self._spend(cost, repr(workload), trial)
         release = mechanism(self._table)
         try:
             with self._file.transaction() as db:
@@ -228,11 +240,12 @@ class Session(Recall):
             warnings.warn(f"answered and paid for, but not kept in the bank: {e}", stacklevel=2)
         return release
 
-    def _spend(self, epsilon: float, text: str, trial: NoisyAnswers) -> tuple[range, int]:
+    def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""
         with self._file.transaction() as db:
             try:
-                refuse_unpaid(DP(epsilon), self._exactly_remaining(db), self.budget)
+                left = self._exactly_remaining(db)
+                price, delta = refuse_unpaid(cost, left, self.budget)
             except ValueError as e:
                 raise ValueError(f"{e}. {_what_recall_answers(db)}") from None
             if self._stated_bank:
@@ -243,8 +256,8 @@ class Session(Recall):
                 asked=text,
                 queries=len(trial),
                 deviation=sqrt(trial.variances.max()),
-                epsilon=epsilon,
-                delta=0.0,
+                delta=float(delta),
+                **{self._price: float(price)},
             )
             first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
             places = range(first, first + len(trial))
@@ -265,6 +278,7 @@ class Session(Recall):
         report_cut: float | None = None,
         out: str | Path | None = None,
         force: bool = False,
+        rho: float | None = None,
     ) -> Release:
         """Spend a mechanism's budget and release: tables, marginals, records and interactions alike.
 
@@ -286,6 +300,9 @@ class Session(Recall):
             Where the release is saved; the ledger names the file.
         force : bool
             Overwrite an existing file.
+        rho : float, optional
+            What to book from a budget of zCDP for a mechanism whose own budget is an ε, where its
+            receipts are known to say less than the ε·tanh(ε/2) that is booked without it.
 
         Returns
         -------
@@ -300,7 +317,7 @@ class Session(Recall):
         data = self._table if data is None else data
         if data is None:
             raise ValueError("this session has no table: give the data to release")
-        self.check(mechanism, data, unit=unit)
+        self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
             refuse_place(Path(out), force)
         also = []
@@ -308,7 +325,9 @@ class Session(Recall):
             if self.relation == LOCAL or getattr(data, "users_cut", None) is None:
                 raise ValueError("report_cut: need data whose users were cut to their bound")
             also.append((DP(report_cut), USERS_CUT))
-        booking = self.book(mechanism.budget, description(mechanism), also=also, out=out)
+        cost = mechanism.budget if rho is None else ZCDP(rho)
+        what = description(mechanism, self.budget)
+        booking = self.book(cost, what, also=also, out=out)
         release = mechanism(data)
         if report_cut is not None:
             release = release.with_users_cut(data, report_cut)
@@ -333,6 +352,15 @@ class Session(Recall):
             return f"<Session {self.path.name}: {wording.stated(self.remaining)} of {self.budget} remain>"
         except (OSError, ValueError):
             return f"<Session {self.path.name}: cannot be read>"
+
+
+def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> Any:
+    """The mechanism that answers at a price of ε or of ρ."""
+    if (epsilon is None) == (rho is None):
+        raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
+    if epsilon is not None:
+        return LaplaceQueries(DP(epsilon), workload)
+    return GaussianQueries(ZCDP(rho), workload)
 
 
 def _what_recall_answers(db: sqlite3.Connection) -> str:

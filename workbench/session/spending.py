@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.enclosures import round_down
 from workbench.libraries import pd
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
 from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
 from workbench.session.file import SessionFile, same_unit
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Spending:
     """The budget of one file: whom it is about, what is left of it, and a row for each spend."""
 
-    budget: DP
+    budget: DP | ZCDP
     people: str | None
     unit: str | None
     relation: str
@@ -35,7 +35,7 @@ class Spending:
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says."""
-        self.budget = DP(*metadata["budget"])
+        self.budget = session_file.budget_of(metadata["budget"])
         self.people = metadata["people"]
         self.unit = metadata["unit"]
         self.relation = metadata["relation"]
@@ -48,13 +48,18 @@ class Spending:
         return self._file.path
 
     def check(
-        self, mechanism: Any = None, data: Any = None, *, unit: str | None = None
+        self,
+        mechanism: Any = None,
+        data: Any = None,
+        *,
+        unit: str | None = None,
+        rho: float | None = None,
     ) -> None:
         """Refuse, at no cost, what `release` would not book.
 
         Parameters
         ----------
-        mechanism, data, unit
+        mechanism, data, unit, rho
             As for `release`; without mechanism or data, as far as can be told.
 
         Raises
@@ -68,14 +73,15 @@ class Spending:
             return
         refuse_unpayable(mechanism, data, self.relation)
         with self._file.transaction(write=False) as db:
-            refuse_unpaid(mechanism.budget, self._exactly_remaining(db), self.budget)
+            cost = mechanism.budget if rho is None else ZCDP(rho)
+            refuse_unpaid(cost, self._exactly_remaining(db), self.budget)
 
     def book(
         self,
-        cost: DP,
+        cost: DP | ZCDP,
         what: str,
         *,
-        also: Iterable[tuple[DP, str]] = (),
+        also: Iterable[tuple[DP | ZCDP, str]] = (),
         relation: str | None = None,
         unit: str | None = None,
         out: str | Path | None = None,
@@ -84,11 +90,12 @@ class Spending:
 
         Parameters
         ----------
-        cost : DP
-            A proven upper bound of what will be drawn.
+        cost : DP or ZCDP
+            A proven upper bound of what will be drawn. Of a budget of zCDP an ε takes the ρ that it
+            implies, ε·tanh(ε/2); whoever knows the ρ of what will be drawn books that.
         what : str
             What it is for, as the ledger keeps it.
-        also : of (DP, str)
+        also : of (DP or ZCDP, str)
             What else is drawn for the same release, in rows of their own: all are booked, or none.
         relation, unit : str, optional
             What the cost is about; another one than the budget's is refused.
@@ -114,23 +121,16 @@ class Spending:
         file = None if out is None else str(Path(out).resolve())
         with self._file.transaction() as db:
             questions = []
-            left = self._exactly_remaining(db)
+            at_first = left = self._exactly_remaining(db)
             for asked, text in lines:
-                refuse_unpaid(asked, left, self.budget)
-                left = (left[0] - Fraction(asked.epsilon), left[1] - Fraction(asked.delta))
-                row: dict[str, Any] = {
-                    "epsilon": float(asked.epsilon),
-                    "delta": float(asked.delta),
-                }
+                price, delta = refuse_unpaid(asked, left, self.budget)
+                left = (left[0] - price, left[1] - delta)
+                row: dict[str, Any] = {self._price: float(price), "delta": float(delta)}
                 row |= {"time": now(), "asked": text, "file": file}
                 questions.append(session_file.spend(db, **row))
         self._file.count()
         return Booking(
-            self,
-            tuple(questions),
-            sum((Fraction(asked.epsilon) for asked, _ in lines), Fraction(0)),
-            sum((Fraction(asked.delta) for asked, _ in lines), Fraction(0)),
-            self.relation,
+            self, tuple(questions), at_first[0] - left[0], at_first[1] - left[1], self.relation
         )
 
     def _confirm(self, questions: tuple[int, ...]) -> None:
@@ -161,7 +161,7 @@ class Spending:
 
     @property
     def remaining(self) -> float:
-        """The largest ε that can still be asked for."""
+        """The largest ε that can still be asked for; the largest ρ of a budget of zCDP."""
         return self._rounded_remaining()[0]
 
     @property
@@ -172,11 +172,11 @@ class Spending:
     @property
     def ledger(self) -> pd.DataFrame:
         """One row a question or release: when, what, how many queries, the noise's standard deviation,
-        whether it was `answered`, or released, ε and δ, and the file that was released. An answer can
-        be lost, its price cannot.
+        whether it was `answered`, or released, ε (or `rho`, of a budget of zCDP) and δ, and the file
+        that was released. An answer can be lost, its price cannot.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
-        names += ["epsilon", "delta", "file"]
+        names += [self._price, "delta", "file"]
         select = f"SELECT {', '.join(names)} FROM ({session_file.ANSWERED}) ORDER BY question"
         with self._file.transaction(write=False) as db:
             rows = db.execute(select).fetchall()
@@ -184,16 +184,21 @@ class Spending:
 
     def _rounded_remaining(self) -> tuple[float, float]:
         with self._file.transaction(write=False) as db:
-            epsilon, delta = self._exactly_remaining(db)
-        return round_down(epsilon), round_down(delta)
+            price, delta = self._exactly_remaining(db)
+        return round_down(price), round_down(delta)
 
     def _exactly_remaining(self, db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
-        epsilon = Fraction(self.budget.epsilon)
+        price = Fraction(getattr(self.budget, self._price))
         delta = Fraction(self.budget.delta)
-        for spent_epsilon, spent_delta in db.execute("SELECT epsilon, delta FROM ledger"):
-            epsilon -= Fraction(spent_epsilon)
+        for spent_price, spent_delta in db.execute(f"SELECT {self._price}, delta FROM ledger"):
+            price -= Fraction(spent_price)
             delta -= Fraction(spent_delta)
-        return epsilon, delta
+        return price, delta
+
+    @property
+    def _price(self) -> str:
+        """What the budget counts, as the ledger names it."""
+        return session_file.price_of(session_file.budget_record(self.budget))
 
 
 def now() -> str:

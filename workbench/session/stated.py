@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from workbench.inference import KernelPCA
 from workbench.mechanism import sensitivity
-from workbench.privacy import DP, RELATIONS
+from workbench.privacy import DP, RELATIONS, ZCDP
 from workbench.session import file as session_file
 from workbench.table import SparseTable
 
@@ -23,12 +23,13 @@ def stated_data(table: Any, budget: Any, total: Any, dataset: Any) -> dict[str, 
     if total is not None:
         stated["total"] = float(cast(float, KernelPCA(1.0, total=total).total))
     if budget is not None:
-        is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf
-        if not is_finite or budget.delta >= 1:
+        is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf and budget.delta < 1
+        if not is_finite and not isinstance(budget, ZCDP):
             raise ValueError(
-                f"budget = {budget!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1)"
+                f"budget = {budget!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1), or "
+                "ZCDP(rho)"
             )
-        stated["budget"] = [float(budget.epsilon), float(budget.delta)]
+        stated["budget"] = session_file.budget_record(budget)
     if table is not None:
         if not isinstance(table, SparseTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
