@@ -12,7 +12,7 @@ from workbench.enclosures import round_up
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
-from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho
 from workbench.release import USERS_CUT
 from workbench.session import file as session_file
@@ -360,6 +360,8 @@ def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> An
         raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
     if epsilon is not None:
         return LaplaceQueries(DP(epsilon), workload)
+    from workbench.mechanisms import GaussianQueries
+
     return GaussianQueries(ZCDP(rho), workload)
 
 

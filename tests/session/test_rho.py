@@ -1,0 +1,162 @@
+"""Sessions and budget files that spend ρ: exactly, adaptively, and beside those that spend ε."""
+
+import sqlite3
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from workbench import DP, ZCDP, Bound, Domain, Dyadic, Ranges, Receipt, Session, SparseTable
+from workbench.enclosures import round_down, round_up
+from workbench.mechanisms import GeometricHistogram, HighPassFilter
+from workbench.privacy import exact_rho, rho_above
+from workbench.session.booking import exact_price
+
+PEOPLE = {"people": "customers of shop X", "unit": "a user"}
+
+
+@pytest.fixture
+def data():
+    domain = Domain(("key",), (64,))
+    bound = Bound(unit="a user", status="enforced")
+    return SparseTable.from_keys(domain, [3, 9, 40], [20, 5, 9], bound)
+
+
+@pytest.fixture
+def session(tmp_path):
+    return Session.create(tmp_path / "budget.dp", ZCDP(0.5), **PEOPLE)
+
+
+def test_an_epsilon_takes_the_rho_that_it_implies(session, data, tmp_path):
+    out = tmp_path / "x.parquet"
+    release = session.release(GeometricHistogram(DP(0.5)), data, out=out)
+    spent = rho_above(0.5)
+    (row,) = session.ledger.itertuples()
+    assert row.rho == spent and row.delta == 0 and "epsilon" not in session.ledger
+    assert row.asked == "GeometricHistogram(budget=DP(epsilon=0.5))"
+    assert session.remaining == round_down(Fraction(0.5) - Fraction(spent))
+    assert release.privacy == DP(0.5)
+
+
+def test_what_is_known_of_the_structure_is_booked_and_held_against_the_receipts(session, data):
+    tree = GeometricHistogram(DP(0.5), transform=Dyadic())
+    known = round_up(exact_rho(tree(data, np.random.default_rng(0)).ledger)[0])
+    assert known < rho_above(0.5) / 6
+    session.release(tree, data, rho=known)
+    assert session.remaining == round_down(Fraction(0.5) - Fraction(known))
+    with pytest.raises(ValueError, match="withheld.*was booked"):
+        session.release(tree, data, rho=known / 2)
+    assert session.remaining == pytest.approx(0.5 - 1.5 * known)  # spent all the same
+
+
+def test_spends_chosen_by_earlier_answers_never_exceed_the_budget(tmp_path, data):
+    """The filter: whatever is asked next, the exact sum of what was booked stays within ρ."""
+    session = Session.create(tmp_path / "budget.dp", ZCDP(0.3), **PEOPLE)
+    rng = np.random.default_rng(5)
+    refused = 0
+    for _ in range(40):
+        released = float(rng.choice([0.01, 0.1, 0.25, session.remaining or 0.1]))
+        try:
+            session.book(ZCDP(released), "a release")
+        except ValueError as e:
+            assert "remain of 0.3-zCDP: nothing was spent" in str(e)
+            refused += 1
+    booked = sum(map(Fraction, session.ledger.rho))
+    assert refused and booked <= Fraction(0.3)
+    assert Fraction(session.remaining) <= Fraction(0.3) - booked
+
+
+def test_tenths_are_added_exactly(tmp_path):
+    session = Session.create(tmp_path / "budget.dp", ZCDP(1.0), **PEOPLE)
+    for _ in range(9):
+        session.book(ZCDP(0.1), "a tenth")
+    with pytest.raises(ValueError, match="rho = 0.1 is more than the 0.09999999999999995"):
+        session.book(ZCDP(0.1), "ten times the float 0.1 is more than 1")
+    session.book(ZCDP(session.remaining), "the rest")
+    assert session.remaining == 0
+
+
+def test_a_budget_of_epsilon_pays_no_rho(tmp_path):
+    session = Session.create(tmp_path / "budget.dp", DP(1.0, 1e-6), **PEOPLE)
+    with pytest.raises(ValueError, match="is a budget of epsilon: begin one of rho"):
+        session.book(ZCDP(0.001), "Gaussian noise")
+    booking = session.book(DP(0.5), "a release")
+    with pytest.raises(
+        ValueError, match="withheld.*0.001-zCDP, of which a budget of ε pays nothing"
+    ):
+        booking.check([Receipt("gaussian", ZCDP(0.001))])
+    assert session.remaining == 0.5
+
+
+def test_receipts_are_held_against_the_booking_in_rho(session):
+    booking = session.book(ZCDP(0.2, delta=0), "two measurements")
+    booking.check([Receipt("a", ZCDP(0.1)), Receipt("b", DP(0.1))])
+    booking.check([Receipt("a", ZCDP(0.1)), Receipt("b", ZCDP(0.1))])
+    dear = [
+        [Receipt("a", ZCDP(0.1)), Receipt("b", ZCDP(0.10000000000000002))],
+        [Receipt("a", ZCDP(0.2)), Receipt("b", DP(1e-9))],
+        [Receipt("a", ZCDP(0.1, delta=1e-12))],
+        [Receipt("a", DP(float("inf")))],
+    ]
+    for receipts in dear:
+        with pytest.raises(ValueError, match="withheld"):
+            booking.check(receipts)
+
+
+def test_delta_is_spent_beside_rho(tmp_path):
+    session = Session.create(tmp_path / "budget.dp", ZCDP(0.5, delta=1e-9), **PEOPLE)
+    session.book(ZCDP(0.1, delta=1e-9), "a threshold")
+    with pytest.raises(ValueError, match="delta = 1e-09 is more than the 0 that remain"):
+        session.book(DP(0.1, 1e-9), "another one")
+    assert (session.remaining, session.remaining_delta) == (0.39999999999999997, 0.0)
+
+
+def test_the_file_is_opened_again_as_what_it_is(session, tmp_path):
+    session.book(ZCDP(0.125), "a release")
+    path = tmp_path / "budget.dp"
+    again = Session.open(path, budget=ZCDP(0.5))
+    assert (again.budget, again.remaining) == (ZCDP(0.5), 0.375)
+    with pytest.raises(
+        ValueError,
+        match="belongs to the budget 0.5-zCDP, not to 0.5-DP|not to the budget 0.5-DP",
+    ):
+        Session.open(path, budget=DP(0.5))
+    with pytest.raises(ValueError, match="not allowed: need DP"):
+        Session.create(tmp_path / "other.dp", DP(float("inf")), **PEOPLE)
+
+
+def test_a_changed_price_is_refused(session, tmp_path):
+    session.book(ZCDP(0.125), "a release")
+    with sqlite3.connect(tmp_path / "budget.dp") as db:
+        with pytest.raises(sqlite3.IntegrityError, match="spent"):
+            db.execute("UPDATE ledger SET rho = 0.001")
+        db.execute("DROP TRIGGER paid")
+        db.execute("UPDATE ledger SET rho = 0.001")
+    with pytest.raises(ValueError, match="row 1 of the ledger is not as it was written"):
+        Session.open(tmp_path / "budget.dp")
+
+
+def test_questions_at_an_epsilon_take_the_rho_of_these_queries(tmp_path, data):
+    session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5), unit=None)
+    session.ask(Ranges([0, 8], [8, 64]), 0.25)
+    (row,) = session.ledger.itertuples()
+    assert 0 < row.rho <= rho_above(0.25)
+    values, errors = session.recall(Ranges([0], [8]))
+    assert np.isfinite(values).all() and np.isfinite(errors).all()
+    for neither in ({}, {"epsilon": 0.1, "rho": 0.1}):
+        with pytest.raises(ValueError, match="one of the two"):
+            session.ask(Ranges([0], [8]), **neither)
+
+
+def test_thresholded_summaries_are_paid_in_rho_too(session, data):
+    session.release(HighPassFilter(DP(0.25), theta=12), data)
+    assert session.remaining == round_down(Fraction(0.5) - Fraction(rho_above(0.25)))
+
+
+@pytest.mark.parametrize("cost", [DP(0.0), DP(float("inf")), DP(1.0, 1.0), 0.5])
+def test_what_promises_nothing_is_never_booked(session, cost):
+    with pytest.raises(ValueError, match="is not allowed"):
+        exact_price(cost, session.budget)
+    with pytest.raises(ValueError, match="is not allowed"):
+        session.book(cost, "something")
+    assert not len(session.ledger)
