@@ -29,8 +29,11 @@ def finite_array(
         raise ValueError(
             f"{name} of shape {values.shape} is not allowed: need a plain sequence"
         )
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):  # then all are, in one pass
+            return values
     bad = ~np.isfinite(values)
-    if bad.any():
+    if bad.any():  # finite numbers may have a sum that is not
         at = int(np.flatnonzero(bad.ravel())[0])
         raise ValueError(
             f"{name}[{at}] = {values.ravel()[at]} is not allowed: need finite numbers"

@@ -8,9 +8,7 @@ Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990; Hastings, Bio
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import NamedTuple
 
@@ -19,10 +17,12 @@ import numpy as np
 from workbench.arrays import Float, Int
 from workbench.compiled import njit
 from workbench.estimates.chow_liu import attribute_tree
+from workbench.threads import on_threads, thread_count
 
 _TINY = 1e-30  # below this a product of weights is computed again, by logarithms
 _CHAINS_AT_ONCE = 2**16  # their uniform numbers fit in cache
 _CHAINS_FOR_THREADS = 64  # fewer are drawn by one
+_PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
 
 
 class _Copy(NamedTuple):
@@ -156,14 +156,16 @@ class Chains:
     ) -> None:
         """Draw every attribute of every chain anew, in place; conditionals add up in `sums`.
 
-        Uniform numbers are drawn beforehand, so that the outcome does not depend on the workers.
+        Uniform numbers are drawn beforehand, and sums have always as many parts, so that the outcome does
+        not depend on how many threads there are.
         """
-        workers = workers or os.cpu_count() or 1
+        workers = thread_count(workers)
+        parts = workers if sums is None else _PARTS_OF_SUMS
         for part in _blocks(states):
             drawn = rng.random(part.shape, np.float32)
-            cuts = np.linspace(0, len(part), workers + 1).astype(int)
+            cuts = np.linspace(0, len(part), parts + 1).astype(int)
             size = 0 if sums is None else sums.size
-            worker_sums = [np.zeros(size, np.float32) for _ in range(workers)]
+            worker_sums = [np.zeros(size, np.float32) for _ in range(parts)]
 
             def work(i: int, part=part, drawn=drawn, cuts=cuts, worker_sums=worker_sums):
                 rows = slice(cuts[i], cuts[i + 1])
@@ -172,12 +174,8 @@ class Chains:
                     self.start, self.first, self.base, self.others, self.strides, worker_sums[i],
                 )  # fmt: skip
 
-            if workers == 1 or len(part) < _CHAINS_FOR_THREADS:
-                for i in range(workers):
-                    work(i)
-            else:
-                with ThreadPoolExecutor(workers) as pool:
-                    list(pool.map(work, range(workers)))
+            threads = 1 if len(part) < _CHAINS_FOR_THREADS else workers
+            on_threads(work, range(parts), threads)
             if sums is not None:
                 for worker_sum in worker_sums:
                     sums += worker_sum

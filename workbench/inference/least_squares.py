@@ -16,7 +16,10 @@ import numpy as np
 
 from workbench.arrays import Float, Num, finite_array
 from workbench.compiled import njit
+from workbench.threads import on_threads, slices, thread_count
 from workbench.transform import level_sizes
+
+_NODES_FOR_THREADS = 2**17  # a level of fewer is one's
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
@@ -84,7 +87,7 @@ def tree_least_squares(
     sizes = sizes_of_levels(noisy.size, branching)
     starts = list(accumulate(sizes, initial=0))
     variances = _relative_variances(variances, sizes, noisy.size)
-    values = noisy.copy()
+    values = _copy(noisy)
     if len(variances) == len(noisy) != len(sizes):
         subtree_variances = variances.copy()
         average_upwards(values, subtree_variances, np.array(starts), branching)
@@ -93,25 +96,52 @@ def tree_least_squares(
     levels = [values[start:end] for start, end in pairwise(starts)]
     subtrees = _subtree_variances(variances, sizes, branching)
     for depth in range(len(sizes) - 2, -1, -1):
-        _average_level(
-            levels[depth],
-            levels[depth + 1],
-            branching,
-            subtrees[depth].full / variances[depth],
-            subtrees[depth].last / variances[depth],
+        full, last = (variance / variances[depth] for variance in subtrees[depth])
+        _on_threads(
+            _average_level, levels[depth], levels[depth + 1], branching, full, last, full
         )
     for depth in range(len(sizes) - 1):
         children = _last_children(sizes, depth, branching)
         below = subtrees[depth + 1]
         siblings = (children - 1) * below.full + below.last
-        _distribute_level(
+        full, last = (variance / siblings for variance in below)
+        _on_threads(
+            _distribute_level,
             levels[depth],
             levels[depth + 1],
             branching,
-            below.full / siblings,
-            below.last / siblings,
+            full,
+            last,
+            1 / branching,
         )
     return values
+
+
+def _copy(values: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
+    """A copy: threads share the work of giving it memory."""
+    copy = np.empty_like(values)
+    threads = thread_count() if values.size >= _NODES_FOR_THREADS else 1
+
+    def write(part: slice) -> None:
+        copy[part] = values[part]
+
+    on_threads(write, slices(values.size, threads), threads)
+    return copy
+
+
+def _on_threads(kernel, own, children, branching, full, last, inner) -> None:
+    """A level, cut among threads; the last node of its last part is that of the level."""
+    threads = thread_count() if own.size >= _NODES_FOR_THREADS else 1
+    parts = slices(own.size, threads)
+
+    def run(part: slice) -> None:
+        below = children[branching * part.start : branching * part.stop]
+        if part.stop == own.size:
+            kernel(own[part], below, branching, full, last)
+        else:
+            kernel(own[part], below, branching, inner, inner)
+
+    on_threads(run, parts, threads)
 
 
 class _SubtreeVariances(NamedTuple):

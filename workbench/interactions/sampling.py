@@ -7,7 +7,8 @@ draw in turn from one state instead: it is for experiments, whose rows stay as t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from workbench.arrays import Int, Num, UInt64
 from workbench.contributions import cut_key, seeds
 from workbench.interactions import kernels
 from workbench.interactions.reading import Columns
+from workbench.threads import on_threads, thread_count
+
+_RECORDS_FOR_THREADS = 2**20  # fewer are sampled by one
 
 
 class Draws(NamedTuple):
@@ -38,12 +42,7 @@ def sample_records(
     draws: Draws,
 ) -> Columns:
     """All of a user's records, or so many, every choice of them equally likely."""
-    size = _truncated_size(starts, records)
-    if size == len(columns.users):
-        return columns
-    sample = _empty_like(columns, size)
-    kernels.sample(starts, records, _states(draws), *columns, *sample)
-    return sample
+    return _some_of_each(columns, starts, records, draws, kernels.sample, records)
 
 
 def one_per_item(columns: Columns, starts: np.ndarray, items: int, draws: Draws) -> Columns:
@@ -62,14 +61,10 @@ def top_scored(
     draws: Draws,
 ) -> Columns:
     """`random` records of a user, and of the others those of the highest scores, `records` in all."""
-    size = _truncated_size(starts, records)
-    if size == len(columns.users):
-        return columns
     ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
-    sample = _empty_like(columns, size)
-    state = _states(draws)
-    kernels.top_scored(starts, records - random, random, ranks, state, *columns, *sample)
-    return sample
+    return _some_of_each(
+        columns, starts, records, draws, kernels.top_scored, records - random, random, ranks
+    )
 
 
 def count_item_pairs(
@@ -92,8 +87,45 @@ def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size:
     return kernels.first_repeated(starts, items, size)
 
 
-def _truncated_size(starts: np.ndarray, records: int) -> int:
-    return np.minimum(np.diff(starts), records).sum()
+def _some_of_each(
+    columns: Columns,
+    starts: np.ndarray,
+    records: int,
+    draws: Draws,
+    kernel: Callable[..., None],
+    *arguments: Any,
+) -> Columns:
+    """At most so many records of each user, by a kernel; of the system's key, on threads.
+
+    What stays of a user is a function of the key and of that user alone, and so of no thread.
+    """
+    sizes = np.minimum(np.diff(starts), records)
+    size = int(sizes.sum())
+    if size == len(columns.users):
+        return columns
+    sample = _empty_like(columns, size)
+    if draws.rng is not None:
+        kernel(starts, *arguments, _replayed_state(draws.rng), *columns, *sample)
+        return sample
+    key = cut_key()
+    threads = thread_count() if len(columns.users) >= _RECORDS_FOR_THREADS else 1
+    wanted = np.arange(2 * threads + 1) * (len(columns.users) / (2 * threads))
+    users = np.searchsorted(starts, wanted)  # as many records for each thread
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+
+    def sample_users(part: int) -> None:
+        first, last = users[part], users[part + 1]
+        out = slice(ends[first], ends[last])
+        kernel(
+            starts[first : last + 1],
+            *arguments,
+            seeds(key, draws.ids[first:last]),
+            *columns,
+            *(column[out] for column in sample),
+        )
+
+    on_threads(sample_users, np.flatnonzero(np.diff(users)), threads)
+    return sample
 
 
 def _empty_like(columns: Columns, size: int) -> Columns:
@@ -102,7 +134,10 @@ def _empty_like(columns: Columns, size: int) -> Columns:
 
 def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
     """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
-    if draws.rng is None:
-        return seeds(cut_key(), draws.ids)
-    seed = int.from_bytes(cut_key(draws.rng))
+    return seeds(cut_key(), draws.ids) if draws.rng is None else _replayed_state(draws.rng)
+
+
+def _replayed_state(rng: np.random.Generator) -> UInt64[np.ndarray, "1 4"]:
+    """One state for all users, who draw in turn."""
+    seed = int.from_bytes(cut_key(rng))
     return np.random.SeedSequence(seed, pool_size=8).generate_state(4, np.uint64)[None]

@@ -54,7 +54,7 @@ class PortionedGeometric:
         source = Source(rng)
         ratio = decay(l1, epsilon)
         self._law = two_sided(ratio)
-        self._words = source.words
+        self._source = source
         rho = geometric_rho(ratio, l1, linf)
         self.receipt = source.receipt("geometric", epsilon, rho=rho)
 
@@ -62,7 +62,7 @@ class PortionedGeometric:
         """The noisy values of one portion."""
         check_counts(portion)
         noisy = np.array(portion, np.int64)
-        self._law.add(noisy, self._words)
+        self._source.add_noise(self._law, noisy)
         return sealed(noisy)
 
 
@@ -155,7 +155,7 @@ def laplace(
     most = None if linf is None else Fraction(linf) / Fraction(grid) + (rounded > 0)
     source = Source(rng)
     ratio = decay(moved, epsilon)
-    two_sided(ratio).add(steps, source.words)
+    source.add_noise(two_sided(ratio), steps)
     rho = geometric_rho(ratio, moved, most)
     return steps * grid, source.receipt("laplace", epsilon, rho=rho)
 

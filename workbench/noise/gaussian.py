@@ -69,7 +69,7 @@ def gaussian(
     rate = gaussian_rate(l2_squared, rho)
     source = Source(rng)
     noisy = np.array(values, np.int64)
-    discrete_gaussian(rate).add(noisy, source.words)
+    source.add_noise(discrete_gaussian(rate), noisy)
     return sealed(noisy), source.zcdp_receipt(GAUSSIAN, rho)
 
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise
 from math import ceil, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -167,7 +167,7 @@ class Measurement:
         """
         return NoisyCells(*self.join(draw(survivors)), self.receipts)
 
-    def priority_sample(self, draw: Callable[..., Sequence]) -> PrioritySample:
+    def priority_sample(self, draw: Callable[..., Sequence[Any]]) -> PrioritySample:
         """The `size` cells of the largest priorities among all parts, as `threshold_sample` is given.
 
         Parameters
@@ -185,12 +185,16 @@ class Measurement:
             if guess.is_enough(sum(own.listed for own in bests)):
                 return self._largest(guess.taus, bests)
 
-    def threshold_sample_of(self, keys, counts, threads: int) -> NoisyCells:
+    def threshold_sample_of(
+        self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
+    ) -> NoisyCells:
         """`threshold_sample` of a table at hand."""
         runs = self._draw(draw_survivors, keys, counts, threads)
         return NoisyCells(*_merged_on_threads(runs, threads), self.receipts)
 
-    def priority_sample_of(self, keys, counts, threads: int) -> PrioritySample:
+    def priority_sample_of(
+        self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
+    ) -> PrioritySample:
         """`priority_sample` of a table at hand."""
         parts = self._draw(Prioritised, keys, counts, threads)
         guess = _Guess(self.parts, self.size, [part.sample(len(parts)) for part in parts])
@@ -209,13 +213,19 @@ class Measurement:
         )
         return PrioritySample(*_merged_on_threads(runs, threads), tau, self.receipts)
 
-    def _draw(self, function: Callable, keys, counts, threads: int) -> list:
+    def _draw(
+        self,
+        function: Callable[..., Any],
+        keys: Int[np.ndarray, " n"],
+        counts: Int[np.ndarray, " n"],
+        threads: int,
+    ) -> list[Any]:
         """`function(part, keys, counts, streams)` of each part; a single one draws from `rng` in turn."""
         if len(self.parts) == 1:
             words = self._source.words
             return [function(self.parts[0], keys, counts, lambda step: words)]
 
-        def of_part(part: Part):
+        def of_part(part: Part) -> Any:
             low = _cells_of_runs(keys, part.runs[:1])[0].start
             high = _cells_of_runs(keys, part.runs[-1:])[0].stop
             return function(part, keys[low:high], counts[low:high], part.streams)
@@ -407,7 +417,9 @@ def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
     return out
 
 
-def draw_survivors(part: Part, keys, counts, streams: Streams) -> list[DrawnRun]:
+def draw_survivors(
+    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], streams: Streams
+) -> list[DrawnRun]:
     """Noise on all cells of a part, of which those are marked that pass."""
     words = streams(0)
     runs = []
@@ -432,7 +444,13 @@ def draw_survivors(part: Part, keys, counts, streams: Streams) -> list[DrawnRun]
 class Prioritised:
     """A part's noisy cells with inverse priorities, of the empty ones those below 1/τ."""
 
-    def __init__(self, part: Part, keys, counts, streams: Streams):
+    def __init__(
+        self,
+        part: Part,
+        keys: Int[np.ndarray, " n"],
+        counts: Int[np.ndarray, " n"],
+        streams: Streams,
+    ):
         self.part = part
         self.streams = streams
         self.own_keys = keys
@@ -562,7 +580,7 @@ def _merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> Nois
     return NoisyPart(sealed(out.keys), sealed(out.values))
 
 
-def _keys_of_parts(rng, parts: int) -> list[bytes]:
+def _keys_of_parts(rng: np.random.Generator | bytes | None, parts: int) -> list[bytes]:
     """A secret key of each: of the operating system, or of the key from which all is replayed."""
     if isinstance(rng, np.random.Generator):
         if parts > 1:

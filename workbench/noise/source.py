@@ -6,11 +6,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.noise.bits import Words, generator, word_source
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, Receipt
+from workbench.threads import on_threads, slices, thread_count
+
+CELLS_FOR_THREADS = 2**20  # fewer are drawn by one
+
+
+class AdditiveLaw(Protocol):
+    """A law of noise on whole numbers."""
+
+    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
+        """Add an independent draw to every element of `out`, in place."""
 
 
 class Source:
@@ -28,6 +40,21 @@ class Source:
     def words(self) -> Words:
         """Uniform 64-bit words, for exact laws."""
         return word_source(self._rng)
+
+    def add_noise(self, law: AdditiveLaw, values: Int[np.ndarray, " n"]) -> None:
+        """Noise of the law on each of the values, in place.
+
+        Without a generator many values are several parts, each on a thread and with words of its own:
+        draws are independent, so that it makes no difference to their law.
+        """
+        threads = (
+            thread_count() if self._rng is None and values.size >= CELLS_FOR_THREADS else 1
+        )
+        if threads == 1:
+            law.add(values, self.words)
+        else:
+            parts = slices(values.size, 2 * threads)
+            on_threads(lambda part: law.add(values[part], word_source(None)), parts, threads)
 
     @property
     def floats(self) -> np.random.Generator:

@@ -77,7 +77,7 @@ def stability_histogram(
     source = Source(rng)
     noisy = np.array(counts, np.int64)
     ratio = decay(bound.l1, epsilon)
-    two_sided(ratio).add(noisy, source.words)
+    source.add_noise(two_sided(ratio), noisy)
     kept = noisy >= threshold
     rho = geometric_rho(ratio, bound.l1, bound.linf)
     receipt = source.receipt("stability", epsilon, spent, rho=rho)

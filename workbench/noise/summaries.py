@@ -18,11 +18,17 @@ from workbench.noise import priorities
 from workbench.noise.arguments import check_counts, check_filter, decay
 from workbench.noise.bits import word_source
 from workbench.noise.empty_cells import empty_cell
-from workbench.noise.parts import Measurement, NoisyCells, PrioritySample, balanced_ranges
+from workbench.noise.parts import (
+    Measurement,
+    NoisyCells,
+    PrioritySample,
+    Ranges,
+    balanced_ranges,
+)
 from workbench.noise.selection import Block, check_size, passes, passes_and_sampled
+from workbench.noise.source import CELLS_FOR_THREADS
 from workbench.threads import thread_count
 
-_CELLS_FOR_THREADS = 2**20  # fewer are drawn by one
 _PARTS_A_THREAD = 2
 
 
@@ -174,9 +180,15 @@ def priority_sample_public(
     return kept, tau
 
 
-def _threads_and_ranges(keys, size: int, expected: float, rng, threads: int | None):
+def _threads_and_ranges(
+    keys: Int[np.ndarray, " n"],
+    size: int,
+    expected: float,
+    rng: np.random.Generator | None,
+    threads: int | None,
+) -> tuple[int, Sequence[Ranges]]:
     """How many threads draw, and the ranges of their parts; a seeded generator is drawn in turn."""
     threads = thread_count(threads)
-    if rng is not None or threads == 1 or len(keys) + expected < _CELLS_FOR_THREADS:
+    if rng is not None or threads == 1 or len(keys) + expected < CELLS_FOR_THREADS:
         return 1, [[(0, size)]]
     return threads, balanced_ranges(keys, size, _PARTS_A_THREAD * threads)

@@ -74,13 +74,13 @@ def noisy_threshold(
         words = source.words
         threshold = ceil(threshold)
         noisy = np.array(counts, np.int64)
-        two_sided(ratio).add(noisy, words)
+        source.add_noise(two_sided(ratio), noisy)
         reached = noisy >= threshold
         if threshold > 0:
             survival = empty_cell(ratio, threshold, 1).survival
             reached_zeros = survivor_ranks(zeros, survival, words)
         else:
             noisy_zeros = np.zeros(zeros, np.int64)
-            two_sided(ratio).add(noisy_zeros, words)
+            source.add_noise(two_sided(ratio), noisy_zeros)
             reached_zeros = np.flatnonzero(noisy_zeros >= threshold)
     return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon, rho=rho))
