@@ -3,6 +3,8 @@
 Noise is seeded, so that chance fails no test; a bound from runs alone would be wrong once in a million.
 """
 
+import ast
+import inspect
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.planted import rewrite
 from workbench import mechanisms
 from workbench.audit import Pair, audit, default_jobs, pairs_for, run_audits, thorough_jobs
 from workbench.audit.enumeration import output_laws
@@ -22,6 +25,7 @@ from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
     StabilityHistogram,
+    direct_synthesis,
     laplace_queries,
 )
 from workbench.noise import geometric
@@ -304,6 +308,33 @@ def test_total_of_gs_priced_at_one_is_caught(monkeypatch):
     monkeypatch.setattr(gs.noise, "geometric", mispriced)
     after = audit(mechanism, user, method="exact")
     assert not before.leaks and after.leaks, (before, after)
+
+
+def planted(module, name, old, new):
+    """A class of a module in which `new` stands for the pattern `old`."""
+    tree = ast.parse(inspect.getsource(module))
+    before, after = rewrite.parse_pair(old, new)
+    (place,) = rewrite.places(tree, before)
+    rewrite.replace(place, after)
+    names = {"__name__": module.__name__}
+    exec(compile(ast.fix_missing_locations(tree), module.__name__, "exec"), names)
+    return names[name]
+
+
+def test_synthesis_that_leaves_empty_nodes_whole_is_caught():
+    """A mistake that no law saw: with stop = "count", a node without a true record is not refined."""
+    wrong = planted(
+        direct_synthesis,
+        "DirectSynthesis",
+        "~S & (N.allotted >= L)",
+        "~S & (N.allotted >= L) & ((N.stop > N.start) | (self.stop is None))",
+    )
+    for cls, leaks in ((direct_synthesis.DirectSynthesis, False), (wrong, True)):
+        mechanism = cls(DP(1.0), depth=2, records=8, stop="count")
+        (data,) = (p for p in pairs_for(mechanism) if p.name == "empty data")
+        rng = np.random.default_rng(10)
+        found = audit(mechanism, data, method="runs", runs=RUNS, rng=rng)
+        assert found.leaks == leaks, found
 
 
 @pytest.mark.parametrize(

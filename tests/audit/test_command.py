@@ -77,3 +77,11 @@ def test_a_file_of_something_else_is_not_added_to(run, tmp_path):
     result = run("tests.audit.leaky:coin", "--epsilon", "1", "--out", str(other))
     assert result.exit_code == 2 and "something else" in result.stderr
     assert other.read_text() == "home,work\n1,2\n"
+
+
+def test_budget_that_is_not_used_is_shown(run):
+    line = ("UnattributedHistogram", "GeometricHistogram", "ALP", "--epsilon", "3")
+    result = run(*line, "--runs", "80")
+    assert result.exit_code == 0, result.output
+    (unused,) = result.stdout.partition("no pair audited here uses:\n")[2].splitlines()[:-2]
+    assert unused.startswith("  ALP(") and unused.endswith(": 25% of ε"), result.output

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from workbench.audit.measure import Audit
+
+_SPENT = 0.95  # of ε: what spends less is shown
 
 
 def read_rows(path: Path) -> list[Audit]:
@@ -55,6 +58,28 @@ def add_row(audit: Audit, path: Path) -> None:
         if is_new:
             writer.writeheader()
         writer.writerow(row)
+
+
+def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
+    """The part of ε that no pair spends, of mechanisms whose losses were computed; sharp ones left out.
+
+    Parameters
+    ----------
+    audits : iterable of Audit
+        Of several pairs of each mechanism, of which the largest loss counts.
+
+    Returns
+    -------
+    dict
+        By the mechanism's text, from most to least.
+    """
+    largest: dict[str, float] = {}
+    for audit in audits:
+        if audit.exact is not None:
+            part = audit.exact / audit.epsilon
+            largest[audit.name] = max(part, largest.get(audit.name, 0.0))
+    unused = {name: 1 - part for name, part in largest.items() if part < _SPENT}
+    return dict(sorted(unused.items(), key=lambda item: -item[1]))
 
 
 def _read(kind: Any, text: str) -> Any:

@@ -55,7 +55,7 @@ def audit(
     """
     from workbench.audit.measure import LEAST_RUNS
     from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
-    from workbench.audit.rows import add_row, read_rows
+    from workbench.audit.rows import add_row, budget_unused, read_rows
     from workbench.option_grammar import parse_numbers
 
     epsilons = parse_numbers("--epsilon", epsilon)
@@ -87,6 +87,11 @@ def audit(
         for result in unsharp:
             why = result.note or "events are too rare for so many runs"
             screen.say(f"  {result.name}, {result.pair}: {why}")
+    unused = budget_unused(audits)
+    if unused:
+        screen.say("\nBudget that is paid, and that no pair audited here uses:")
+        for name, part in unused.items():
+            screen.say(f"  {name}: {part:.0%} of ε")
     leaks = [result for result in audits if result.leaks]
     for result in leaks:
         screen.complain(str(result))
