@@ -509,6 +509,22 @@ class SparseTable:
         """
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
+    def grid_units(self, workload: Workload, grid: float) -> Int[np.ndarray, " queries"]:
+        """The exact answers to linear queries in steps of a grid, to which each term is rounded.
+
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+        grid : float
+            A public step, a power of two.
+
+        Returns
+        -------
+        int64[queries]
+        """
+        return workload.grid_units(self.domain, self.keys, self.counts, grid)
+
     def project(self, attributes: Sequence[str]) -> SparseTable:
         """The marginal on `attributes`: a unit's cells may fall together, its l1 stays.
 

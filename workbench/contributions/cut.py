@@ -85,7 +85,7 @@ def bounded_contributions(
         raise ValueError(
             f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
         )
-    l0, linf, l1 = _whole_limits(bound)
+    l0, linf, l1 = whole_limits(bound)
     if counts is not None:
         counts = np.minimum(counts, linf + 1)  # what is above is cut, and known to be
     cells = _cells_of_users(users.numbers, keys, counts)
@@ -104,7 +104,7 @@ def bounded_contributions(
     return BoundedContributions(cells.keys[stays], sums[stays], lost)
 
 
-def _whole_limits(bound: Limits) -> tuple[int, int, int]:
+def whole_limits(bound: Limits) -> tuple[int, int, int]:
     """l0, ⌊linf⌋ and ⌊l1⌋, none larger than a table can hold."""
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)

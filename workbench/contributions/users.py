@@ -193,12 +193,36 @@ class UserNumbers:
             return None
         names = self._names.all()
         _refuse_number_written_twice(self.column, names)
-        digests = (
-            blake2b(name, digest_size=16, person=b"user").digest() for name in names.to_pylist()
-        )
-        ids = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
-        ids[:, 1] &= ~np.uint64(1)
-        return ids
+        return _digests(names)
+
+    def ids_from(self, first: int) -> UInt64[np.ndarray, "numbers 2"] | None:
+        """The same of the numbers from one on, whatever is written in two ways."""
+        return None if self._names is None else _digests(self._names.all()[first:])
+
+    def written_longer(self) -> tuple[UInt64[np.ndarray, "n 2"], UInt64[np.ndarray, "n 2"]]:
+        """Ids of users who are numbers that are written as 07, and those that 7 would have."""
+        names = pa.array([], pa.large_binary()) if self._names is None else self._names.all()
+        names = names.filter(pc.match_substring_regex(names, _WRITTEN_LONGER))
+        names = names.filter(pc.match_substring_regex(names, _WHOLE_IN_TEXT))
+        plain = pc.replace_substring_regex(names, _WHOLE_IN_TEXT, r"\1\2")
+        return _digests(names), _digests(plain)
+
+    def forget(self) -> None:
+        """Number users anew; of which kind they are stays known."""
+        self._names = None
+
+    @property
+    def known(self) -> tuple[str | None, bool | None]:
+        """Of which kind the users are, and which of the numbers with the highest bit there are."""
+        return self._kind, self._beyond_int64
+
+    def agree_with(self, known: tuple[str | None, bool | None]) -> None:
+        """A ValueError if users of other rows, of which this is `known`, may be the same as others."""
+        kind, beyond_int64 = known
+        if kind is not None:
+            self._refuse_other_kind(kind)
+        if beyond_int64 is not None:
+            self._refuse_other_sign(beyond_int64)
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
@@ -226,6 +250,14 @@ class UserNumbers:
                 "as 7 and '7' may be one person or two"
             )
         self._kind = kind
+
+
+def _digests(names: pa.Array) -> UInt64[np.ndarray, "names 2"]:
+    """127 bits of each name."""
+    parts = (blake2b(x, digest_size=16, person=b"user").digest() for x in names.to_pylist())
+    ids = np.frombuffer(b"".join(parts), "<u8").astype(np.uint64).reshape(-1, 2)
+    ids[:, 1] &= ~np.uint64(1)
+    return ids
 
 
 def _refuse_number_written_twice(column: str, names: pa.Array) -> None:

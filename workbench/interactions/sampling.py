@@ -22,9 +22,12 @@ _RECORDS_FOR_THREADS = 2**20  # fewer are sampled by one
 
 
 class Draws(NamedTuple):
-    """Where the choices of users come from: a seeded generator, or a system key and who each user is."""
+    """Where the choices of users come from: a seeded generator, or a key and who each user is.
 
-    rng: np.random.Generator | None
+    The key is new, and the system's, unless one is given.
+    """
+
+    rng: np.random.Generator | bytes | None
     ids: UInt64[np.ndarray, "users 2"]
 
 
@@ -104,10 +107,10 @@ def _some_of_each(
     if size == len(columns.users):
         return columns
     sample = _empty_like(columns, size)
-    if draws.rng is not None:
+    if isinstance(draws.rng, np.random.Generator):
         kernel(starts, *arguments, _replayed_state(draws.rng), *columns, *sample)
         return sample
-    key = cut_key()
+    key = cut_key(key=draws.rng)
     threads = thread_count() if len(columns.users) >= _RECORDS_FOR_THREADS else 1
     wanted = np.arange(2 * threads + 1) * (len(columns.users) / (2 * threads))
     users = np.searchsorted(starts, wanted)  # as many records for each thread
@@ -134,7 +137,9 @@ def _empty_like(columns: Columns, size: int) -> Columns:
 
 def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
     """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
-    return seeds(cut_key(), draws.ids) if draws.rng is None else _replayed_state(draws.rng)
+    if isinstance(draws.rng, np.random.Generator):
+        return _replayed_state(draws.rng)
+    return seeds(cut_key(key=draws.rng), draws.ids)
 
 
 def _replayed_state(rng: np.random.Generator) -> UInt64[np.ndarray, "1 4"]:

@@ -350,7 +350,7 @@ class Interactions:
     def _columns(self) -> Columns:
         return Columns(self.users, self.items, self.contexts)
 
-    def _draws(self, rng: np.random.Generator | None) -> sampling.Draws:
+    def _draws(self, rng: np.random.Generator | bytes | None) -> sampling.Draws:
         """Where the choice of what stays of each user comes from."""
         codes = self.users[self._starts[:-1]]
         return sampling.Draws(rng, Users(codes, self.user_ids).ids_of(codes))
@@ -453,7 +453,11 @@ class Interactions:
         keys = np.flatnonzero(counts)
         return workload.on(domain).sums(domain, keys, counts[keys])
 
-    def bounded(self, l: int, rng: np.random.Generator | None = None) -> Interactions:  # noqa: E741
+    def bounded(
+        self,
+        l: int,  # noqa: E741
+        rng: np.random.Generator | bytes | None = None,
+    ) -> Interactions:
         """At most `l` records of each user: all, or l of them at random without replacement.
 
         Every l of a user's records are equally likely, and users are independent of each other.
@@ -462,8 +466,9 @@ class Interactions:
         ----------
         l : int
             Records of a user, at least 1; a smaller stated bound holds.
-        rng : numpy Generator, optional
-            Randomness that can be replayed; without it, that of the operating system.
+        rng : numpy Generator or 32 bytes, optional
+            Randomness that can be replayed; without it, that of the operating system. A key chooses for
+            each user alone, whoever else is there.
 
         Returns
         -------
@@ -506,7 +511,7 @@ class Interactions:
         self,
         l: int,  # noqa: E741
         scores: Num[np.ndarray, " items"],
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator | bytes | None = None,
         *,
         random: int = 0,
     ) -> Interactions:

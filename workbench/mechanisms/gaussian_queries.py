@@ -74,7 +74,7 @@ class GaussianQueries(Mechanism):
             # each term is rounded by half a step at most
             rounding = Fraction(int((terms_of_queries(workload) ** 2).sum()), 4) * l1**2
             moved = noise.l2_of_sum(moved / Fraction(step) ** 2, rounding)
-        exact = workload.grid_units(table.domain, table.keys, table.counts, step)
+        exact = table.grid_units(workload, step)
         noisy, receipt = noise.gaussian(exact, l2_squared=moved, rho=self.budget.rho, rng=rng)
         variance = max(gaussian_law(moved, self.budget).variance, NO_NOISE) * step**2
         values = np.asarray(noisy, float) * step

@@ -96,7 +96,7 @@ class LaplaceQueries(Mechanism):
     def _whole_answers(
         self, table: SparseTable, workload, moved: float, l1: float, rng
     ) -> _NoisyValues:
-        exact = workload.grid_units(table.domain, table.keys, table.counts, 1.0)
+        exact = table.grid_units(workload, 1.0)
         noisy, variance, receipt = noise.add_noise(
             exact,
             l1=Fraction(moved) * Fraction(l1),
@@ -113,7 +113,7 @@ class LaplaceQueries(Mechanism):
         """In steps of the grid, to which each term is rounded: by half a step more at most."""
         epsilon = self.budget.epsilon
         step = grid_step(moved * l1 / epsilon, workload.max_term)
-        exact = workload.grid_units(table.domain, table.keys, table.counts, step)
+        exact = table.grid_units(workload, step)
         moved_steps = Fraction(moved) / Fraction(step) + Fraction(
             int(terms_of_queries(workload).sum()), 2
         )

@@ -134,7 +134,7 @@ class Measurement:
         self.size = size
         self._source = Source(rng)
         _check_ranges(ranges, sum(block.size for block in self.blocks))
-        keys = _keys_of_parts(rng, len(ranges))
+        keys = keys_of_parts(rng, len(ranges))
         self.parts = tuple(
             Part(_runs(own, self.blocks), theta, sides, tau, size, key)
             for own, key in zip(ranges, keys, strict=True)
@@ -580,7 +580,7 @@ def _merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> Nois
     return NoisyPart(sealed(out.keys), sealed(out.values))
 
 
-def _keys_of_parts(rng: np.random.Generator | bytes | None, parts: int) -> list[bytes]:
+def keys_of_parts(rng: np.random.Generator | bytes | None, parts: int) -> list[bytes]:
     """A secret key of each: of the operating system, or of the key from which all is replayed."""
     if isinstance(rng, np.random.Generator):
         if parts > 1:

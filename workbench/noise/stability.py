@@ -12,6 +12,7 @@ Differs geometric noise, and the exact chance over all that the bound allows, in
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, nextafter
@@ -21,8 +22,10 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.noise.arguments import check_counts, decay
+from workbench.noise.bits import Keystream
 from workbench.noise.exact import Interval, Real
 from workbench.noise.laws import two_sided
+from workbench.noise.parts import keys_of_parts
 from workbench.noise.source import Source
 from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
@@ -76,12 +79,82 @@ def stability_histogram(
     threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
     source = Source(rng)
     noisy = np.array(counts, np.int64)
-    ratio = decay(bound.l1, epsilon)
-    source.add_noise(two_sided(ratio), noisy)
+    source.add_noise(two_sided(decay(bound.l1, epsilon)), noisy)
     kept = noisy >= threshold
-    rho = geometric_rho(ratio, bound.l1, bound.linf)
-    receipt = source.receipt("stability", epsilon, spent, rho=rho)
+    receipt = _receipt(source, bound, epsilon, spent)
     return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
+
+
+class StableParts(NamedTuple):
+    """The threshold, all that draws each part of the cells but their counts, and one receipt for all."""
+
+    threshold: int
+    parts: list[StablePart]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, repr=False)
+class StablePart:
+    """Some cells: its key and what is released tell their counts, so that it has no text."""
+
+    decay: Fraction
+    threshold: int
+    key: bytes
+
+
+def stable_parts(
+    bound: Bound, parts: int, *, epsilon: float, delta: float, rng: bytes | None = None
+) -> StableParts:
+    """`stability_histogram` of cells that are drawn in parts: noise on each cell is its own.
+
+    Parameters
+    ----------
+    bound, epsilon, delta : as for `stability_histogram`, of the whole table.
+    parts : how many there are.
+    rng : None to publish; or 32 bytes from which all keys follow, for what can be replayed.
+
+    Returns
+    -------
+    StableParts
+        For `stable_cells`.
+
+    Raises
+    ------
+    ValueError
+        As `stability_histogram`.
+    """
+    threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
+    ratio = decay(bound.l1, epsilon)
+    keys = keys_of_parts(rng, parts)
+    receipt = _receipt(Source(rng), bound, epsilon, spent)
+    return StableParts(threshold, [StablePart(ratio, threshold, key) for key in keys], receipt)
+
+
+def stable_cells(
+    keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], part: StablePart
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Of one part's non-empty cells those that reach the threshold: the same whenever it is drawn.
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], their counts.
+    part : one of `stable_parts`.
+
+    Returns
+    -------
+    int64[k], int64[k]
+        Keys and noisy values.
+    """
+    noisy = np.array(counts, np.int64)
+    two_sided(part.decay).add(noisy, Keystream(part.key))
+    kept = noisy >= part.threshold
+    return keys[kept], noisy[kept]
+
+
+def _receipt(source: Source, bound: Bound, epsilon: float, spent: float) -> Receipt:
+    rho = geometric_rho(decay(bound.l1, epsilon), bound.l1, bound.linf)
+    return source.receipt("stability", epsilon, spent, rho=rho)
 
 
 def stability_threshold(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:

@@ -77,10 +77,15 @@ def row_keys(
         raise ValueError(
             f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
         )
-    keys: Any = 0
+    keys: Any = None
     for attribute, rule in rules.items():
         leaves = [c.codes if kept is None else c.codes[kept] for c in codes[attribute]]
-        keys = keys * len(rule.all_labels) + rule.combined(leaves).astype(np.int64)
+        own = rule.combined(leaves)
+        if keys is None:
+            keys = own.astype(np.int64)
+        else:
+            keys *= len(rule.all_labels)
+            keys += own
     return keys, kept
 
 

@@ -70,7 +70,7 @@ def row_batches(
     size = sum(source.size for source in sources)
     read = 0
     for source in sources:
-        first_row = 0
+        first_row = source.first_row
         batches = source.batches(columns, one_kind)
         for fields in _read_ahead(batches) if source.size else batches:
             yield Batch(source, first_row, fields)

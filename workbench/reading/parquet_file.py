@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from workbench.libraries import pa, parquet
 from workbench.reading.source import BATCH, Columns, CountedFile, FileSource
 
@@ -12,16 +14,28 @@ _BUFFER = 2**20  # bytes of a column that are read at once
 
 
 class ParquetFile(FileSource):
-    """The rows of a Parquet file, counted from 1; texts come as places in a list of them."""
+    """The rows of a Parquet file, counted from 1; texts come as places in a list of them.
+
+    `row_groups` are those that are read, all unless others are chosen.
+    """
 
     def __init__(self, path: Path):
         super().__init__(path)
+        self.row_groups: range | None = None
         try:
             with parquet.ParquetFile(path) as file:
                 self.names = file.schema_arrow.names
                 self._types = file.schema_arrow.types
+                metadata = file.metadata
+                sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+                self.starts = np.cumsum([0, *sizes])  # the first row of each row group
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
+
+    def choose(self, row_groups: range) -> None:
+        """Read these alone."""
+        self.row_groups = row_groups
+        self.first_row = int(self.starts[row_groups.start])
 
     def types(self) -> dict[str, pa.DataType]:
         """Those of its schema."""
@@ -48,7 +62,8 @@ class ParquetFile(FileSource):
             with parquet.ParquetFile(
                 self.raw, read_dictionary=texts, buffer_size=_BUFFER
             ) as file:
-                for batch in file.iter_batches(BATCH, columns=[*columns]):
+                chosen = {} if self.row_groups is None else {"row_groups": self.row_groups}
+                for batch in file.iter_batches(BATCH, columns=[*columns], **chosen):
                     yield {name: batch.column(name) for name in columns}
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None

@@ -31,6 +31,7 @@ class Source:
     names: list[str]
     size = 0
     position = 0
+    first_row = 0  # that is read
 
     def batches(
         self, columns: Sequence[str], one_kind: str | None = None

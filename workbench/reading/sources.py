@@ -45,7 +45,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
     Parameters
     ----------
-    data : frame, path, or list of paths
+    data : frame, path, list of paths, or Source
         A frame of pandas, polars or Arrow; a file; a folder, whose files are read; or a glob.
     table : str, optional
         The table of a DuckDB or SQLite file.
@@ -63,6 +63,8 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     """
     if is_frame(data):
         return [Frame(data)]
+    if isinstance(data, Source):
+        return [data]
     if isinstance(data, pl.LazyFrame):
         raise ValueError("a table in the making is not read: need frame.collect()")
     names = [data] if isinstance(data, str | Path) else data
@@ -70,7 +72,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
         raise ValueError(
             f"{shown(data)} is no table: need a file, several, or a frame of pandas, polars or Arrow"
         )
-    sources = [_open_file(path, table) for path in files_of(names)]
+    sources = [open_file(path, table) for path in files_of(names)]
     for source in sources[1:]:
         if set(source.names) != set(sources[0].names):
             raise ValueError(
@@ -112,7 +114,7 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
     return paths
 
 
-def _open_file(path: Path, table: str | None) -> Source:
+def open_file(path: Path, table: str | None) -> Source:
     """A file by its content, which has to be what its name says."""
     try:
         with path.open("rb") as file:

@@ -49,6 +49,15 @@ class Basis(Protocol):
     def forward(self, keys, counts) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
         """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
 
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
+        """Runs of the nodes of 2^`bits` cells from `start`, a multiple of so many: first, and last + 1."""
+
+    def forward_within(self, keys, counts, bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """`forward` of cells of one such range, of these nodes alone."""
+
+    def forward_above(self, starts, bits, totals) -> tuple[np.ndarray, np.ndarray]:
+        """`forward` of all other nodes, from the sums of ranges that together are the domain."""
+
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
         """The pieces that `terms` can answer, and which query each belongs to."""
 
@@ -74,7 +83,29 @@ class Cells:
         """The counts themselves."""
         return keys, counts
 
+    def within(self, start, bits):
+        """The cells."""
+        return [(start, min(start + (1 << bits), self.domain.size))]
+
+    def forward_within(self, keys, counts, bits):
+        """The counts themselves."""
+        return keys, counts
+
+    def forward_above(self, starts, bits, totals):
+        """There is none."""
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
     """The transform on the domain, or its cells where it is None."""
     return Cells(domain) if transform is None else transform.on(domain)
+
+
+def sums_by_node(nodes: list, values: list) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes in any order, ascending and once each, and the sums of their values."""
+    nodes = np.concatenate([np.zeros(0, np.int64), *nodes])
+    values = np.concatenate([np.zeros(0, np.int64), *values])
+    distinct, which = np.unique(nodes, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, which, values)
+    return distinct, sums

@@ -15,7 +15,7 @@ from workbench.arrays import Int
 from workbench.compiled import njit
 from workbench.domain import MAX_CELLS, Domain
 from workbench.transform.axis import Axis
-from workbench.transform.basis import NodeBlock, NodeWeights
+from workbench.transform.basis import NodeBlock, NodeWeights, sums_by_node
 from workbench.value import not_allowed, parameter, value
 from workbench.workload import Boxes, Ranges
 
@@ -155,16 +155,42 @@ class DyadicBasis:
         order = np.argsort(nodes)
         return nodes[order], np.concatenate(values)[order]
 
-    def _forward(self, keys, counts):
-        """Along one axis, each level from the one below it, in place."""
+    def within(self, start, bits):
+        """A run a level."""
         (axis,) = self.axes
-        sizes = _distinct_prefixes(keys, axis.height)
-        ends = np.cumsum(sizes[::-1])
+        runs = []
+        for depth in range(axis.height - bits, axis.height + 1):
+            width = axis.height - depth
+            high = min(start + (1 << bits) >> width, axis.sizes[depth])
+            runs.append((self.starts[depth] + (start >> width), self.starts[depth] + high))
+        return runs
+
+    def forward_within(self, keys, counts, bits):
+        """Of the levels up to one node."""
+        return self._forward(keys, counts, self.axes[0].height - bits)
+
+    def forward_above(self, starts, bits, totals):
+        """Sums of sums."""
+        (axis,) = self.axes
+        nodes = []
+        values = []
+        for depth in range(axis.height):
+            width = axis.height - depth
+            is_above = bits < width
+            nodes.append(self.starts[depth] + (starts[is_above] >> width))
+            values.append(totals[is_above])
+        return sums_by_node(nodes, values)
+
+    def _forward(self, keys, counts, least=0):
+        """Along one axis, each level from the one below it, in place, down to the depth `least`."""
+        (axis,) = self.axes
+        sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
+        ends = np.concatenate([np.zeros(least, np.int64), np.cumsum(sizes[::-1])])
         nodes = np.empty(ends[-1], np.int64)
         values = np.empty(ends[-1], np.int64)
         nodes[ends[-1] - len(keys) :] = keys + self.starts[axis.height]
         values[ends[-1] - len(keys) :] = counts
-        for d in range(axis.height, 0, -1):
+        for d in range(axis.height, least, -1):
             level = slice(ends[d] - sizes[axis.height - d], ends[d])
             above = slice(level.start - sizes[axis.height - d + 1], level.start)
             _sum_pairs(

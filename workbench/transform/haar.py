@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from workbench.arrays import Float
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.transform.axis import Axis
-from workbench.transform.basis import NodeBlock, NodeWeights
+from workbench.transform.basis import NodeBlock, NodeWeights, sums_by_node
 from workbench.value import value
 
 
@@ -74,9 +74,46 @@ class HaarBasis:
 
     def forward(self, keys, counts):
         """The total and the differences of sparse counts."""
+        nodes, values, keys, counts = self._differences(keys, counts, 0)
+        nodes.append(keys[:1])  # the root is node 0, like the total
+        values.append(counts[:1])
+        return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
+
+    def within(self, start, bits):
+        """A run a level."""
+        runs = []
+        for depth in range(self.axis.height - bits, self.axis.height):
+            width = self.axis.height - depth
+            high = min(start + (1 << bits) >> width, self.axis.sizes[depth + 1] // 2)
+            runs.append((self.starts[depth] + (start >> width), self.starts[depth] + high))
+        return runs
+
+    def forward_within(self, keys, counts, bits):
+        """The differences below one interval."""
+        none = np.zeros(0, np.int64)
+        nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
+        return np.concatenate([none, *nodes[::-1]]), np.concatenate([none, *values[::-1]])
+
+    def forward_above(self, starts, bits, totals):
+        """The total, and differences of sums."""
+        nodes = [np.zeros(1, np.int64)]
+        values = [totals.sum(keepdims=True)]
+        for depth in range(self.axis.height):
+            width = self.axis.height - depth
+            is_above = bits < width
+            halves = starts[is_above] >> width - 1
+            node = halves >> 1
+            signed = np.where(halves & 1, -totals[is_above], totals[is_above])
+            has_both = 2 * node + 1 < self.axis.sizes[depth + 1]
+            nodes.append(self.starts[depth] + node[has_both])
+            values.append(signed[has_both])
+        return sums_by_node(nodes, values)
+
+    def _differences(self, keys, counts, least: int) -> tuple[list, list, Any, Any]:
+        """Nodes and values of each level, fine before coarse, and the sums of the depth `least`."""
         nodes = []
         values = []
-        for depth in range(self.axis.height - 1, -1, -1):
+        for depth in range(self.axis.height - 1, least - 1, -1):
             parents, sums, differences = np.empty((3, len(keys)), np.int64)
             k = _halves(keys, counts, parents, sums, differences)
             keys = parents[:k]
@@ -84,9 +121,7 @@ class HaarBasis:
             padded = k > 0 and 2 * keys[-1] + 1 == self.axis.sizes[depth + 1]
             nodes.append(keys[: k - padded] + self.starts[depth])
             values.append(differences[: k - padded])
-        nodes.append(keys[:1])  # the root is node 0, like the total
-        values.append(counts[:1])
-        return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
+        return nodes, values, keys, counts
 
     def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
         """The cells of all coefficients, in node order."""

@@ -1,0 +1,421 @@
+"""Rows out of core: the same cells, the same cut, the same law and price, however they are spread."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+
+import numpy as np
+import polars as pl
+import pytest
+from joblib.externals.loky import ProcessPoolExecutor
+
+from tests.agreement import RARE, runs, same_counts, same_law, seeded
+from workbench import DP, Bound, Domain, SparseTable
+from workbench.interactions import Interactions
+from workbench.mechanisms import (
+    HPA,
+    LPA,
+    SRA,
+    HighPassFilter,
+    LaplaceHistogram,
+    LaplaceQueries,
+    PrioritySampling,
+    PrivTree,
+    StabilityHistogram,
+    ThresholdSampling,
+)
+from workbench.scale import Rows, counting, release
+from workbench.table import UNBOUNDED
+from workbench.transform import Dyadic, Haar
+from workbench.workload import Marginals
+
+module = import_module("workbench.scale.release")
+DOMAIN = Domain(("a", "b"), (37, 50))
+BOUND = Bound(4, 2, 6)
+KEY = bytes(range(32))
+SURE = 1e6  # ε without noise that anybody sees
+EXACT = [
+    HighPassFilter(DP(SURE), theta=1),
+    ThresholdSampling(DP(SURE), tau=1),
+    PrioritySampling(DP(SURE), size=1850),
+    PrioritySampling(DP(SURE), size=1800, theta=1),
+    HighPassFilter(DP(SURE), theta=1, transform=Dyadic()),
+    HighPassFilter(DP(SURE), theta=1, transform=Dyadic(split="geometric")),
+    HighPassFilter(DP(SURE), theta=1, transform=Haar()),
+    HighPassFilter(DP(SURE), theta=2, transform=Dyadic(), consistent=True),
+    PrioritySampling(DP(SURE), size=3000, theta=2, transform=Dyadic(), consistent=True),
+    StabilityHistogram(DP(SURE, 1e-9)),
+    LaplaceQueries(DP(SURE), Marginals(1)),
+]
+
+
+def made_up_rows(n=1500, seed=1):
+    rng = seeded(seed)
+    users = rng.integers(0, 200, n)
+    return pl.DataFrame(
+        {
+            "a": np.minimum(rng.geometric(0.2, n) - 1, 36),
+            "b": rng.integers(0, 50, n),
+            "n": rng.integers(0, 4, n),
+            "user": users - 100,
+            "name": [f"user {x}" for x in users],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    rows = made_up_rows()
+    for i, (low, high) in enumerate([(0, 100), (100, 100), (100, 900), (900, 1500)]):
+        rows[low:high].write_parquet(folder / f"{i}.parquet", row_group_size=150)
+    return folder
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def assert_equal(one, other):
+    assert one.estimate.metadata() == other.estimate.metadata()
+    assert one.estimate.to_arrow().equals(other.estimate.to_arrow())
+    assert one.ledger == other.ledger and one.bound == other.bound
+
+
+@pytest.mark.parametrize("ranges", [None, 5, 64])
+@pytest.mark.parametrize("mechanism", EXACT, ids=str)
+def test_cells_of_ranges_are_the_cells_of_the_table(mechanism, ranges, folder):
+    table = SparseTable.read(folder, DOMAIN, BOUND, count="n")
+    rows = Rows.from_parquet(folder, DOMAIN, BOUND, count="n")
+    made = release(mechanism, rows, ranges=ranges, rng=seeded())
+    assert_equal(made, mechanism(table, seeded()))
+
+
+@pytest.mark.parametrize("count", [None, "n"])
+@pytest.mark.parametrize("user", ["user", "name"])
+def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tmp_path):
+    mechanism = HighPassFilter(DP(SURE), theta=1)
+    how = {"user": user, "count": count, "key": KEY}
+    expected = mechanism(SparseTable.read(folder, DOMAIN, BOUND, **how), seeded())
+    shuffled = made_up_rows().sample(fraction=1, shuffle=True, seed=3)
+    shuffled[:40].write_csv(tmp_path / "0.csv")
+    shuffled[40:].write_csv(tmp_path / "1.csv")
+    with sqlite3.connect(tmp_path / "rows.sqlite") as database:
+        names = shuffled.columns
+        database.execute(f"CREATE TABLE trips ({', '.join(names)})")
+        marks = ", ".join("?" * len(names))
+        database.executemany(f"INSERT INTO trips VALUES ({marks})", shuffled.rows())
+    spread = [
+        Rows.from_parquet(folder, DOMAIN, BOUND, **how),
+        Rows.from_database(tmp_path / "rows.sqlite", "trips", DOMAIN, BOUND, **how),
+    ]
+    if user == "name":  # numbers are text in CSV, and other users
+        spread.append(Rows.from_csv(f"{tmp_path}/*.csv", DOMAIN, BOUND, **how))
+    for rows in spread:
+        for ranges in (1, 7):
+            assert_equal(release(mechanism, rows, ranges=ranges, rng=seeded()), expected)
+
+
+def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
+    monkeypatch.setattr(counting, "user_ranges", lambda rows: 13)
+    monkeypatch.setattr(counting, "_NAMES", 20)
+    for user in ("user", "name"):
+        how = {"user": user, "key": KEY}
+        table = SparseTable.read(folder, DOMAIN, BOUND, **how)
+        mechanism = HighPassFilter(DP(SURE), theta=1)
+        made = release(
+            mechanism, Rows.read(folder, DOMAIN, BOUND, **how), rng=seeded(), report_cut=SURE
+        )
+        assert made.users_cut == table.users_cut > 0
+        assert made.estimate.to_arrow().equals(mechanism(table, seeded()).estimate.to_arrow())
+
+
+@pytest.mark.parametrize("transform", [None, Dyadic(), Haar()])
+def test_ranges_with_too_many_rows_are_split(transform, folder, monkeypatch):
+    monkeypatch.setattr(counting, "ROWS", 16)
+    monkeypatch.setattr(counting, "MOST_ROWS", 50)
+    monkeypatch.setattr(counting, "_LEAST_BITS", 2)
+    monkeypatch.setattr(counting, "_SPLIT", 2)
+    mechanism = HighPassFilter(DP(SURE), theta=1, transform=transform)
+    table = SparseTable.read(folder, DOMAIN, BOUND)
+    made = release(mechanism, Rows.read(folder, DOMAIN, BOUND), ranges=2, rng=seeded())
+    assert_equal(made, mechanism(table, seeded()))
+
+
+@pytest.mark.parametrize("mechanism", [SRA(DP(SURE), 3), LPA(DP(SURE), 50)], ids=str)
+def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
+    monkeypatch.setattr(counting, "user_ranges", lambda rows: 7)
+    made = release(mechanism, Rows.read(folder, DOMAIN, UNBOUNDED, user="name"))
+    data = Interactions.read(folder, user="name", domain=DOMAIN, bound=UNBOUNDED)
+    whole = mechanism(data)
+    edges = made.estimate.edges.values
+    assert made.ledger == whole.ledger and made.bound == whole.bound
+    assert edges.sum() == whole.estimate.edges.values.sum()
+    assert (edges <= data.edge_counts().ravel()).all()
+
+
+def test_hpa_in_ranges_is_hpa_where_nothing_is_drawn(folder, monkeypatch):
+    monkeypatch.setattr(counting, "user_ranges", lambda rows: 7)
+    score = tuple(range(37))
+    mechanism = HPA(DP(SURE), 50, None, score=score)
+    data = Interactions.read(folder, user="user", domain=DOMAIN, bound=UNBOUNDED)
+    made = release(mechanism, Rows.read(folder, DOMAIN, UNBOUNDED, user="user"), rng=seeded())
+    assert_equal(made, mechanism(data, seeded()))
+
+
+@pytest.mark.parametrize("ranges", [1, 2, 7])
+def test_threads_draw_what_one_draws(ranges, folder):
+    for mechanism in (
+        PrioritySampling(DP(0.5), size=40, theta=2),
+        HighPassFilter(DP(0.5), size=60, transform=Dyadic()),
+        StabilityHistogram(DP(0.5, 0.01)),
+    ):
+        rows = Rows.read(folder, DOMAIN, BOUND, user="user", key=KEY)
+        one = release(mechanism, rows, ranges=ranges, rng=seeded())
+        with ThreadPoolExecutor(3) as executor:
+            other = release(mechanism, rows, ranges=ranges, rng=seeded(), executor=executor)
+        assert_equal(one, other)
+        assert one.simulated and not release(mechanism, rows, ranges=ranges).simulated
+
+
+@pytest.mark.slow
+def test_processes_draw_what_one_draws(folder, scratch):
+    rows = Rows.read(folder, DOMAIN, BOUND, user="name", key=KEY)
+    with ProcessPoolExecutor(2) as executor:
+        for ranges in (1, 2, 7):
+            mechanism = PrioritySampling(DP(0.5), size=40, transform=Haar())
+            how = {"ranges": ranges, "scratch": scratch}
+            one = release(mechanism, rows, rng=seeded(), **how)
+            assert_equal(one, release(mechanism, rows, rng=seeded(), executor=executor, **how))
+    assert not any(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        HighPassFilter(DP(0.3), theta=8),
+        PrioritySampling(DP(0.7), size=9, transform=Dyadic(split="geometric")),
+        HighPassFilter(DP(0.3), theta=8, transform=Dyadic(), consistent=True),
+        StabilityHistogram(DP(0.5, 0.01)),
+    ],
+    ids=str,
+)
+def test_parts_cost_what_the_whole_costs(mechanism, folder):
+    table = SparseTable.read(folder, DOMAIN, BOUND)
+    made = release(mechanism, Rows.read(folder, DOMAIN, BOUND), ranges=13)
+    assert made.ledger == mechanism(table).ledger
+    assert made.privacy.epsilon <= mechanism.budget.epsilon
+
+
+class InMemory:
+    """Cells of uneven ranges, as `Dealt` gives them."""
+
+    domain = Domain(("x",), (21,))
+    bound = Bound()
+    keys = np.array([0, 3, 4, 9, 20])
+    counts = np.array([6, 2, 1, 4, 2])
+    ranges = [
+        counting.Range(*place, ())
+        for place in [(0, 2), (4, 2), (8, 1), (10, 1), (12, 2), (16, 3)]
+    ]
+
+    def of_ranges(self, function, arguments):
+        for some, own in zip(self.ranges, arguments, strict=True):
+            low, high = np.searchsorted(self.keys, [some.start, some.start + (1 << some.bits)])
+            yield function(self.keys[low:high], self.counts[low:high], *own)
+
+
+@runs(1000, 12000)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        HighPassFilter(DP(0.4), theta=4),
+        ThresholdSampling(DP(0.4), tau=9),
+        PrioritySampling(DP(0.4), size=8, theta=2),
+        PrioritySampling(DP(2.0), size=8, transform=Dyadic()),
+        HighPassFilter(DP(2.0), theta=5, transform=Haar()),
+        HighPassFilter(DP(2.0), theta=4, transform=Dyadic(), consistent=True),
+        StabilityHistogram(DP(0.4, 0.05)),
+    ],
+    ids=str,
+)
+def test_uneven_parts_follow_the_law_of_the_whole(mechanism, n):
+    cells = InMemory()
+    table = SparseTable(cells.domain, cells.keys, cells.counts, cells.bound)
+    is_stable = isinstance(mechanism, StabilityHistogram)
+    draw = module._stability_histogram if is_stable else module._sparse_summary
+    parts = [draw(mechanism, cells, None) for _ in range(n)]
+    whole = [mechanism(table) for _ in range(n)]
+    for number in (_size, _sum, _place):
+        one = np.array([number(made.estimate) for made in parts])
+        other = np.array([number(made.estimate) for made in whole])
+        assert same_law(one, other) > RARE / 50 and same_counts(one, other) > RARE / 50
+
+
+def _size(estimate):
+    return len(estimate)
+
+
+def _sum(estimate):
+    return estimate.weights().sum()
+
+
+def _place(estimate):
+    return (estimate.keys * np.abs(estimate.values)).sum() + estimate.tau
+
+
+def test_progress_tells_shares_of_bytes_and_of_the_domain(folder):
+    told = {}
+    for rows in (made_up_rows(), made_up_rows()[:-1]):
+        path = folder.parent / "progress.parquet"
+        rows.write_parquet(path)
+        shares = []
+        release(
+            HighPassFilter(DP(1.0), theta=5),
+            Rows.read(path, DOMAIN, BOUND, user="user"),
+            ranges=4,
+            progress=lambda *share, shares=shares: shares.append(share),
+        )
+        told[len(rows)] = shares
+    one, other = told.values()
+    assert one == other  # of neighbours
+    assert [stage for stage, _ in one] == ["reading", "users", *["cells"] * 4]
+    assert one[-1] == ("cells", 1.0)
+
+
+def refused(path, domain=DOMAIN, mechanism=None, *, scratch=None, executor=None, **how):
+    with pytest.raises((ValueError, OSError)) as error:
+        rows = Rows.read(path, domain, BOUND, **how)
+        mechanism = mechanism or HighPassFilter(DP(1.0), theta=5)
+        release(mechanism, rows, scratch=scratch, executor=executor)
+    return str(error.value)
+
+
+def test_bad_rows_are_named_and_leave_no_scratch(tmp_path, scratch):
+    path = tmp_path / "rows"
+    path.mkdir()
+    good = made_up_rows(300)
+    good.write_parquet(path / "0.parquet", row_group_size=50)
+    bad = good.with_columns(b=pl.when(pl.int_range(300) == 217).then(99).otherwise("b"))
+    bad.write_parquet(path / "1.parquet", row_group_size=50)
+    spent = []
+    with ThreadPoolExecutor(2) as executor:
+        for own in (None, executor):
+            said = refused(path, scratch=scratch, executor=own)
+            assert "1.parquet, row 218, column 'b': found 99" in said
+            with pytest.raises(ValueError, match="row 218"):
+                rows = Rows.read(path, DOMAIN, BOUND)
+                mechanism = HighPassFilter(DP(1.0), theta=5)
+                release(mechanism, rows, executor=own, ready=lambda: spent.append(1))
+    assert not spent and not any(scratch.iterdir())
+
+
+def test_a_row_of_a_later_row_group_is_named(tmp_path, monkeypatch):
+    from workbench.scale import rows as module
+
+    monkeypatch.setattr(module, "_SPAN", 100)
+    good = made_up_rows(300)
+    bad = good.with_columns(b=pl.when(pl.int_range(300) == 217).then(99).otherwise("b"))
+    bad.write_parquet(tmp_path / "1.parquet", row_group_size=50)
+    assert len(Rows.read(tmp_path / "1.parquet", DOMAIN, BOUND).spans()) == 3
+    assert "row 218, column 'b'" in refused(tmp_path / "1.parquet")
+
+
+def test_other_input_that_is_refused(tmp_path, scratch):
+    path = tmp_path / "rows"
+    path.mkdir()
+    assert "the folder is empty" in refused(path)
+    good = made_up_rows(300)
+    good.write_parquet(path / "0.parquet")
+    good.drop("user").write_parquet(path / "1.parquet")
+    assert "need the same in all files" in refused(path, user="user")
+    whole = (path / "0.parquet").read_bytes()
+    (path / "1.parquet").write_bytes(whole[:-9])
+    assert "not a complete Parquet file" in refused(path)
+    good.with_columns(user=pl.col("user").cast(pl.String)).write_parquet(path / "1.parquet")
+    said = refused(path, user="user", scratch=scratch)
+    assert "some users are" in said and "need one kind" in said
+    names = [["7"] * 300, ["07"] * 300]
+    for i, own in enumerate(names):
+        good.with_columns(name=pl.Series(own)).write_parquet(path / f"{i}.parquet")
+    assert "written in two ways" in refused(path, user="name", scratch=scratch)
+    good.with_columns(name=pl.Series(["007"] * 300)).write_parquet(path / "0.parquet")
+    assert "written in two ways" in refused(path, user="name", scratch=scratch)
+    assert not any(scratch.iterdir())
+    assert "no such folder" in refused(path, scratch=tmp_path / "nowhere")
+
+
+def test_a_file_that_changes_is_noticed(tmp_path):
+    path = tmp_path / "rows.parquet"
+    made_up_rows(300).write_parquet(path)
+    rows = Rows.read(path, DOMAIN, BOUND)
+    made_up_rows(301).write_parquet(path)
+    with pytest.raises(ValueError, match="changed while it was read"):
+        release(HighPassFilter(DP(1.0), theta=5), rows)
+
+    def change(stage, share):
+        made_up_rows(302).write_parquet(path)
+
+    rows = Rows.read(path, DOMAIN, BOUND)
+    with pytest.raises(ValueError, match="changed while it was read"):
+        release(HighPassFilter(DP(1.0), theta=5), rows, progress=change)
+
+
+def test_scratch_is_private_and_empty_after_ctrl_c(folder, scratch):
+    def stop(stage, share):
+        (own,) = scratch.iterdir()
+        assert own.stat().st_mode & 0o777 == 0o700
+        assert all(file.stat().st_mode & 0o777 == 0o600 for file in own.iterdir())
+        raise KeyboardInterrupt
+
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    with ThreadPoolExecutor(2) as executor:
+        for own in (None, executor):
+            with pytest.raises(KeyboardInterrupt):
+                release(
+                    HighPassFilter(DP(1.0), theta=5),
+                    rows,
+                    scratch=scratch,
+                    executor=own,
+                    progress=stop,
+                )
+    assert not any(scratch.iterdir())
+
+
+def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
+    from workbench.scale import spill, work
+
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    mechanism = HighPassFilter(DP(1.0), theta=5)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spill.SpillFile, "_put", full)
+        with pytest.raises(OSError, match="cannot hold the scratch files: No space left"):
+            release(mechanism, rows, scratch=scratch)
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "temporary_folder", full)
+        with pytest.raises(OSError, match="takes no scratch files"):
+            release(mechanism, rows, scratch=scratch)
+    assert not any(scratch.iterdir())
+    release(mechanism, rows, scratch=scratch)
+
+
+def test_what_is_not_released_in_parts_says_why(folder):
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    for mechanism, why in (
+        (PrivTree(DP(1.0)), "where records lie"),
+        (LaplaceHistogram(DP(1.0)), "every cell"),
+        (SRA(DP(1.0), 3), "UNBOUNDED"),
+        (HighPassFilter(DP(1.0), theta=5, transform=Dyadic(2)), "cross every range"),
+        (HighPassFilter(DP(1e-9), theta=1), "would already release"),
+    ):
+        if "release" in why:
+            rows = Rows.read(folder, Domain(("a", "b"), (10**9, 10**9)), BOUND)
+        with pytest.raises(ValueError, match=why):
+            release(mechanism, rows)

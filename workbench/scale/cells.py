@@ -1,0 +1,223 @@
+"""Rows of files as cells, range by range: what mechanisms draw from without holding them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Int, UInt64
+from workbench.contributions import UserNumbers, cut_key
+from workbench.scale import counting
+from workbench.scale.counting import Range, cells_of_range
+from workbench.scale.rows import Rows
+from workbench.scale.spill import Segments, Spilled
+from workbench.scale.work import Tasks
+from workbench.transform import Basis
+
+Progress = Callable[[str, float], Any]  # what is done, and which share of it
+_MOST_CELLS = 2**62  # of sums that are added
+
+
+class Dealt:
+    """Rows that tasks deal out to scratch files when they are first needed.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    folder : Path
+        For scratch files.
+    tasks : Tasks
+        What runs tasks.
+    ranges : int, optional
+        About so many; by default what suits the size of the files.
+    most_rows : int, optional
+        Of a range, about.
+    progress : callable, optional
+        Called with "reading", "users" or "cells" and the share that is done: of bytes, of users by the
+        remainder of their number, and of the domain.
+    ready : callable, optional
+        Called once, when all rows were read and none was refused.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        folder: Path,
+        tasks: Tasks,
+        ranges: int | None = None,
+        most_rows: int | None = None,
+        progress: Progress | None = None,
+        ready: Callable[[], Any] | None = None,
+    ):
+        self.rows = rows
+        self.folder = folder
+        self.tasks = tasks
+        self.users_cut = 0
+        self._ranges = ranges
+        self._most_rows = most_rows or counting.ROWS
+        self._progress = progress or (lambda stage, share: None)
+        self._ready = ready or (lambda: None)
+
+    @cached_property
+    def ranges(self) -> list[Range]:
+        """Ranges of cells, ascending: those with too many rows are split."""
+        rows = self.rows
+        about = sum(span.rows for span in self.spans)
+        number = self._ranges or counting.number_of_ranges(about, self._most_rows)
+        bits = counting.key_bits(rows.domain.size, number)
+        spilled = self._deal_keys(bits) if rows.user is None else self._cut(bits)
+        ranges = list(counting.ranges(rows.domain.size, bits, spilled))
+        most = 4 * self._most_rows
+        while any(counting.is_too_full(some, most) for some in ranges):
+            ranges = self._split(ranges, most)
+        return ranges
+
+    @cached_property
+    def spans(self) -> list:
+        """What tasks read."""
+        spans = self.rows.spans()
+        width = 4 * (4 if self.rows.user else 1) + 8 * (self.rows.count is not None)
+        need = width * sum(span.rows for span in spans if span.row_groups is not None)
+        if shutil.disk_usage(self.folder).free < need:
+            raise OSError(
+                f"{self.folder.parent} is too small for the scratch files of these rows: name another "
+                "folder with scratch="
+            )
+        return spans
+
+    @cached_property
+    def user_ranges(self) -> list[tuple[tuple[Segments, ...], UInt64[np.ndarray, "n 2"]]]:
+        """Where the rows of some users are, who all are in one; and ids that none of them may have."""
+        number = counting.user_ranges(sum(span.rows for span in self.spans))
+        arguments = ((self.rows, span, self.folder, number) for span in self.spans)
+        dealt = list(self._read(counting.deal_users, arguments))
+        together = UserNumbers(self.rows.user)
+        for own in dealt:
+            together.agree_with(own.known)
+        plain = _written_once(self.rows.user, dealt)
+        self._all_read()
+        ranges = []
+        for which in range(number):
+            segments = tuple(own.spilled.segments(which) for own in dealt)
+            own = plain[plain[:, 0] % np.uint64(number) == which]
+            ranges.append((tuple(some for some in segments if some.rows), own))
+        return ranges
+
+    def _deal_keys(self, bits: int) -> list[Spilled]:
+        arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
+        dealt = list(self._read(counting.deal_rows, arguments))
+        counting.refuse_large_total(sum(total for _, total in dealt))
+        self._all_read()
+        return [spilled for spilled, _ in dealt]
+
+    def _read(self, function: Callable, arguments: Iterator[tuple]) -> Iterator[Any]:
+        """What tasks give back that read; with the share of bytes that were read."""
+        whole = max(sum(span.size for span in self.spans), 1)
+        done = 0
+        for span, result in zip(self.spans, self.tasks.map(function, arguments), strict=True):
+            yield result
+            done += span.size
+            self._progress("reading", done / whole)
+
+    def _all_read(self) -> None:
+        self.rows.refuse_changed()
+        self._ready()
+
+    def of_users(self, function: Callable, *arguments: Any) -> Iterator[Any]:
+        """`function(rows, folder, segments, plain, *arguments)` of each range of users."""
+        users = self.user_ranges
+        given = ((self.rows, self.folder, *own, *arguments) for own in users)
+        for i, result in enumerate(self.tasks.map(function, given)):
+            yield result
+            self._progress("users", (i + 1) / len(users))
+
+    def _cut(self, bits: int) -> list[Spilled]:
+        key = cut_key(key=self.rows.key)
+        cut = list(self.of_users(counting.cut_users, bits, key))
+        self.users_cut = sum(own.lost for own in cut)
+        for name in {some.name for segments, _ in self.user_ranges for some in segments}:
+            os.unlink(self.folder / name)
+        return [own.spilled for own in cut]
+
+    def _split(self, ranges: list[Range], most: int) -> list[Range]:
+        full = [some for some in ranges if counting.is_too_full(some, most)]
+        arguments = (
+            (self.folder, some.segments, some.bits, counting.finer_bits(some)) for some in full
+        )
+        finer = iter(self.tasks.map(counting.split, arguments))
+        split: list[Range] = []
+        for some in ranges:
+            if counting.is_too_full(some, most):
+                split += counting.parts_of(some, self.rows.domain.size, next(finer))
+            else:
+                split.append(some)
+        return split
+
+    def of_ranges(self, function: Callable, arguments: Sequence[tuple]) -> Iterator[Any]:
+        """`function(keys, counts, *arguments)` of the cells of each range, which has its own arguments."""
+        size = self.rows.domain.size
+        given = (
+            (self.folder, some, function, own)
+            for some, own in zip(self.ranges, arguments, strict=True)
+        )
+        for some, result in zip(self.ranges, self.tasks.map(of_cells, given), strict=True):
+            yield result
+            self._progress("cells", min(some.start + (1 << some.bits), size) / size)
+
+    # what LaplaceQueries asks of a table
+
+    @property
+    def domain(self) -> Any:
+        """Which cells there can be."""
+        return self.rows.domain
+
+    @property
+    def bound(self) -> Any:
+        """How far one unit moves the counts."""
+        return self.rows.enforced_bound
+
+    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
+        """As `SparseTable.grid_units`."""
+        units: Any = 0
+        arguments = [(self.domain, workload, grid)] * len(self.ranges)
+        for own in self.of_ranges(units_of_cells, arguments):
+            own = np.clip(own, -_MOST_CELLS, _MOST_CELLS - 1)  # no sum overflows
+            units = np.clip(units + own, -_MOST_CELLS, _MOST_CELLS)
+        return units
+
+
+def _written_once(
+    column: str, dealt: Sequence[counting.DealtUsers]
+) -> UInt64[np.ndarray, "n 2"]:
+    """Ids of 7 for users that are written 07; a ValueError if one is written 007, too."""
+    pairs = np.concatenate([np.concatenate([own.plain, own.longer], axis=1) for own in dealt])
+    pairs = np.unique(pairs, axis=0)
+    plain = np.unique(pairs[:, :2], axis=0)
+    if len(plain) < len(pairs):
+        raise counting.written_twice(column)
+    return plain
+
+
+def of_cells(folder: Path, some: Range, function: Callable, arguments: tuple) -> Any:
+    """A function of the cells of a range."""
+    return function(*cells_of_range(folder, some), *arguments)
+
+
+def units_of_cells(keys, counts, domain, workload, grid: float) -> Int[np.ndarray, " queries"]:
+    """What some cells add to the answers."""
+    return workload.grid_units(domain, keys, counts, grid)
+
+
+def drawn_within(
+    keys, counts, basis: Basis, bits: int, part: Any, function: Callable, arguments: tuple
+) -> tuple[Any, int]:
+    """What a part draws of the nodes of its own cells, and the sum of these."""
+    nodes, values = basis.forward_within(keys, counts, bits)
+    return function(part, nodes, values, *arguments), int(counts.sum())

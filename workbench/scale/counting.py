@@ -1,0 +1,268 @@
+"""Rows to cells, range by range: dealt out to disk by user, if they are cut, and then by key.
+
+What tasks give back follows from their arguments and from files that do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Int, UInt64
+from workbench.cell_counts import LARGEST_TOTAL, CellCounts, cells_of_counts, cells_of_keys
+from workbench.contributions import UserNumbers, Users, bounded_contributions
+from workbench.contributions.cut import whole_limits
+from workbench.reading import counted_rows
+from workbench.scale.rows import Rows, Span
+from workbench.scale.spill import (
+    Columns,
+    Segments,
+    Spilled,
+    SpillFile,
+    read_portions,
+    read_rows,
+)
+
+ROWS = 2**19  # of a range, about: it stays in cache
+MOST_ROWS = 2**22  # of a range that is sorted at once
+_LEAST_BITS = 16  # ranges of fewer cells are not split
+_SPLIT = 6  # bits, of a range that is
+_MOST_RANGES = 2**10
+_PRIMES = (1, 3, 7, 13, 31, 61, 127, 251, 509, 1021)
+_NAMES = 2**21  # users who are no numbers that a task remembers
+
+
+class Range(NamedTuple):
+    """Consecutive cells, 2^`bits` of them (fewer, if they are the last), and where their rows are."""
+
+    start: int
+    bits: int
+    segments: tuple[Segments, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(some.rows for some in self.segments)
+
+
+class DealtUsers(NamedTuple):
+    """Rows dealt out by user; which kind the users are; and ids of those that are written as 07."""
+
+    spilled: Spilled
+    known: tuple[str | None, bool | None]  # of their kind
+    longer: UInt64[np.ndarray, "n 2"]
+    plain: UInt64[np.ndarray, "n 2"]  # what their ids were, if they were written as 7
+
+
+class CutUsers(NamedTuple):
+    """What is left of some users, dealt out by key, and how many of them lost anything."""
+
+    spilled: Spilled
+    lost: int
+
+
+def key_bits(domain_size: int, ranges: int) -> int:
+    """The width of equal ranges, about so many, as a power of two."""
+    return max((domain_size - 1).bit_length() - (ranges - 1).bit_length(), 0)
+
+
+def number_of_ranges(rows: int, each: int = ROWS) -> int:
+    """Into how many ranges so many rows are dealt."""
+    return min(1 << max(-(-rows // each) - 1, 0).bit_length(), _MOST_RANGES)
+
+
+def user_ranges(rows: int) -> int:
+    """The same of users: a prime, by which ids with a pattern are dealt evenly."""
+    ranges = number_of_ranges(rows)
+    return next((prime for prime in _PRIMES if prime >= ranges), _PRIMES[-1])
+
+
+def _key_type(cells: int) -> str:
+    return "<u4" if cells <= 2**32 else "<i8"
+
+
+def _deal_keys(
+    file: SpillFile, keys: Int[np.ndarray, " rows"], bits: int, counts: Columns
+) -> None:
+    file.add(keys >> bits, [keys & ((1 << bits) - 1), *counts])
+
+
+def _new_file(folder: Path, cells: int, bits: int, counts: Sequence[str]) -> SpillFile:
+    ranges = ((cells - 1) >> bits) + 1
+    return SpillFile(folder, [_key_type(min(cells, 1 << bits)), *counts], ranges)
+
+
+def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled, float]:
+    """The rows of some files by ranges of keys, and the sum of their counts."""
+    counted = [] if rows.count is None else ["<i8"]
+    total = 0.0
+    with _new_file(folder, rows.domain.size, bits, counted) as file:
+        for batch in counted_rows(span.source(), rows.domain, count=rows.count):
+            counts = [] if batch.counts is None else [batch.counts]
+            total += sum(column.sum(dtype=float) for column in counts)
+            _deal_keys(file, batch.keys, bits, counts)
+    span.pin.refuse_changed()
+    return file.spilled(), total
+
+
+def deal_users(rows: Rows, span: Span, folder: Path, ranges: int) -> DealtUsers:
+    """The rows of some files by user: users as numbers, or as 127 bits that stand for a name."""
+    users = UserNumbers(rows.user)
+    counted = [] if rows.count is None else ["<i8"]
+    key_type = _key_type(rows.domain.size)
+    file = None
+    ids = np.empty((0, 2), np.uint64)
+    longer = []
+    batches = counted_rows(span.source(), rows.domain, count=rows.count, users=users)
+    with ExitStack() as stack:
+        for batch in batches:
+            new = users.ids_from(len(ids))
+            if new is None:
+                identity = [batch.users]
+                whose = batch.users % ranges
+            else:
+                ids = np.concatenate([ids, new])
+                identity = [ids[batch.users, 0], ids[batch.users, 1]]
+                whose = (identity[0] % np.uint64(ranges)).astype(np.int64)
+            if file is None:
+                kinds = ["<i8"] if new is None else ["<u8", "<u8"]
+                file = SpillFile(folder, [*kinds, key_type, *counted], ranges)
+                stack.enter_context(file)
+            counts = [] if batch.counts is None else [batch.counts]
+            file.add(whose, [*identity, batch.keys, *counts])
+            if len(ids) > _NAMES:
+                longer.append(users.written_longer())
+                users.forget()
+                ids = ids[:0]
+        longer.append(users.written_longer())
+        if file is None:
+            file = stack.enter_context(SpillFile(folder, ["<i8", key_type, *counted], ranges))
+    span.pin.refuse_changed()
+    own, plain = (np.concatenate(some) for some in zip(*longer, strict=True))
+    return DealtUsers(file.spilled(), users.known, own, plain)
+
+
+class UserRows(NamedTuple):
+    """Rows of some users, and all that these have."""
+
+    users: Users
+    keys: Int[np.ndarray, " rows"]
+    counts: Int[np.ndarray, " rows"] | None
+
+
+def read_users(
+    rows: Rows, folder: Path, segments: Sequence[Segments], plain: UInt64[np.ndarray, "n 2"]
+) -> UserRows:
+    """The rows of a range of users; a ValueError if one of them is another's number, written longer."""
+    columns = read_rows(folder, segments)
+    if not columns:
+        none = np.zeros(0, np.int64)
+        return UserRows(Users(none), none, None)
+    counts = columns.pop().astype(np.int64) if rows.count is not None else None
+    keys = columns.pop().astype(np.int64)
+    if len(columns) == 1:
+        return UserRows(Users(columns[0], None, rows.who), keys, counts)
+    numbers, ids = _numbered(*columns)
+    if len(plain) and len(np.unique(np.concatenate([ids, plain]), axis=0)) < len(ids) + len(
+        plain
+    ):
+        raise written_twice(rows.user)
+    return UserRows(Users(numbers, ids, rows.who), keys, counts)
+
+
+def written_twice(column: str) -> ValueError:
+    """What is said of users of whom two are one number."""
+    return ValueError(
+        f"column {column!r}: some users are numbers that are written in two ways, as 7 and 07, which may "
+        "be one person or two; write each user in one way"
+    )
+
+
+def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ids in two words as numbers, and the ids of these."""
+    words, where, numbers = np.unique(first, return_index=True, return_inverse=True)
+    if (second == second[where][numbers]).all():
+        return numbers, np.stack([words, second[where]], axis=1)
+    ids, numbers = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    return numbers.ravel(), ids
+
+
+def cut_users(
+    rows: Rows,
+    folder: Path,
+    segments: Sequence[Segments],
+    plain: UInt64[np.ndarray, "n 2"],
+    bits: int,
+    key: bytes,
+) -> CutUsers:
+    """What the bound leaves of a range of users, by ranges of keys."""
+    own = read_users(rows, folder, segments, plain)
+    left = bounded_contributions(own.users, own.keys, own.counts, rows.bound, key)
+    _, linf, _ = whole_limits(rows.bound)
+    counted = [] if linf == 1 else ["<i8"]
+    with _new_file(folder, rows.domain.size, bits, counted) as file:
+        _deal_keys(file, left.keys, bits, [left.counts] if counted else [])
+    return CutUsers(file.spilled(), int(left.lost.sum()))
+
+
+def split(folder: Path, segments: Sequence[Segments], bits: int, finer: int) -> Spilled:
+    """The rows of a range by narrower ranges."""
+    with _new_file(folder, 1 << bits, finer, segments[0].types[1:]) as file:
+        for keys, *counts in read_portions(folder, segments, MOST_ROWS):
+            _deal_keys(file, keys.astype(np.int64), finer, counts)
+    return file.spilled()
+
+
+def ranges(cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
+    """Equal ranges of so many cells, ascending, of dealt rows."""
+    for which in range(((cells - 1) >> bits) + 1):
+        segments = (own.segments(which) for own in spilled)
+        yield Range(which << bits, bits, tuple(some for some in segments if some.rows))
+
+
+def is_too_full(some: Range, most: int) -> bool:
+    """Whether a range has to be split before it is sorted."""
+    return some.rows > most and some.bits > _LEAST_BITS
+
+
+def finer_bits(some: Range) -> int:
+    """The width of the ranges that it is split into."""
+    return max(some.bits - _SPLIT, _LEAST_BITS)
+
+
+def parts_of(some: Range, cells: int, spilled: Spilled) -> Iterator[Range]:
+    """The narrower ranges of a range that was split."""
+    own = min(1 << some.bits, cells - some.start)
+    for part in ranges(own, finer_bits(some), [spilled]):
+        yield part._replace(start=some.start + part.start)
+
+
+def cells_of_range(
+    folder: Path, some: Range
+) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+    """The keys of cells that are not empty, ascending, and their counts."""
+    if not some.segments:
+        none = np.zeros(0, np.int64)
+        return none, none
+    if some.rows > MOST_ROWS:
+        cells = CellCounts(MOST_ROWS)
+        for keys, *counts in read_portions(folder, some.segments, MOST_ROWS):
+            cells.add(keys, *(column.astype(np.int64) for column in counts))
+        keys, counts = cells.cells()
+    else:
+        keys, *counted = read_rows(folder, some.segments)
+        if counted:
+            keys, counts = cells_of_counts(keys.astype(np.int64), counted[0])
+        else:
+            keys, counts = cells_of_keys(keys)
+    return keys.astype(np.int64) + some.start, counts
+
+
+def refuse_large_total(total: float) -> None:
+    """A ValueError if sums could not be held exactly."""
+    if total > LARGEST_TOTAL:
+        raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")

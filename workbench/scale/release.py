@@ -1,0 +1,268 @@
+"""The same release of rows that need not fit in memory, by one core, several, or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.estimates import Law, Summary, summary_in_basis
+from workbench.interactions import Interactions
+from workbench.mechanism import DP, Release, noise_blocks, sensitivity
+from workbench.mechanisms._contributions import Contributions
+from workbench.mechanisms._sparse_summary import SparseSummary
+from workbench.mechanisms.gaussian_queries import GaussianQueries
+from workbench.mechanisms.hpa import HPA
+from workbench.mechanisms.laplace_queries import LaplaceQueries
+from workbench.mechanisms.lpa import LPA
+from workbench.mechanisms.priority_sampling import PrioritySampling
+from workbench.mechanisms.sra import SRA
+from workbench.mechanisms.stability_histogram import StabilityHistogram
+from workbench.noise.parts import Measurement
+from workbench.noise.stability import stable_cells, stable_parts
+from workbench.records import Records
+from workbench.scale import cells, counting
+from workbench.scale.by_user import RecordsByUser
+from workbench.scale.cells import Dealt, Progress
+from workbench.scale.rows import Rows
+from workbench.scale.work import scratch_folder, tasks
+from workbench.table import Unbounded
+from workbench.transform import basis_of
+from workbench.value import sealed
+
+_QUERIES = (LaplaceQueries, GaussianQueries)
+_IN_PARTS = (SparseSummary, StabilityHistogram, *_QUERIES, SRA, HPA, LPA)
+_NODES_A_CELL = 2  # bits of a range that a tree is narrower by
+_KEY_BYTES = 32
+
+
+def release(
+    mechanism: Any,
+    rows: Rows,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    ranges: int | None = None,
+    scratch: str | Path | None = None,
+    rng: np.random.Generator | None = None,
+    report_cut: float | None = None,
+    progress: Progress | None = None,
+    ready: Callable[[], Any] | None = None,
+) -> Release:
+    """What `mechanism(table)` releases, of rows that need not fit in memory.
+
+    Rows are dealt out to scratch files by user, if they are to be cut to a bound, and by ranges of keys;
+    each range is counted and drawn from on its own. The law is that of one measurement of the whole table,
+    and so is the price. Noise of a part follows from a key of that part, so that a task which is tried
+    again draws the same noise.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        HighPassFilter, ThresholdSampling, PrioritySampling (on cells, `Dyadic()` or `Haar()`),
+        StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
+    rows : Rows
+        What is released.
+    executor : Executor, optional
+        Where tasks run: threads, processes, or a cluster; it sees private rows and keys, and `scratch` must
+        be a folder that all of its workers share.
+    workers : int, optional
+        So many processes; by default everything is done here, by one.
+    ranges : int, optional
+        About so many ranges; by default what suits the size of the files.
+    scratch : path, optional
+        Where a private folder is made for scratch files, which is removed in any case; by default where the
+        system has its temporary files. It holds 4 to 32 bytes a row.
+    rng : a seeded generator for a release that can be replayed, or None to publish.
+    report_cut : float, optional
+        ε of how many users lost anything to the bound, which is then released as well.
+    progress : callable, optional
+        Called with "reading", "users" or "cells" and the share that is done.
+    ready : callable, optional
+        Called once before the first draw, when all rows were read and none was refused: to spend a budget.
+
+    Returns
+    -------
+    Release
+        As the mechanism makes it of a table.
+
+    Raises
+    ------
+    ValueError
+        A mechanism that needs all cells at once, a row that is refused, with its file and line, or a file
+        that changed while it was read.
+    OSError
+        Scratch files that cannot be written.
+    """
+    _refuse_unfit(mechanism, rows, report_cut)
+    with scratch_folder(scratch) as folder, tasks(executor, workers) as run:
+        transform = getattr(mechanism, "transform", None)
+        most = counting.ROWS >> (_NODES_A_CELL if transform is not None else 0)
+        dealt = Dealt(rows, folder, run, ranges, most, progress, ready)
+        if isinstance(mechanism, Contributions):
+            made = mechanism(RecordsByUser(dealt), rng)
+        elif isinstance(mechanism, _QUERIES):
+            made = mechanism(dealt, rng)
+        elif isinstance(mechanism, StabilityHistogram):
+            made = _stability_histogram(mechanism, dealt, rng)
+        else:
+            made = _sparse_summary(mechanism, dealt, rng)
+        if report_cut is not None:
+            made = made.with_users_cut(dealt, report_cut, rng)
+    return made
+
+
+def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
+    """A ValueError for what is not released in parts, before anything is read."""
+    name = type(mechanism).__name__
+    if not isinstance(mechanism, _IN_PARTS):
+        raise ValueError(f"{name} is not released in parts: {_why_not(mechanism)}")
+    if not isinstance(rows, Rows):
+        raise ValueError(f"rows = {type(rows).__name__} is not allowed: need Rows")
+    cuts_itself = isinstance(mechanism, Contributions)
+    if report_cut is not None and (rows.user is None or cuts_itself):
+        raise ValueError(
+            "report_cut: need rows with user=, who are cut before they are released"
+        )
+    if cuts_itself:
+        if rows.user is None or not isinstance(rows.bound, Unbounded) or rows.count is not None:
+            raise ValueError(
+                f"{name} samples the records of each user itself, one a row: need rows with user=, of the "
+                "bound UNBOUNDED, and without count="
+            )
+        if len(rows.domain.shape) != 2:
+            raise ValueError(f"{name} needs a domain of two attributes, item and context")
+        return
+    sensitivity(rows)
+    if not isinstance(mechanism.budget, DP) and not isinstance(mechanism, _QUERIES):
+        raise ValueError(f"{name} is released in parts for an ε alone: need a DP")
+    transform = getattr(mechanism, "transform", None)
+    if getattr(transform, "dims", 1) > 1:
+        raise ValueError(
+            f"{name} with transform = {transform!r} is not released in parts: its nodes over two "
+            "attributes cross every range of keys"
+        )
+
+
+def _why_not(mechanism: Any) -> str:
+    takes = getattr(mechanism, "takes", None)
+    if takes is Records:
+        return "it refines where records lie, of which each step needs all"
+    if takes is Interactions:
+        return "it needs the records of all users at once"
+    if hasattr(mechanism, "memory"):
+        return "it holds every cell of its domain; read a SparseTable and release that"
+    return "it needs all cells at once; read a SparseTable and release that"
+
+
+def _key(rng: np.random.Generator | None) -> bytes | None:
+    """From which the keys of parts follow, if they are to be replayed."""
+    return None if rng is None else rng.bytes(_KEY_BYTES)
+
+
+def _sparse_summary(mechanism: SparseSummary, dealt: Dealt, rng) -> Release:
+    """Noise on the nodes of each range, and on those above, as one measurement."""
+    l1 = sensitivity(dealt)
+    basis = basis_of(mechanism.transform, dealt.domain)
+    blocks = noise_blocks(basis, l1=l1, epsilon=mechanism.budget.epsilon, linf=dealt.bound.linf)
+    theta, tau = mechanism._thresholds(blocks)
+    is_priority = isinstance(mechanism, PrioritySampling) and not mechanism.consistent
+    how = {"theta": theta, "sides": mechanism.sides, "rng": _key(rng)}
+    if is_priority:
+        how["size"] = mechanism.size
+    elif not mechanism.consistent:
+        how["tau"] = tau
+    _refuse_large(blocks, theta, mechanism.sides, tau, how.get("size"))
+    nodes = _NodesInParts(basis, dealt)
+    measurement = Measurement(blocks, nodes.ranges, **how)
+    draw = nodes.drawing(measurement)
+    law = Law("geometric", mechanism.budget.epsilon / l1)
+    if is_priority:
+        keys, values, tau, ledger = measurement.priority_sample(draw)
+    else:
+        keys, values, ledger = measurement.threshold_sample(draw)
+    if mechanism.consistent:
+        passed = summary_in_basis(basis, keys, values, law, theta, sides=mechanism.sides)
+        summary = mechanism._select(passed, theta, tau, rng)
+    else:
+        summary = summary_in_basis(basis, keys, values, law, theta, tau, mechanism.sides)
+    return Release(summary, ledger, mechanism, dealt.bound)
+
+
+def _refuse_large(blocks, theta: float, sides: int, tau: float, size: int | None) -> None:
+    """A ValueError if a table without rows would already release too many nodes."""
+    nodes = sum(block.size for block in blocks)
+    expected = float(nodes)
+    if size is not None:
+        expected = min(size, nodes)
+    elif sides == 1 or theta > 0 or tau > 0:
+        laws = [
+            noise.empty_cell(noise.decay(block.l1, block.epsilon), theta, sides, tau)
+            for block in blocks
+        ]
+        expected = sum(
+            block.size * float(law.survival(192))
+            for block, law in zip(blocks, laws, strict=True)
+        )
+    noise.check_size(nodes, expected)
+
+
+def _stability_histogram(mechanism: StabilityHistogram, dealt: Dealt, rng) -> Release:
+    """Noise on the cells of each range that are not empty."""
+    theta, parts, receipt = stable_parts(
+        dealt.bound,
+        len(dealt.ranges),
+        epsilon=mechanism.budget.epsilon,
+        delta=mechanism.budget.delta,
+        rng=_key(rng),
+    )
+    pieces = list(dealt.of_ranges(stable_cells, [(part,) for part in parts]))
+    keys, values = (sealed(np.concatenate(some)) for some in zip(*pieces, strict=True))
+    summary = Summary(dealt.domain, keys, values, None, theta, sides=1)
+    return Release(summary, (receipt,), mechanism, dealt.bound)
+
+
+class _NodesInParts:
+    """The nodes of a basis: those of each range of cells, and as a last part all others."""
+
+    def __init__(self, basis: Any, dealt: Dealt):
+        self.basis = basis
+        self.dealt = dealt
+        self.ranges = [basis.within(some.start, some.bits) for some in dealt.ranges]
+        above = _gaps(self.ranges, sum(block.size for block in basis.noise_blocks))
+        self._has_above = bool(above)
+        if above:
+            self.ranges.append(above)
+
+    def drawing(self, measurement: Measurement) -> Callable[..., list]:
+        """What `Measurement` calls to have all parts drawn."""
+
+        def draw(function: Callable, *arguments: Any) -> list:
+            own = [
+                (self.basis, some.bits, part, function, arguments)
+                for some, part in zip(self.dealt.ranges, measurement.parts, strict=False)
+            ]
+            drawn = list(self.dealt.of_ranges(cells.drawn_within, own))
+            results = [result for result, _ in drawn]
+            if self._has_above:
+                totals = np.array([total for _, total in drawn])
+                starts = np.array([some.start for some in self.dealt.ranges])
+                bits = np.array([some.bits for some in self.dealt.ranges])
+                nodes, values = self.basis.forward_above(starts, bits, totals)
+                results.append(function(measurement.parts[-1], nodes, values, *arguments))
+            return results
+
+        return draw
+
+
+def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[int, int]]:
+    """What is left of so many nodes."""
+    taken = sorted(pair for own in ranges for pair in own)
+    ends = [0, *(end for pair in taken for end in pair), size]
+    gaps = list(pairwise(ends))[::2]
+    return [(low, high) for low, high in gaps if high > low]

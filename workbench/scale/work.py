@@ -1,0 +1,104 @@
+"""Tasks, run here or by any executor of `concurrent.futures`; a folder for them that is gone afterwards.
+
+A task is a function of a module and its arguments, all of which can be pickled: tried again, it does the
+same. What it refuses because of data it does not say, as executors write the texts of errors to their
+logs; it is tried again where the caller is, who sees them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, wait
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from workbench.temporary import temporary_folder
+
+_TASKS_A_WORKER = 2  # that wait: results do not pile up
+_WORKERS = 64  # where an executor does not say how many it has
+
+
+class _Refused:
+    """What a task gives back that would have raised a ValueError."""
+
+
+class Tasks:
+    """What runs tasks.
+
+    Parameters
+    ----------
+    executor : Executor, optional
+        Where; without it here, one after another.
+    """
+
+    def __init__(self, executor: Executor | None = None):
+        self._executor = executor
+        self._under_way: deque[tuple[tuple, Future]] = deque()
+
+    def map(self, function: Callable, arguments: Iterable[tuple]) -> Iterator[Any]:
+        """The results, in the order of the arguments; one map at a time."""
+        if self._executor is None:
+            for own in arguments:
+                yield function(*own)
+            return
+        arguments = iter(arguments)
+        workers = getattr(self._executor, "_max_workers", None) or _WORKERS
+        while True:
+            for own in islice(arguments, _TASKS_A_WORKER * workers - len(self._under_way)):
+                future = self._executor.submit(attempt, function, *own)
+                self._under_way.append((own, future))
+            if not self._under_way:
+                return
+            own, future = self._under_way[0]
+            result = future.result()
+            self._under_way.popleft()
+            yield function(*own) if isinstance(result, _Refused) else result
+
+    def close(self) -> None:
+        """No task runs any more."""
+        futures = [future for _, future in self._under_way]
+        wait([future for future in futures if not future.cancel()])
+        self._under_way.clear()
+
+
+def attempt(function: Callable, *arguments: Any) -> Any:
+    """A task on a worker."""
+    try:
+        return function(*arguments)
+    except ValueError:
+        return _Refused()
+
+
+@contextmanager
+def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
+    """On an executor, on so many processes of their own, or here."""
+    if executor is not None and workers is not None:
+        raise ValueError("executor and workers: need one of them, not both")
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise ValueError(f"workers = {workers!r} is not allowed: need a whole number >= 1")
+    with ExitStack() as stack:
+        if workers is not None and workers > 1:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            executor = stack.enter_context(ProcessPoolExecutor(workers))
+        yield stack.enter_context(closing(Tasks(executor)))
+
+
+@contextmanager
+def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
+    """A folder of one's own, gone afterwards."""
+    parent = Path(parent or tempfile.gettempdir()).absolute()
+    if not parent.is_dir():
+        raise FileNotFoundError(f"scratch = {parent}: no such folder")
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(str(parent)))
+        except OSError as e:
+            raise OSError(
+                f"{parent} takes no scratch files ({e.strerror}): name another folder with scratch="
+            ) from None
+        yield folder
