@@ -228,7 +228,7 @@ class InMemory:
             yield function(self.keys[low:high], self.counts[low:high], *own)
 
 
-@runs(1000, 12000)
+@runs(300, 12000)
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -30,6 +30,11 @@ class Draws(NamedTuple):
     rng: np.random.Generator | bytes | None
     ids: UInt64[np.ndarray, "users 2"]
 
+    @property
+    def has_generator(self) -> bool:
+        """Whether users draw in turn."""
+        return self.rng is not None and not isinstance(self.rng, bytes)
+
 
 class PairCounts(NamedTuple):
     """Pairs of items as keys of a square of items, ascending, and how many there are of each."""
@@ -107,7 +112,7 @@ def _some_of_each(
     if size == len(columns.users):
         return columns
     sample = _empty_like(columns, size)
-    if isinstance(draws.rng, np.random.Generator):
+    if draws.has_generator:
         kernel(starts, *arguments, _replayed_state(draws.rng), *columns, *sample)
         return sample
     key = cut_key(key=draws.rng)
@@ -137,7 +142,7 @@ def _empty_like(columns: Columns, size: int) -> Columns:
 
 def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
     """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
-    if isinstance(draws.rng, np.random.Generator):
+    if draws.has_generator:
         return _replayed_state(draws.rng)
     return seeds(cut_key(key=draws.rng), draws.ids)
 
