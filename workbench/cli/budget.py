@@ -15,12 +15,14 @@ from workbench.cli import options, screen
 from workbench.wording import stated
 
 if TYPE_CHECKING:
-    from workbench.privacy import DP
+    from workbench.privacy import DP, ZCDP
     from workbench.session import Session
     from workbench.session.booking import Booking
 
 # of what remains: sums of budgets in floats differ by less from sums on paper
 _DUST = Fraction(1, 10**12)
+
+_SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
 app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
 File = Annotated[Path, typer.Argument(help="The budget file.")]
@@ -35,7 +37,15 @@ def new(
     unit: Annotated[
         str, typer.Option(metavar="TEXT", help="What is protected: 'a user', 'a trip'.")
     ],
-    epsilon: options.Epsilon,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option(
+            help="Privacy loss ρ, which many releases with Gaussian noise share best."
+        ),
+    ] = None,
     delta: options.Delta = 0.0,
     relation: Annotated[
         str,
@@ -51,37 +61,49 @@ def new(
     ] = None,
 ) -> None:
     """Begin a budget for people. Data are never hashed: next month's export spends from it as well."""
-    from workbench.privacy import DP
+    from workbench.privacy import DP, ZCDP
     from workbench.session import Session
 
+    if (epsilon is None) == (rho is None):
+        raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
     session = Session.create(
         file,
-        DP(epsilon, delta),
+        DP(epsilon, delta) if rho is None else ZCDP(rho, delta),
         people=people,
         unit=unit,
         relation=relation,
         counter=counter,
     )
     screen.say(f"{file}: {session.budget} for {session.people}; protects {session.unit}")
-    screen.say(f"\nworkbench release … --budget {file} --epsilon {stated(epsilon / 4)}")
+    asked = f"--epsilon {stated(epsilon / 4)}" if rho is None else f"--rho {stated(rho / 4)}"
+    screen.say(f"\nworkbench release … --budget {file} {asked}")
 
 
 @app.command()
-def show(file: File) -> None:
+def show(
+    file: File,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Say a budget of ρ, and what is spent of it, as an ε too."),
+    ] = None,
+) -> None:
     """Show what was spent on what, and what is left."""
     session = _opened(file)
     budget = session.budget
     ledger = session.ledger
-    columns = ["epsilon", "delta"] if budget.delta else ["epsilon"]
-    signs = {"epsilon": "ε", "delta": "δ"}
-    left = {"epsilon": session.remaining, "delta": session.remaining_delta}
+    price = _price(budget)
+    columns = [price, "delta"] if budget.delta else [price]
+    signs = {price: _SIGNS[price], "delta": "δ"}
+    left = {price: session.remaining, "delta": session.remaining_delta}
     spent = {name: float(sum(map(Fraction, ledger[name]))) for name in columns}
     screen.say(f"People    {screen.plain(session.people or 'not declared')}")
     screen.say(f"Unit      {screen.plain(session.unit or 'not declared')} ({session.relation})")
-    screen.say(f"Budget    {budget}")
+    screen.say(f"Budget    {budget}{_at(budget, delta)}")
     for title, amounts in {"Spent": spent, "Left": left}.items():
         amounts = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
-        screen.say(f"{title:10}{amounts}")
+        screen.say(
+            f"{title:10}{amounts}{_spent_at(session, delta) if title == 'Spent' else ''}"
+        )
     if len(ledger):
         screen.table(
             "Ledger",
@@ -89,6 +111,30 @@ def show(file: File) -> None:
             [_ledger_row(number, row, columns) for number, row in ledger.iterrows()],
             right=["", *signs.values()],
         )
+
+
+def _price(budget: DP | ZCDP) -> str:
+    """What a budget counts, as its ledger names it."""
+    return "epsilon" if hasattr(budget, "epsilon") else "rho"
+
+
+def _at(budget: DP | ZCDP, delta: float | None) -> str:
+    """What a budget of ρ is as an ε, where a δ is named."""
+    if delta is None:
+        return ""
+    if _price(budget) == "epsilon":
+        raise ValueError("--delta: this budget is one of ε, which needs no δ to be read")
+    return f", at δ = {stated(delta)} {budget.at(delta)}"
+
+
+def _spent_at(session: Session, delta: float | None) -> str:
+    from workbench.enclosures import round_up
+    from workbench.privacy import ZCDP
+
+    if delta is None or not len(session.ledger):
+        return ""
+    spent = [round_up(sum(map(Fraction, session.ledger[name]))) for name in ("rho", "delta")]
+    return _at(ZCDP(*spent), delta)
 
 
 def _opened(file: Path) -> Session:
@@ -152,18 +198,25 @@ class Account:
             raise ValueError(f"{e}{more if user is not None else ''}") from None
         return cls(session, unit)
 
-    def payable(self, cost: DP, beside: Iterable[float] = ()) -> DP:
+    def payable(self, cost: DP | ZCDP, beside: Iterable[DP] = ()) -> DP | ZCDP:
         """The cost; what remains where it is more only because decimals are no floats.
 
-        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less. `beside` are the
-        ε of what else is drawn for the release.
+        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less. `beside` is
+        what else is drawn for the release.
         """
-        left = Fraction(self.session.remaining) - sum(map(Fraction, beside))
-        return replace(
-            cost,
-            epsilon=_payable(cost.epsilon, left),
-            delta=_payable(cost.delta, Fraction(self.session.remaining_delta)),
-        )
+        from workbench.session.booking import exact_price
+
+        budget = self.session.budget
+        price = _price(budget)
+        if not isinstance(cost, type(budget)):
+            return cost
+        left = Fraction(self.session.remaining)
+        left -= sum(exact_price(other, budget)[0] for other in beside)
+        payable = {
+            price: _payable(getattr(cost, price), left),
+            "delta": _payable(cost.delta, Fraction(self.session.remaining_delta)),
+        }
+        return replace(cost, **payable)
 
     def book(
         self, mechanism: Any, private: Any, out: Path, also: list[tuple[DP, str]] = ()
@@ -178,7 +231,7 @@ class Account:
     def remaining_in_words(self) -> str:
         """What is left, in a line."""
         session = self.session
-        left = f"ε = {stated(session.remaining)}"
+        left = f"{_SIGNS[_price(session.budget)]} = {stated(session.remaining)}"
         if session.budget.delta:
             left += f", δ = {stated(session.remaining_delta)}"
         return f"{left} of {session.budget} remain for {session.people} ({session.path.name})"

@@ -214,7 +214,7 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
-    mechanism = cls(request.budget, **values)
+    mechanism = cls(request.budget_for(cls), **values)
     if choice is None:
         return mechanism
 

@@ -25,6 +25,16 @@ Out = Annotated[
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss ε.")]
+EpsilonOrRho = Annotated[
+    float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
+]
+Rho = Annotated[
+    float | None,
+    typer.Option(
+        help="Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise; "
+        "with --delta it is also said as an ε."
+    ),
+]
 Delta = Annotated[float, typer.Option(help="Failure probability δ.")]
 Budget = Annotated[
     Path | None,

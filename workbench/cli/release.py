@@ -19,8 +19,9 @@ def release(
     ctx: typer.Context,
     table: options.Tables,
     out: options.Out,
-    epsilon: options.Epsilon,
     mechanism: Annotated[str, typer.Option(help="One of those below.")],
+    epsilon: options.EpsilonOrRho = None,
+    rho: options.Rho = None,
     table_name: options.TableName = None,
     count: options.Count = None,
     domain: options.DomainFile = None,
@@ -55,6 +56,7 @@ def release(
         table_name=table_name,
         out=out,
         epsilon=epsilon,
+        rho=rho,
         delta=delta,
         budget_file=budget,
         count=count,
@@ -88,5 +90,5 @@ def release(
     private = publishing.read(request, cls)
     made = publishing.publish(request, chosen, private)
 
-    release_text.print_release(made, out)
+    release_text.print_release(made, out, delta=request.reading_delta(cls))
     screen.say(release_text.again(request.account))

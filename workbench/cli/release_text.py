@@ -12,17 +12,25 @@ from workbench.wording import cell, counted, format_number, number, stated
 if TYPE_CHECKING:
     from workbench.cli.budget import Account
     from workbench.mechanism import Release
-    from workbench.privacy import Receipt
+    from workbench.privacy import DP, Receipt
     from workbench.table import Bound
 
 
-_AGAIN = "every release of the same data adds its ε, also one that replaces another"
+_AGAIN = "every release of the same data adds its ε or ρ, also one that replaces another"
 
 
-def print_release(release: Release, file: Path, top: int = 10) -> None:
-    """All that a release file says of itself, in words; nothing here has seen the table."""
+def print_release(
+    release: Release, file: Path, top: int = 10, delta: float | None = None
+) -> None:
+    """All that a release file says of itself, in words; nothing here has seen the table.
+
+    Where a δ is named, its price is said as an ε as well.
+    """
+    at_delta = "" if delta is None else guarantee_at(release, delta)
     screen.say(f"{file}\n")
     screen.say(screen.plain(guarantee(release)))
+    if at_delta:
+        screen.say(at_delta)
     if release.bound:
         screen.say(screen.plain(bound_in_words(release.bound)))
     users_cut = users_cut_in_words(release)
@@ -32,9 +40,9 @@ def print_release(release: Release, file: Path, top: int = 10) -> None:
         screen.warn(warning)
     screen.table(
         "What paid for it",
-        ["look", "ε", "δ", "relation", "part", "noise"],
+        ["look", "ε", "ρ", "δ", "relation", "part", "noise"],
         [_ledger_row(receipt) for receipt in release.ledger],
-        right=["ε", "δ"],
+        right=["ε", "ρ", "δ"],
     )
     lines = [
         ("Mechanism", screen.plain(release.mechanism)),
@@ -59,11 +67,14 @@ def again(account: Account | None = None) -> str:
 
 def _ledger_row(receipt: Receipt) -> tuple[str, ...]:
     drawn = "simulated" if receipt.simulated else "system"
-    if receipt.cost.epsilon == inf and not receipt.simulated:
+    epsilon = getattr(receipt.cost, "epsilon", None)
+    if epsilon == inf and not receipt.simulated:
         drawn = "none"
+    rho = getattr(receipt.cost, "rho", receipt.rho)
     return (
         receipt.description,
-        number(receipt.cost.epsilon),
+        "" if epsilon is None else number(epsilon),
+        "" if rho is None else format_number(rho),
         number(receipt.cost.delta),
         receipt.relation,
         " / ".join(receipt.part or ()),
@@ -118,7 +129,7 @@ def guarantee(release: Release) -> str:
     from workbench import privacy
 
     cost = release.privacy
-    if cost.epsilon == inf:
+    if promises_nothing(release):
         return "It promises nothing: part of it was read off the data without any protection."
     unit = release.bound.unit if release.bound else ""
     whose = f"the records of {unit}" if unit else "one unit's records"
@@ -128,13 +139,39 @@ def guarantee(release: Release) -> str:
         privacy.REPLACE: f"{whose} are replaced by any others",
         privacy.LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
-    factor = f"e^{stated(cost.epsilon)}"
-    if cost.epsilon < 700:
-        factor = f"{factor} = {exp(cost.epsilon):.3g}"
-    promise = f"{cost}: if {moves}, no outcome becomes more than {factor} times as likely"
+    if isinstance(cost, privacy.ZCDP):
+        failing = f", but for a chance of {number(cost.delta)}" if cost.delta else ""
+        return (
+            f"{cost}: if {moves}, outcomes differ by at most α·{stated(cost.rho)} in the Rényi divergence "
+            f"of every order α > 1{failing}. It promises an ε at every δ: name one with workbench show "
+            "FILE --delta D."
+        )
+    promise = f"{cost}: if {moves}, no outcome becomes more than {_times(cost)} as likely"
     if cost.delta:
         return f"{promise}, but for a chance of {number(cost.delta)}."
     return f"{promise}."
+
+
+def _times(cost: DP) -> str:
+    """By what factor a chance may grow."""
+    factor = f"e^{stated(cost.epsilon)}"
+    if cost.epsilon < 700:
+        factor = f"{factor} = {exp(cost.epsilon):.3g}"
+    return f"{factor} times"
+
+
+def guarantee_at(release: Release, delta: float) -> str:
+    """What the release promises at a δ, by the best proven line over all that paid for it."""
+    cost = release.at(delta)
+    return (
+        f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, but "
+        f"for a chance of {number(delta)}."
+    )
+
+
+def promises_nothing(release: Release) -> bool:
+    """Whether a part of it was read off the data without protection."""
+    return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def warnings(release: Release) -> list[str]:
@@ -144,7 +181,7 @@ def warnings(release: Release) -> list[str]:
         reasons.append(
             "Simulated: anyone with the seed can take the noise off. Do not publish it."
         )
-    if release.privacy.epsilon == inf:
+    if promises_nothing(release):
         reasons.append("No guarantee: the release must be handled like the data itself.")
     if release.mostly_noise:
         reasons.append(

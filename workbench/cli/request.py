@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.cli.budget import Account
     from workbench.domain import Domain
-    from workbench.privacy import DP
+    from workbench.privacy import DP, ZCDP
     from workbench.table import Bound
 
 _DOMAIN = """\
@@ -70,7 +70,8 @@ class Request:
 
     table: Sequence[Path]
     out: Path
-    epsilon: float
+    epsilon: float | None = None
+    rho: float | None = None
     delta: float = 0.0
     table_name: str | None = None
     budget_file: Path | None = None
@@ -92,6 +93,11 @@ class Request:
     def __post_init__(self):
         """Refuse at once what needs no library, and reads no data, to be refused."""
         self._refuse_place()
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError(
+                "what the release may cost is missing: need --epsilon E, or --rho R for mechanisms with "
+                "Gaussian noise, one of the two"
+            )
         if self.seed is not None and not self.simulated:
             raise ValueError(
                 "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
@@ -156,7 +162,7 @@ class Request:
             raise ValueError(
                 f"{name} takes columns with labels, not points, strings or codes: need --domain"
             )
-        _ = self.budget
+        _ = self.budget_for(mechanism)
         _ = self.domain
 
     def refuse_unpaid(self, mechanism: Any) -> None:
@@ -283,16 +289,32 @@ class Request:
             return None
         return Account.of(self.budget_file, unit=self.unit, user=self.user)
 
-    @cached_property
-    def budget(self) -> DP:
-        """What the release may cost."""
-        from workbench.privacy import DP
+    def budget_for(self, mechanism: type) -> DP | ZCDP:
+        """What a release by this class of mechanisms may cost.
 
-        cost = DP(self.epsilon, self.delta)
+        An ε and a δ of one that spends no δ, but may draw Gaussian noise, buy the ρ that is within them.
+        """
+        from workbench.privacy import DP, ZCDP
+
+        cost: DP | ZCDP
+        if self.rho is not None:
+            cost = ZCDP(self.rho, self.delta if _spends_delta(mechanism) else 0.0)
+        else:
+            cost = DP(self.epsilon, self.delta)
+            takes_rho = getattr(mechanism, "accepts_zcdp", False)
+            if self.delta and takes_rho and not _spends_delta(mechanism):
+                cost = ZCDP.within(cost)
+        reading = self.reading_delta(mechanism)
+        if isinstance(cost, ZCDP) and reading is not None:
+            cost.at(reading)  # refuses what is no δ before anything is paid for
         if self.account is None:
             return cost
         beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
-        return self.account.payable(cost, beside)
+        return self.account.payable(cost, [DP(x) for x in beside])
+
+    def reading_delta(self, mechanism: type) -> float | None:
+        """The δ at which the ρ of a release is also said as an ε; None where none is named."""
+        return None if _spends_delta(mechanism) else self.delta or None
 
     @cached_property
     def domain(self) -> Domain | None:
@@ -300,6 +322,10 @@ class Request:
         from workbench.domain import Domain
 
         return None if self.domain_file is None else Domain.read(self.domain_file)
+
+
+def _spends_delta(mechanism: type) -> bool:
+    return getattr(mechanism, "spends_delta", False)
 
 
 def stated_bound(text: str) -> Bound:

@@ -24,6 +24,10 @@ def show(
         typer.Option(help="Draw it into this file: .png, .svg or .pdf."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Say what it costs as an ε at this failure probability δ."),
+    ] = None,
 ) -> None:
     """Show a release: its guarantee in words, what paid for it, its size and its largest cells.
 
@@ -37,7 +41,7 @@ def show(
     from workbench.mechanism import Release
 
     release = Release.load(file)
-    release_text.print_release(release, file, top)
+    release_text.print_release(release, file, top, delta)
     if picture is not None:
         _draw(release, picture)
         screen.say(f"Picture    {picture}")

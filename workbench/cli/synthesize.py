@@ -70,7 +70,7 @@ def synthesize(
 
     request.refuse_unfit(MaximumEntropySynthesis)
     mechanism = MaximumEntropySynthesis(
-        request.budget,
+        request.budget_for(MaximumEntropySynthesis),
         request.workload("--marginals", marginals),
         rows=None if rows == "paid" else parse_number("--rows", rows),
     )

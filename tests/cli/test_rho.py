@@ -1,0 +1,111 @@
+"""ρ on the command line: stated, booked, shown, and read as an ε at a δ that somebody names."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import run_command
+from workbench.mechanism import Release
+from workbench.privacy import DP, ZCDP
+from workbench.session import Session
+
+PEOPLE = ["--people", "customers of shop X", "--unit", "a user"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("domain.json").write_text(json.dumps({"home": ["kent", "bristol"], "age": 99}))
+    Path("t.csv").write_text("home,age,n\nkent,30,50\nbristol,41,70\n")
+
+    def run(line, code=0):
+        result = run_command(line.split() if isinstance(line, str) else line, code)
+        return re.sub(r"\s+", " ", result.stdout if code == 0 else result.stderr)
+
+    return run
+
+
+def release(out, price, mechanism="GaussianHistogram", rest=""):
+    rows = "--domain domain.json --count n --bound 1,1"
+    unit = [] if "--budget" in rest else ["--unit", "a user"]
+    line = f"release t.csv {rows} --mechanism {mechanism} {price} --out {out} {rest}"
+    return [*line.split(), *unit]
+
+
+def test_a_rho_is_spent_and_read_as_an_epsilon_at_the_delta_that_is_named(run):
+    said = run(release("x.parquet", "--rho 0.5 --delta 1e-9"))
+    assert "0.5-zCDP: if the records of a user are added or removed" in said
+    assert "At δ = 1e-09 it is (6.47407002072" in said
+    assert Release.load("x.parquet").privacy == ZCDP(0.5)
+    said = run("show x.parquet --delta 1e-6")
+    assert "At δ = 1e-06 it is (5.2215344445" in said and "10⁻⁶" in said
+    said = run("show x.parquet")
+    assert "name one with workbench show FILE --delta D" in said and "At δ" not in said
+    assert "at delta = 0 zCDP promises no epsilon" in run("show x.parquet --delta 0", 2)
+
+
+def test_an_epsilon_and_a_delta_buy_the_rho_within_them(run):
+    said = run(release("x.parquet", "--epsilon 1 --delta 1e-9"))
+    paid = Release.load("x.parquet").privacy
+    assert paid == ZCDP.within(DP(1.0, 1e-9))
+    assert f"{paid}: if" in said and "At δ = 1e-09 it is (1" in said
+
+
+def test_pure_releases_are_read_at_a_delta_too(run):
+    run(release("x.parquet", "--epsilon 0.5", "GeometricHistogram"))
+    assert "At δ = 1e-06 it is (0.5, 1e-06)-DP" in run("show x.parquet --delta 1e-6")
+
+
+@pytest.mark.parametrize(
+    ("price", "mechanism", "why"),
+    [
+        ("", "GaussianHistogram", "need --epsilon E, or --rho R"),
+        ("--rho 1 --epsilon 1", "GaussianHistogram", "one of the two"),
+        ("--rho 0", "GaussianHistogram", "ZCDP.rho = 0"),
+        ("--rho nan", "GaussianHistogram", "ZCDP.rho = nan"),
+        ("--rho inf", "GaussianHistogram", "ZCDP.rho = inf"),
+        ("--rho -1", "GaussianHistogram", "ZCDP.rho = -1"),
+        ("--epsilon 1", "GaussianHistogram", "draws Gaussian noise: need a ZCDP"),
+        ("--rho 1", "LaplaceHistogram", "takes no ZCDP"),
+        ("--rho 1 --delta 1", "GaussianHistogram", "delta"),
+    ],
+)
+def test_what_is_refused_is_said_before_anything_is_read(run, price, mechanism, why):
+    assert why in run(release("x.parquet", price, mechanism), 2)
+    assert not Path("x.parquet").exists()
+
+
+def test_a_budget_of_rho_pays_for_both_kinds_of_noise(run):
+    said = run(["budget", "new", "b.sqlite", "--rho", "1", *PEOPLE])
+    assert "1-zCDP for customers of shop X" in said and "--rho 0.25" in said
+    paid = "--budget b.sqlite"
+    assert "ρ = 0.8 of 1-zCDP remain" in run(release("1.parquet", "--rho 0.2", rest=paid))
+    run(release("2.parquet", "--epsilon 0.5", "GeometricHistogram", paid))
+    assert "rho = 0.7 is more than the 0.677540668798" in run(
+        release("3.parquet", "--rho 0.7", rest=paid), 2
+    )
+    said = run("budget show b.sqlite --delta 1e-9")
+    assert "Budget 1-zCDP, at δ = 1e-09 (9.5214636717" in said
+    assert "Spent ρ = 0.322459331201" in said and "Left ρ = 0.677540668798" in said
+    assert "GaussianHistogram() 0.2" in said
+    assert "GeometricHistogram(budget=DP(epsilon=0.5)) 0.122459331201" in said
+    for i in range(4):
+        run(release(f"x{i}.parquet", "--rho 0.1", rest=paid))
+    assert len(Session.open("b.sqlite").ledger) == 6
+
+
+def test_five_fifths_of_a_rho_are_one(run):
+    run(["budget", "new", "b.sqlite", "--rho", "1", *PEOPLE])
+    for i in range(5):
+        run(release(f"{i}.parquet", "--rho 0.2", rest="--budget b.sqlite"))
+    assert Session.open("b.sqlite").remaining == 0
+
+
+def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
+    run(["budget", "new", "b.sqlite", "--epsilon", "1", *PEOPLE])
+    said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
+    assert "is a budget of epsilon: begin one of rho" in said
+    assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
+    assert "one of the two" in run(["budget", "new", "c.sqlite", *PEOPLE], 2)
