@@ -33,7 +33,7 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
+from workbench.mechanisms._full_table import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar, basis_of

@@ -33,7 +33,7 @@ from workbench.mechanisms import (
     UnattributedHistogram,
 )
 from workbench.mechanisms._contributions import item_edge_budgets
-from workbench.mechanisms.geometric_histogram import BYTES_PER_CELL
+from workbench.mechanisms._full_table import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, Haar
