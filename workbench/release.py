@@ -30,12 +30,18 @@ from workbench.privacy import (
     guarantee,
 )
 from workbench.release_files import read_release, refuse_place, write_release
-from workbench.table import STATED, Bound
+from workbench.table import PUBLIC, STATED, Bound
 from workbench.transform import basis_of
 from workbench.wording import cell, format_number, number
 from workbench.workload import Workload, labelled_queries, marginal_queries
 
 USERS_CUT = "users who lost anything to the bound"  # its receipt
+
+
+def knows_users_cut(data: Any) -> bool:
+    """Whether it can be said of private data how many users lost anything to the bound of a release."""
+    are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
+    return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 class Largest(NamedTuple):
@@ -375,13 +381,13 @@ class Release:
     ) -> Release:
         """The same release, which also says how many users lost anything to the bound.
 
-        One user more or less moves that number by one at most, as everybody is cut on their own: geometric
-        noise of sensitivity 1 hides it, for a receipt of its own. How many rows were cut one user could
-        move far, and is never said.
+        One user more or less moves that number by one at most, as whether somebody loses anything depends
+        on their own records alone: geometric noise of sensitivity 1 hides it, for a receipt of its own. How
+        many rows were cut one user could move far, and is never said.
 
         Parameters
         ----------
-        data : what was released, whose users were cut to its bound.
+        data : what was released, whose users were cut to its bound, or by the mechanism.
         epsilon : what the number costs, beside the rest.
         rng : a seeded generator for noise that can be replayed, or None to publish.
 
@@ -395,8 +401,7 @@ class Release:
         ValueError
             If nobody was cut to the data's bound, or the guarantee is about what each sends alone.
         """
-        users_cut = getattr(data, "users_cut", None)
-        if users_cut is None:
+        if not knows_users_cut(data):
             raise ValueError(
                 "how many users were cut cannot be said: name the column of users when the data is read, "
                 "and they are cut to the bound"
@@ -405,6 +410,9 @@ class Release:
             raise ValueError(
                 "how many users were cut is not said of what each of them sends alone"
             )
+        users_cut = getattr(data, "users_cut", None)
+        if users_cut is None:  # the mechanism cut them, to the release's bound
+            users_cut = data.users_beyond(self.bound)
         noisy, receipt = noise.geometric(np.array([users_cut]), l1=1, epsilon=epsilon, rng=rng)
         receipt = replace(receipt, name=USERS_CUT, relation=self.relation)
         return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))

@@ -158,6 +158,7 @@ FORMS = {
     "top": "--domain domain.json",
     "degrees": "--domain domain.json --records 500",
     "users": "--domain domain.json --users 30 --per-user 4",
+    "per-user": "--domain one.json --shape 2",
     "points": "--box x=0..10,y=0..5 --records 500",
     "strings": "--strings word --length 5 --records 500",
     "cells": "--domain domain.json --size 5",
@@ -169,6 +170,7 @@ FORMS = {
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("domain.json").write_text(json.dumps({"film": 6, "day": ["mon", "tue"]}))
+    Path("one.json").write_text('{"film": 6}')
     rng = np.random.default_rng(0)
     rows = [
         f"u{rng.integers(20)},{rng.integers(6)},{rng.choice(['mon', 'tue'])},{rng.random() * 10:.3f},"
@@ -199,6 +201,10 @@ def test_the_line_at_the_end_runs_as_it_stands(folder, task):
     {
         "--task rnges --domain domain.json": "no task 'rnges', perhaps ranges; there are: cells",
         "--task cells --domain domain.json": "--size is missing",
+        "--task=counts-per-user --domain one.json": "perhaps per-user",
+        "--task per-user --domain domain.json": "need one, how many records a user has",
+        "--task per-user --domain one.json --bound 5,1": "so that 1,1 holds",
+        "--task per-user --domain one.json --user who": "the table has a row a user",
         "--task boxes": "--domain is missing: which cells there can be, for boxes",
         "--task boxes --domain domain.json --shape 9,9": "do not fit a domain",
         "--task points": "--box is missing",

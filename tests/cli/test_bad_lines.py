@@ -189,7 +189,7 @@ def _of_kinds():
         "--mechanism FPA --bound 3 --k 2", "--mechanism GS --bound 3 --grouping best",
         "--mechanism GS --bound 3 --beta 0", "--mechanism SRA --l 2 --count n",
         "--mechanism SRA --l 2 --domain-from-data", "--mechanism SRA --l 2 --item nothing",
-        "--mechanism SRA --l 2 --item home --context home", "--mechanism SRA --l 2 --report-cut 1",
+        "--mechanism SRA --l 2 --item home --context home", "--mechanism SRA --l 2 --report-cut 0",
         "--mechanism SRA --l suggested", "--mechanism SRA --choose l=1,2",
         "--mechanism SRA --choose-epsilon 1",
         "--mechanism SRA --choose l=1 --choose-epsilon 1",

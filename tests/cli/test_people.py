@@ -114,6 +114,24 @@ def test_how_many_users_were_cut_is_told_for_a_receipt_and_nothing_else_is(run):
     assert not numbers & {str(len(trips)), str(len(rows)), str(lost), str(HERD)}
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["SRA --l 3", "HPA --l 3 --d 1", "LPA --bound 3"]
+    + ["GS --bound 3 --width 4", "FPA --bound 3 --k 5 --once true"],
+)
+def test_how_many_users_a_mechanism_cut_is_told_too(run, options):
+    line = "release t.csv --user user_id --report-cut 1e6 --domain domain.json --epsilon 1"
+    run(f"{line} --out o.parquet --mechanism {options}")
+    release = Release.load("o.parquet")
+    trips = pd.read_csv("t.csv")
+    rows = trips.groupby("user_id").size()
+    items = trips.drop_duplicates(["user_id", release.estimate.domain.attributes[0]])
+    items = items.groupby("user_id").size()
+    lost = (items > 3) | (items < rows) if "once" in options else rows > 3
+    assert release.users_cut == lost.sum() and 0 < lost.sum() < len(lost)
+    assert release.privacy.epsilon == 1e6 + 1
+
+
 def test_a_seed_repeats_the_cut_as_well_as_the_noise(run):
     command = f"release t.csv --user user_id --bound 2,1 --report-cut 1 {FILTER} {ASK} 1"
     frames = []
@@ -145,7 +163,6 @@ BAD = {
     f"--bound 2,1 --report-cut 1 --unit 'a trip' {FILTER} {ASK} 1": "without it nobody is cut",
     f"--user user_id --bound 2,1 --report-cut 0 {FILTER} {ASK} 1": "need a finite ε > 0",
     f"--user user_id --bound 2,1 --report-cut nan {FILTER} {ASK} 1": "need a finite ε > 0",
-    f"--user user_id --l 3 --report-cut 1 --mechanism SRA {ASK} 1": "does not take --report-cut",
     f"--user nobody --bound 2,1 {FILTER} {ASK} 1": "no column nobody",
     f"--user user_id --bound 2,0.5 {FILTER} {ASK} 1": "linf < 1 keeps nothing",
     f"--user user_id --bound 2 {FILTER} {ASK} 1": "need L0,LINF",

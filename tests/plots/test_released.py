@@ -1,15 +1,21 @@
 """The picture of a release shows its counts and its noise, whatever its labels are."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.container import BarContainer, ErrorbarContainer
 
 from tests.agreement import seeded
-from workbench import DP, Bound, Domain, SparseTable, plots
+from workbench import DP, Bound, Domain, Prefixes, Quadtree, Records, SparseTable, plots
 from workbench.laws import Subject
-from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrivTree
+from workbench.mechanisms import (
+    BasicAdaptiveHistogram,
+    GeometricHistogram,
+    HighPassFilter,
+    PrivTree,
+)
 
 EPSILON = DP(0.1)
 FILTER = HighPassFilter(EPSILON, 40)
@@ -85,8 +91,42 @@ def test_labels_are_neither_mathematics_nor_long():
         drawn(released(domain))
 
 
+def records(hierarchy, values):
+    return Records.from_values(hierarchy, values, Bound())
+
+
+def test_points_are_the_boxes_that_were_released():
+    rng = seeded(2)
+    square = Quadtree(2, 6, (0.0, 5.0), (4.0, 9.0), ("x", "y"))
+    values = np.concatenate([rng.uniform((0, 5), (1, 6), (4000, 2)), [[3.0, 8.0]]])
+    release = BasicAdaptiveHistogram(EPSILON, depth=3, threshold=100)(
+        records(square, values), seeded(1)
+    )
+    ax, texts = drawn(release)
+    shown = len(ax.collections[0].get_paths())
+    assert shown + len(ax.patches) == len(release.estimate) and shown >= 4
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 4), (5, 9))
+    line = Quadtree(1, 6, (0.0,), (4.0,), ("x",))
+    release = PrivTree.example(EPSILON)(records(line, values[:, :1] / 2), seeded(1))
+    ax, _ = drawn(release)
+    assert ax.get_xlabel() == "x" and not len(ax.get_yticks())
+
+
+def test_strings_are_the_largest_nodes():
+    words = np.repeat(["abc", "abd", "x"], [5000, 3000, 4000])
+    release = PrivTree.example(EPSILON)(records(Prefixes("abcdx", 3), words), seeded(1))
+    ax, texts = drawn(release)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names[:3] == ["abc", "x", "abd"] and "string" in ax.get_ylabel()
+
+
 def test_what_has_no_labels_has_no_picture():
     subject = Subject(PrivTree)
     release = subject.release(subject.table([9, 1, 4]), seeded(1))
-    with pytest.raises(ValueError, match="no picture"):
-        plots.release_picture(release)
+
+    class Bits:
+        domain = Prefixes()
+        contents = "bits"
+
+    with pytest.raises(ValueError, match="there is no picture of bits: need"):
+        plots.release_picture(replace(release, estimate=Bits()))

@@ -13,6 +13,7 @@ from workbench.advice.tasks import (
     advise_boxes,
     advise_degrees,
     advise_marginals,
+    advise_per_user,
     advise_records,
     advise_rows,
     advise_top,

@@ -336,6 +336,44 @@ def advise_degrees(
     return TaskAdvice("degrees", tuple(options))
 
 
+def advise_per_user(
+    domain: Domain, epsilon: float, shape: Sequence[int] | None = None
+) -> TaskAdvice:
+    """How many users have how many records: the root mean square error of a number of users.
+
+    The table has a row a user, which says how many records that user has, so that a user moves one
+    count by one.
+
+    Parameters
+    ----------
+    domain : Domain
+        One attribute: numbers of records, or bins of them.
+    epsilon : float
+        The budget.
+    shape : sequence of int, optional
+        How many codes a query covers, one number; a quarter of them, if not given.
+
+    Returns
+    -------
+    TaskAdvice
+
+    Raises
+    ------
+    ValueError
+        A domain of more attributes, or a shape that does not fit it.
+    """
+    if len(domain.shape) != 1:
+        raise ValueError(
+            f"the domain has attributes {domain.attributes}: need one, how many records a user has"
+        )
+    boxes = advise_boxes(domain, epsilon, Bound(), shape)
+    note = (
+        "The table has a row a user: count each user's rows first, as trips.groupby('user').size() does. "
+        "A user then moves one count by one, so that --bound 1,1 holds, however many rows there are."
+    )
+    return TaskAdvice("per-user", boxes.options, (*boxes.notes, note))
+
+
 def advise_records(
     tree: Hierarchy, epsilon: float, bound: Bound, records: int = 10_000
 ) -> TaskAdvice:

@@ -26,6 +26,7 @@ TASKS = {
     "top": "the largest counts",
     "degrees": "sorted counts, without their names",
     "users": "counts of items where users have many records",
+    "per-user": "how many users have how many records",
     "points": "synthetic points in a box",
     "strings": "synthetic strings",
 }
@@ -68,7 +69,7 @@ def advise(
         str | None,
         typer.Option(
             metavar="N,N,…",
-            help="Codes of each attribute that a box covers.",
+            help="Codes of each attribute that a box covers (boxes, per-user).",
             show_default="a quarter",
             rich_help_panel=_FOR_TASKS,
         ),
@@ -121,7 +122,8 @@ def advise(
     if task not in TASKS:
         from difflib import get_close_matches
 
-        near = get_close_matches(task, TASKS, n=1)
+        spelt = "-".join(task.lower().removeprefix("counts ").split())
+        near = get_close_matches(spelt, TASKS, n=1)
         perhaps = f", perhaps {near[0]}" if near else ""
         raise ValueError(f"no task {task!r}{perhaps}; there are: {', '.join(TASKS)}")
     space = StatedSpace(
@@ -129,6 +131,12 @@ def advise(
     )
     stated = stated_bound(bound)
     where = _where(task, domain, space)
+    if task == "per-user":
+        if user:
+            raise ValueError(
+                "--user: the table has a row a user, and no column of users is needed"
+            )
+        unit = "a user" if unit == "a row" else unit
     protected = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
     if task in ("cells", "ranges"):
         if size is None:
@@ -187,6 +195,13 @@ def _task_advice(
         text = beliefs["shape"]
         return tasks.advise_boxes(
             where, epsilon, bound, parse_numbers("--shape", text) if text else None
+        )
+    if task == "per-user":
+        if (bound.l0, bound.linf) != (1, 1):
+            raise ValueError("--bound: a user has one number of records, so that 1,1 holds")
+        text = beliefs["shape"]
+        return tasks.advise_per_user(
+            where, epsilon, parse_numbers("--shape", text) if text else None
         )
     if task == "marginals":
         return tasks.advise_marginals(where, epsilon, bound, beliefs["order"])

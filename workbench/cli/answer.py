@@ -60,6 +60,8 @@ def answer(
         f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that were "
         "not released, which hold no more than is said, together: the true count may be higher by it."
     )
+    if release.estimate.why_unknown:
+        screen.paragraph(f"unknown: {release.estimate.why_unknown}")
     if answers.belief:
         screen.warn(f"absent: 0 {answers.belief}")
 
@@ -68,6 +70,8 @@ def _bars(noise: float, absent_cells: float, absent: float) -> tuple[str, str, s
     """Both parts of what may be wrong, in words."""
     from workbench.wording import format_number, number
 
-    holds = "unknown" if absent != absent else f"at most {number(ceil(absent))}"
     spread = "unknown" if noise != noise else f"± {format_number(noise)}"
-    return spread, number(absent_cells), holds if absent else "0"
+    cells = "unknown" if absent_cells != absent_cells else number(absent_cells)
+    if absent != absent:
+        return spread, cells, "unknown"
+    return spread, cells, f"at most {number(ceil(absent))}" if absent else "0"

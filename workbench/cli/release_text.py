@@ -48,6 +48,7 @@ def print_release(
         ("Mechanism", screen.plain(release.mechanism)),
         ("Size", sizes(release, file)),
         ("Noise", noise_in_words(release)),
+        ("Unknown", release.estimate.why_unknown),
         ("Sampled", sampled_in_words(release)),
         ("Absent", absent_in_words(release)),
         ("By chance", cells_from_nothing(release)),

@@ -171,7 +171,6 @@ class Request:
             self.account.session.check(mechanism)
 
     def _refuse_unfit_report(self, mechanism: type) -> None:
-        from workbench.interactions import Interactions
         from workbench.noise import decay
         from workbench.privacy import LOCAL
 
@@ -183,9 +182,6 @@ class Request:
             )
         decay(1, self.report_cut)
         given = {"--report-cut": True}
-        if mechanism.takes is Interactions:
-            why = "it samples the records of each user as a part of itself"
-            self._refuse_given(mechanism.__name__, given, why)
         if getattr(mechanism, "relation", None) == LOCAL:
             why = "it protects what each unit sends alone"
             self._refuse_given(mechanism.__name__, given, why)

@@ -118,6 +118,11 @@ class Estimate:
         """The standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
         return np.nan
 
+    @property
+    def why_unknown(self) -> str:
+        """Why it is not known how far answers may be off, in words; "" where it is."""
+        return ""
+
     def _columns(self) -> dict[str, Any]:
         """The columns of the file."""
         raise NotImplementedError

@@ -100,6 +100,16 @@ class HierarchicalSums(Estimate):
         """The standard deviation of the noise on each node; NaN where they are not independent."""
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
+    @property
+    def why_unknown(self) -> str:
+        """Zeroing depends on the noise."""
+        if self.variance is not None:
+            return ""
+        return (
+            "sums below 0 were set to 0 with all that is below them, which depends on the noise; with "
+            "nonnegative = False error bars are exact"
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """All nodes as a table.
 

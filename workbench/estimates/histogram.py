@@ -11,6 +11,13 @@ import numpy as np
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored
+from workbench.estimates.linear_noise import (
+    LinearNoise,
+    cell_deviations,
+    noise_from_json,
+    noise_to_json,
+    query_variances,
+)
 from workbench.libraries import pd
 from workbench.workload import Workload
 
@@ -20,16 +27,22 @@ class Histogram(Estimate):
     """Values of all keys, in their order; `variance` is that of independent noise on each, or None.
 
     Any workload is answered; ranges cost O(1) each after one prefix sum. The standard error is
-    sqrt(cells · variance); NaN where values are not independent.
+    sqrt(cells · variance). Where the noise of cells is not independent, `noise` says how it came to be,
+    and the standard error of ranges follows; it is NaN where neither is known.
     """
 
     domain: Domain
     values: Float[np.ndarray, " cells"]
     variance: float | None = None
+    noise: LinearNoise | None = None
     kind: ClassVar[str] = "sequence"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = (DOMAIN, Stored("variance"))
+    stored: ClassVar = (
+        DOMAIN,
+        Stored("variance"),
+        Stored("noise", write=noise_to_json, read=noise_from_json, optional=True),
+    )
 
     def __post_init__(self):
         if self.values.shape != (self.domain.size,):
@@ -55,12 +68,26 @@ class Histogram(Estimate):
             answers = workload.sums(self.domain, self._keys, self.values)
         if not error:
             return answers
+        if self.noise is not None:
+            return answers, np.sqrt(query_variances(self.noise, self.domain, workload))
         variance = np.nan if self.variance is None else self.variance
         return answers, np.sqrt(workload.cells(self.domain) * variance)
 
-    def deviations(self) -> float:
-        """The standard deviation of the noise on each value; NaN where they are not independent."""
+    def deviations(self) -> Float[np.ndarray, " cells"] | float:
+        """The standard deviation of the noise on each value; NaN where it is not known."""
+        if self.noise is not None:
+            return cell_deviations(self.noise, self.domain)
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
+
+    @property
+    def why_unknown(self) -> str:
+        """Noise that was there before the counts were changed says little."""
+        known = self.variance is not None or self.noise is not None
+        return (
+            ""
+            if known
+            else "after noise was added, counts were changed by what they were with it"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """All values as a table.

@@ -12,6 +12,7 @@ from workbench.domain import Domain
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import Estimate, check_weights
 from workbench.estimates.histogram import Histogram
+from workbench.estimates.linear_noise import noise_from_json, noise_to_json
 from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Workload
@@ -121,9 +122,20 @@ class ItemEdgeCounts(Estimate):
         absent = np.full(len(noise), np.nan if self.sampled else 0.0)
         return Bars(noise, np.zeros(len(noise)), absent)
 
-    def deviations(self) -> float:
+    def deviations(self) -> Float[np.ndarray, " edges"] | float:
         """The standard deviation of the noise on each edge."""
         return self.edges.deviations()
+
+    @property
+    def why_unknown(self) -> str:
+        """What is not noise."""
+        reasons = []
+        if self.sampled:
+            reasons.append("records beyond what a user may contribute were dropped")
+        if self.edges.noise is not None:
+            reasons.append("small differences between counts were smoothed away")
+        how_much = "it depends on the data how much, beside the noise, answers are off by that"
+        return f"{' and '.join(reasons)}: {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
         """How many ordered pairs of different edges of one item each query covers."""
@@ -234,11 +246,13 @@ class ItemEdgeCounts(Estimate):
         dict
             Of values that JSON can hold.
         """
+        laws = [noise_to_json(table.noise) for table in (self.items, self.edges)]
         return {
             "domain": self.domain.to_dict(),
             "variances": [self.items.variance, self.edges.variance],
             "covariance": self.covariance,
             "sampled": self.sampled,
+            **({"noise": laws} if any(laws) else {}),
         }
 
     @classmethod
@@ -259,7 +273,9 @@ class ItemEdgeCounts(Estimate):
         """
         domain = Domain.from_dict(metadata["domain"])
         item_variance, edge_variance = metadata["variances"]
+        item_noise, edge_noise = map(noise_from_json, metadata.get("noise", (None, None)))
         item_values = table["item"].to_numpy()[:: domain.shape[1]]
-        items = Histogram(domain.project(domain.attributes[:1]), item_values, item_variance)
-        edges = Histogram(domain, table["noisy"].to_numpy(), edge_variance)
+        item_domain = domain.project(domain.attributes[:1])
+        items = Histogram(item_domain, item_values, item_variance, item_noise)
+        edges = Histogram(domain, table["noisy"].to_numpy(), edge_variance, edge_noise)
         return cls(items, edges, metadata["covariance"], metadata["sampled"])

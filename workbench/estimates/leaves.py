@@ -236,6 +236,15 @@ class Leaves(OverHierarchy, Estimate):
         frame = self.hierarchy.frame(self.levels[positive], self.keys[:, positive])
         return frame.assign(count=self.values[positive])
 
+    @property
+    def why_unknown(self) -> str:
+        """Within a node counts are spread evenly; where their noise has no one law, all is unknown."""
+        if self.law is None:
+            return "counts of nodes were divided among those below them, which depends on the noise"
+        return (
+            "a node that a query cuts is spread evenly, and nobody knows what lies where in it"
+        )
+
     def nodes(self) -> pd.DataFrame:
         """The released nodes.
 

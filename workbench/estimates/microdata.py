@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.domain import Domain
+from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.table import PUBLIC, SparseTable
 from workbench.workload import Workload
@@ -51,6 +52,30 @@ class Microdata(Estimate):
         """How many records each cell has."""
         counts = np.ones(len(self), np.int64)
         return SparseTable.from_keys(self.domain, self.keys, counts, PUBLIC)
+
+    @property
+    def why_unknown(self) -> str:
+        """A model says nothing of its distance from the truth."""
+        return (
+            "rows are drawn from a model of what was released, and how far a model lies from the truth "
+            "only the truth tells"
+        )
+
+    def bars(self, workload: Workload, **options: Any) -> Bars:
+        """NaN: neither the noise nor what rows leave out is known.
+
+        Parameters
+        ----------
+        workload : Workload
+            Any.
+        options : those of `answer`.
+
+        Returns
+        -------
+        Bars
+        """
+        unknown = np.full(len(workload.on(self.domain)), np.nan)
+        return Bars(unknown, unknown, unknown)
 
     def _answer(self, workload: Workload, error: bool) -> Any:
         return without_errors(self.table.answer(workload), error)

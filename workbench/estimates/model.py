@@ -201,6 +201,11 @@ class Model(Estimate):
             keys += states[:, k]
         return SparseTable.from_keys(self.domain, keys, np.ones(len(keys), np.int64), PUBLIC)
 
+    @property
+    def why_unknown(self) -> str:
+        """A model says nothing of its distance from the truth."""
+        return "how far a model of what was released lies from the truth, only the truth tells"
+
     def to_frame(self) -> pd.DataFrame:
         """All potentials as a table.
 

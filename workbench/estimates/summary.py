@@ -195,8 +195,10 @@ class Summary(Estimate):
         absent_cells = cells - released
         unknown = np.full(len(workload), np.nan)
         law = filled_law or self.law
-        if law is None or self.scale != 1:
+        if law is None:
             return Bars(unknown, absent_cells, np.where(absent_cells > 0, np.nan, 0.0))
+        if self.scale != 1:  # each cell stands for others, of which nothing is known
+            return Bars(self.scale * np.sqrt(released * law.variance), absent_cells, unknown)
         each = law.absent_at_most(self.cut, self.sides)
         each = max(each - absent, absent)
         if filled_law is not None:
@@ -223,10 +225,22 @@ class Summary(Estimate):
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
         """The standard deviation of each released weight, in counts."""
         law = filled_law or self.law
-        if law is None or self.scale != 1:
+        if law is None:
             return np.full(len(self), np.nan)
+        if self.scale != 1:
+            return np.full(len(self), self.scale * np.sqrt(law.variance))
         sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
         return np.sqrt(law.variance + sampling)
+
+    @property
+    def why_unknown(self) -> str:
+        """What a uniform sample left out, nobody has seen."""
+        if self.scale == 1:
+            return ""
+        return (
+            f"each released cell stands for {self.scale:.3g} cells, drawn without looking at what they "
+            "hold: what the others hold is not bounded"
+        )
 
     @property
     def absent_cells(self) -> int:

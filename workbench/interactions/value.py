@@ -486,6 +486,29 @@ class Interactions:
         )
         return self._sampled(sample, limit, self.distinct)
 
+    def users_beyond(self, bound: Bound) -> int:
+        """How many users have records that cannot all stay within a bound; private, as counts are.
+
+        Whether one does depends on nobody else: one user more or less moves it by one at most.
+
+        Parameters
+        ----------
+        bound : Bound
+            Of edge counts: at most l1 records of a user; where linf is 1, no item twice.
+
+        Returns
+        -------
+        int
+        """
+        records = self.records_per_user()
+        beyond = records > bound.l1
+        if bound.linf == 1 and not self.distinct and len(self):
+            sizes = self.domain.shape[0]
+            owners = np.repeat(np.arange(len(records)), records)
+            different = np.unique(owners * sizes + self.items) // sizes
+            beyond |= np.bincount(different, minlength=len(records)) < records
+        return int(beyond.sum())
+
     def one_per_item(self, rng: np.random.Generator | None = None) -> Interactions:
         """One record of each user and item: where there are several, one at random.
 

@@ -180,10 +180,10 @@ class Contributions(Mechanism):
         histograms = []
         ledger = []
         for domain, counts, share in self._parts(bounded, amount(self.budget)):
-            values, receipts = self._smooth(bounded, counts, share, rng)
-            histograms.append(Histogram(domain, sealed(values)))
+            values, law, receipts = self._smooth(bounded, counts, share, rng)
+            histograms.append(Histogram(domain, sealed(values), noise=law))
             ledger += receipts
-        counts = ItemEdgeCounts(*histograms, sampled=True)
+        counts = ItemEdgeCounts(*histograms, sampled=True)  # smoothing takes away, too
         return Release(counts, tuple(ledger), self, bounded.bound)
 
 

@@ -21,6 +21,8 @@ import numpy as np
 
 from workbench import noise
 from workbench.arrays import Float, Int
+from workbench.estimates.law import geometric_variance
+from workbench.estimates.linear_noise import FourierNoise
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
 from workbench.mechanisms import _contributions as shared
@@ -107,7 +109,7 @@ class FPA(shared.Contributions):
 
     def _smooth(
         self, data: Interactions, counts: Int[np.ndarray, " n"], share: float, rng
-    ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
+    ) -> tuple[Float[np.ndarray, " n"], FourierNoise, list[Receipt]]:
         n = len(counts)
         bound = data.bound
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
@@ -119,22 +121,25 @@ class FPA(shared.Contributions):
         else:
             k = min(self.k, n)
         noisy = np.zeros(n)
-        noisy[:k], receipt = self._noisy(exact[:k], n, bound, share, rng)
-        return inverse(noisy), [*receipts, receipt]
+        noisy[:k], variance, receipt = self._noisy(exact[:k], n, bound, share, rng)
+        return inverse(noisy), FourierNoise(k, variance), [*receipts, receipt]
 
     def _noisy(self, exact: Float[np.ndarray, " k"], n: int, bound: Bound, share: float, rng):
-        """Coefficients with noise, and its receipt."""
+        """Coefficients with noise, its variance, and its receipt."""
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
         if isinstance(self.budget, ZCDP):
             l2 = (bound.l2 + rounded) * _UP
             grid = self._grid(l2, k, n, l2 / sqrt(2 * share))
-            return noise.gaussian_on_grid(
+            noisy, receipt = noise.gaussian_on_grid(
                 exact, l2_squared=Fraction(l2) ** 2, rho=share, grid=grid, rng=rng
             )
+            return noisy, l2**2 / (2 * share), receipt
         l1 = (self.coefficient_sensitivity(k, n, bound) + sqrt(k) * rounded) * _UP
         grid = self._grid(l1, k, n, l1 / share)
-        return noise.laplace(exact, l1=l1, epsilon=share, grid=grid, l0=k, rng=rng)
+        noisy, receipt = noise.laplace(exact, l1=l1, epsilon=share, grid=grid, l0=k, rng=rng)
+        steps = noise.decay(Fraction(l1) / Fraction(grid), share)
+        return noisy, grid**2 * geometric_variance(float(steps)), receipt
 
     def _choose(
         self, exact: Float[np.ndarray, " n"], bound: Bound, share: float, rest: float, rng

@@ -19,6 +19,7 @@ import numpy as np
 
 from workbench import noise
 from workbench.arrays import Float, Int
+from workbench.estimates.linear_noise import GroupNoise
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
 from workbench.mechanisms import _contributions as shared
@@ -131,7 +132,7 @@ class GS(shared.Contributions):
 
     def _smooth(
         self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
-    ) -> tuple[Float[np.ndarray, " n"], list[Receipt]]:
+    ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
         """One table's values: an order, then a noisy sum for every group of it.
 
         The order is public once it is paid for, so that groups are fixed sets of counts. A record lies
@@ -161,7 +162,8 @@ class GS(shared.Contributions):
         sizes = np.diff(starts, append=n)
         values = np.empty(n)
         values[order] = np.repeat(noisy_sums / sizes, sizes)
-        return values, [*receipts, receipt]
+        law = GroupNoise(int(sizes.min()), noise.variance(l1, epsilon, "geometric"))
+        return values, law, [*receipts, receipt]
 
     def _noisy_sample(
         self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng

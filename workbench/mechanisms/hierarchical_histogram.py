@@ -22,6 +22,7 @@ from workbench import noise
 from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import HierarchicalSums, Histogram
+from workbench.estimates.linear_noise import TreeNoise
 from workbench.inference import tree_least_squares, zero_negative_subtrees
 from workbench.inference.least_squares import tree_sums
 from workbench.mechanism import (
@@ -164,7 +165,9 @@ class HierarchicalHistogram(Mechanism):
             sums = zero_negative_subtrees(sums, k)
         if self.nonnegative and self.ranges == "nodes":
             return HierarchicalSums(domain, k, sealed(sums), None)
-        return Histogram(domain, sealed(sums[-domain.size :].copy()))
+        leaves = sealed(sums[-domain.size :].copy())
+        law = None if self.nonnegative else TreeNoise(k, variance)
+        return Histogram(domain, leaves, noise=law)
 
 
 def _l2_squared(bound: Bound, m: int, k: int) -> Fraction:

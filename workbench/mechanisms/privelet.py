@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from workbench.estimates import Histogram
+from workbench.estimates.linear_noise import HaarNoise
 from workbench.mechanism import (
     Mechanism,
     Release,
@@ -50,7 +51,7 @@ class Privelet(Mechanism):
         coefficients = np.zeros(table.domain.size, np.int64)
         coefficients[nodes] = values
         (block,) = basis.noise_blocks
-        noisy, _, receipt = add_noise(
+        noisy, variance, receipt = add_noise(
             coefficients,
             self.budget,
             l1=Fraction(sensitivity(table)) * block.nodes_per_count,
@@ -60,4 +61,5 @@ class Privelet(Mechanism):
             rng=rng,
         )
         cells = sealed(basis.inverse(noisy))
-        return Release(Histogram(table.domain, cells), (receipt,), self, table.bound)
+        histogram = Histogram(table.domain, cells, noise=HaarNoise(variance))
+        return Release(histogram, (receipt,), self, table.bound)

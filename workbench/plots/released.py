@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from workbench.domain import Domain
+from workbench.estimates import Leaves
+from workbench.hierarchy import Quadtree
 from workbench.plots.areas import cells, color_limits
 from workbench.plots.axes import legend, name_axis, panels
 from workbench.plots.series import SERIES_STYLES
@@ -36,12 +39,13 @@ def release_picture(release: Any) -> Figure:
 
     Two attributes make a map of counts, in which what lies within two standard deviations of noise is
     grey; one ordered attribute makes a series with its noise, and what absent cells may hold above; all
-    else the largest cells, with two standard deviations. Codes that are too many are added up.
+    else the largest cells, with two standard deviations. Codes that are too many are added up. Points are
+    drawn as the boxes that were released, by how dense they are; strings and codes as the largest nodes.
 
     Parameters
     ----------
     release : Release
-        Of labelled cells.
+        Of labelled cells, or of adaptive points, strings or codes.
 
     Returns
     -------
@@ -51,14 +55,18 @@ def release_picture(release: Any) -> Figure:
     Raises
     ------
     ValueError
-        If the release has no labelled cells.
+        If the release holds neither.
     """
-    domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
-    if not isinstance(domain, Domain):
+    estimate = release.estimate
+    domain = getattr(estimate.domain, "domain", estimate.domain)
+    if isinstance(estimate, Leaves) and not isinstance(domain, Domain):
+        fig = _adaptive(release)
+    elif not isinstance(domain, Domain):
         raise ValueError(
-            f"{release.estimate!r} has no attributes with labels: there is no picture of it"
+            f"there is no picture of {estimate.contents}: need a release of cells with labels, of points, "
+            "strings or codes"
         )
-    if len(domain.shape) == 2 and min(domain.shape) > 1:
+    elif len(domain.shape) == 2 and min(domain.shape) > 1:
         fig = _map(release, domain)
     elif len(domain.shape) == 1 and (domain.labels is None or len(domain.labels[0]) > _BARS):
         fig = _series(release, domain)
@@ -149,6 +157,55 @@ def _map(release: Any, domain: Domain) -> Figure:
     return fig
 
 
+def _adaptive(release: Any) -> Figure:
+    """Boxes of points by their density, or the largest of other nodes."""
+    estimate = release.estimate
+    nodes = estimate.nodes()
+    if not len(nodes):
+        return _bars([], np.zeros(0), np.zeros(0), [])
+    deviation = np.nan if estimate.law is None else np.sqrt(estimate.law.variance)
+    noise = np.full(len(nodes), deviation)
+    is_boxes = isinstance(estimate.hierarchy, Quadtree)
+    if not is_boxes or len(estimate.hierarchy.attributes) > 2:
+        order = np.argsort(-nodes.noisy.to_numpy(), kind="stable")[:_BARS]
+        attributes = [
+            name for name in nodes.columns if name not in ("level", "noisy", "complete")
+        ]
+        rows = nodes.iloc[order]
+        names = [" · ".join(map(_short, x)) for x in rows[attributes].itertuples(index=False)]
+        if "complete" in rows:  # else the beginning of several strings
+            names = [
+                x if whole else f"{x}…" for x, whole in zip(names, rows.complete, strict=True)
+            ]
+        return _bars(names, nodes.noisy.to_numpy()[order], noise[order], attributes)
+    x, *y = estimate.hierarchy.attributes
+    frame = pd.DataFrame(
+        {"x0": nodes[f"{x}_from"], "x1": nodes[f"{x}_to"], "metric": "density"}
+    )
+    frame["y0"], frame["y1"] = (
+        (nodes[f"{y[0]}_{end}"] for end in ("from", "to")) if y else (0, 1)
+    )
+    frame["value"] = nodes.noisy / ((frame.x1 - frame.x0) * (frame.y1 - frame.y0))
+    stands_out = (nodes.noisy > 2 * np.nan_to_num(noise)) & (nodes.noisy > 0)
+    fig, (ax,) = panels(1, 1, height=3.6 if y else 1.6)
+    if stands_out.any():
+        cells(frame[stands_out], ax, color_limits(frame[stands_out]))
+        scale = fig.axes[-1]
+        scale.set_xlabel("count per unit of area" if y else f"count per unit of {_short(x)}")
+    for _, box in frame[~stands_out].iterrows():
+        ax.add_patch(_rectangle((box.x0, box.y0), box.x1 - box.x0, box.y1 - box.y0))
+    ax.set(xlim=(frame.x0.min(), frame.x1.max()), ylim=(frame.y0.min(), frame.y1.max()))
+    ax.set(xlabel=_short(x), ylabel=_short(y[0]) if y else "")
+    if not y:
+        ax.set_yticks([])
+    if not stands_out.all():
+        is_known = np.isfinite(noise).all()
+        what = "within two deviations of noise" if is_known else "0 or less, with its noise"
+        handle = Patch(facecolor=_NOISE, label=what)
+        fig.legend(handles=[handle], loc="outside lower center", frameon=False)
+    return fig
+
+
 def _rectangle(corner: tuple[float, float], width: float, height: float) -> Any:
     from matplotlib.patches import Rectangle
 
@@ -201,6 +258,12 @@ def _largest(release: Any, domain: Domain) -> Figure:
     else:
         labels, counts, noise = release.largest(_BARS)
         names = [" · ".join(map(_short, row)) for row in labels.itertuples(index=False)]
+    return _bars(names, counts, noise, domain.attributes)
+
+
+def _bars(
+    names: list[str], counts: np.ndarray, noise: Any, attributes: Sequence[str]
+) -> Figure:
     fig, (ax,) = panels(1, 1, height=0.6 + 0.16 * max(len(names), 4))
     if not names:
         ax.text(0.5, 0.5, "nothing was released", transform=ax.transAxes, ha="center")
@@ -216,7 +279,7 @@ def _largest(release: Any, domain: Domain) -> Figure:
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(False, axis="y")
-    ax.set_ylabel(" · ".join(_short(name) for name in domain.attributes))
+    ax.set_ylabel(" · ".join(map(_short, attributes)))
     name_axis(ax, "x", "Count", False, None)
     return legend(fig)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +15,7 @@ from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho
-from workbench.release import USERS_CUT
+from workbench.release import USERS_CUT, knows_users_cut
 from workbench.session import file as session_file
 from workbench.session.booking import description, refuse_unpaid
 from workbench.session.counter import data_counter, known_counter, new_counter
@@ -22,7 +23,7 @@ from workbench.session.file import SessionFile
 from workbench.session.recall import Recall
 from workbench.session.spending import now
 from workbench.session.stated import of_the_bank, resolved, stated_data, stated_people
-from workbench.table import SparseTable
+from workbench.table import Bound, SparseTable
 from workbench.workload import Workload, serialise
 
 if TYPE_CHECKING:
@@ -269,6 +270,14 @@ class Session(Recall):
         self._file.count()
         return places, question
 
+    def _of_unit(self, release: Release, unit: str | None) -> Release:
+        """The release, whose bound says whom it is taken to be about."""
+        bound = release.bound
+        unit = unit or self.unit
+        if not isinstance(bound, Bound) or bound.unit or unit is None:
+            return release
+        return replace(release, bound=bound.of(unit))
+
     def release(
         self,
         mechanism: Any,
@@ -293,7 +302,8 @@ class Session(Recall):
             What the mechanism takes, of this budget's people; by default the session's table.
         unit : str, optional
             Whom the data's bound is about, in words; another unit than the budget's is refused. By
-            default what the bound says, or the budget's.
+            default what the bound says; where it says nothing, it is taken to be about the budget's
+            unit, and the release says so: nobody has cut anybody to it.
         report_cut : float, optional
             ε of how many users lost anything to the bound, which is then booked and released as well.
         out : path, optional
@@ -322,13 +332,13 @@ class Session(Recall):
             refuse_place(Path(out), force)
         also = []
         if report_cut is not None:
-            if self.relation == LOCAL or getattr(data, "users_cut", None) is None:
+            if self.relation == LOCAL or not knows_users_cut(data):
                 raise ValueError("report_cut: need data whose users were cut to their bound")
             also.append((DP(report_cut), USERS_CUT))
         cost = mechanism.budget if rho is None else ZCDP(rho)
         what = description(mechanism, self.budget)
         booking = self.book(cost, what, also=also, out=out)
-        release = mechanism(data)
+        release = self._of_unit(mechanism(data), unit)
         if report_cut is not None:
             release = release.with_users_cut(data, report_cut)
         booking.check(release)
