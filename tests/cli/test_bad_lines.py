@@ -143,7 +143,7 @@ def _of_release():
         "--out .", "--out new.txt", "--domain nowhere.json", "--domain t.csv", "--domain .",
         "--domain-from-data", "--count nothing", "--count home", "--count word", "--item home",
         "--context age", "--user nobody", "--report-cut 1", "--choose theta=1,2",
-        "--choose-epsilon 1", "--choose theta=1,2 --choose-epsilon 1", "--box x=0..1", "--strings word",
+        "--choose-epsilon 1", "--choose sides=1,2 --choose-epsilon 1", "--box x=0..1", "--strings word",
         "--taxonomy codes.csv", "--budget nowhere.budget", "--budget t.csv", "--unit ''", "--transform x",
         "--user who --report-cut 0", "--user who --report-cut nan", "--user who --report-cut x",
     ):  # fmt: skip

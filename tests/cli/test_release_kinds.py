@@ -100,6 +100,16 @@ def test_the_data_choose_among_stated_candidates(run):
     assert release.mechanism in {f"SRA(budget=DP(epsilon=1.0), l={k})" for k in (1, 3, 10)}
     run(f"release t.csv --mechanism LPA {people} {chosen.replace('l=', 'bound=')}")
     assert "LPA(" in Release.load("o.parquet").mechanism
+    table = (
+        "--bound 1,1 --user user_id --domain domain.json --epsilon 1 --out o.parquet --force"
+    )
+    chosen_theta = "--choose theta=2,9 --choose-epsilon 0.5"
+    run(f"release t.csv --mechanism HighPassFilter {table} {chosen_theta}")
+    filtered = Release.load("o.parquet")
+    assert filtered.privacy.epsilon == 1.5 and filtered.estimate.theta in (2, 9)
+    for wrong in ("HighPassFilter --transform dyadic", "PrioritySampling --size 3"):
+        line = f"release t.csv --mechanism {wrong} {table} {chosen_theta}"
+        assert "nobody has proven" in run(line, code=2).stderr.splitlines()[0]
     for wrong, says in {
         f"SRA {chosen} --l 3": "--l is stated and to be chosen",
         "SRA --choose l=1,3": "--choose and --choose-epsilon need each other",
@@ -108,8 +118,8 @@ def test_the_data_choose_among_stated_candidates(run):
         "SRA --choose l=1,1 --choose-epsilon 1": "two or more different",
         "SRA --choose l=1,3 --choose-epsilon 0": "epsilon = 0",
         "SRA --choose theta=1,3 --choose-epsilon 1": "SRA has no option --theta",
-        "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "of SRA the data choose l",
-        "GS --choose bound=1,3 --choose-epsilon 1": "need SRA, HPA or LPA",
+        "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "The data choose l of SRA",
+        "GS --choose bound=1,3 --choose-epsilon 1": "theta of HighPassFilter (without a transform)",
     }.items():
         line = f"release t.csv --mechanism {wrong} {people}"
         assert says in run(line, code=2).stderr.splitlines()[0]

@@ -139,6 +139,9 @@ def mechanism_class(ctx: Any, name: str) -> type:
     return cls
 
 
+_CHOSEN = {"SRA": "l", "HPA": "l", "LPA": "bound", "HighPassFilter": "theta"}  # by the data
+
+
 class Choice(NamedTuple):
     """Candidates for an option of a mechanism, and what choosing among them costs."""
 
@@ -218,14 +221,23 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
     if choice is None:
         return mechanism
 
-    from workbench.mechanisms import ChosenContributions
+    return _chosen(mechanism, choice)
 
-    chosen = ChosenContributions(mechanism, choice.candidates, choice.epsilon)
-    if choice.option != f"--{chosen.chosen_field}":
+
+def _chosen(mechanism: Any, choice: Choice) -> Any:
+    """The mechanism of which the data choose a field; a ValueError where no score is proven for it."""
+    from workbench.mechanisms import ChosenContributions, ChosenThreshold
+
+    name = type(mechanism).__name__
+    chosen = {"HighPassFilter": ChosenThreshold}.get(name, ChosenContributions)
+    field = _CHOSEN.get(name)
+    if choice.option != f"--{field}" or getattr(mechanism, "transform", None) is not None:
+        others = ", ".join(f"{x} of {cls}" for cls, x in _CHOSEN.items())
         raise ValueError(
-            f"--choose {choice.option[2:]}: of {name} the data choose {chosen.chosen_field}"
+            f"--choose {choice.option[2:]}: nobody has proven how far a user moves a score of it for "
+            f"{name}. The data choose {others} (without a transform); state all else"
         )
-    return chosen
+    return chosen(mechanism, choice.candidates, choice.epsilon)
 
 
 def each_mechanism() -> Iterator[type]:

@@ -103,13 +103,13 @@ Choose = Annotated[
     str | None,
     typer.Option(
         metavar="l=N,N,…",
-        help="Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA.",
-        rich_help_panel=_PEOPLE,
+        help="Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA, theta "
+        "of HighPassFilter.",
     ),
 ]
 ChooseEpsilon = Annotated[
     float | None,
-    typer.Option(help="What the choice costs, beside --epsilon.", rich_help_panel=_PEOPLE),
+    typer.Option(help="What the choice costs, beside --epsilon."),
 ]
 Box = Annotated[
     str | None,

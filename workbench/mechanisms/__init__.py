@@ -14,6 +14,7 @@ _NAMES = """
 """.split()
 _COMPOSED = [
     "ChosenContributions",
+    "ChosenThreshold",
     "MaximumEntropySynthesis",
 ]  # of others, whose laws hold them
 
