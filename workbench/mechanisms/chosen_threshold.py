@@ -29,11 +29,11 @@ import numpy as np
 
 from workbench import noise
 from workbench.arrays import Int
+from workbench.enclosures import round_up
 from workbench.estimates import Law
 from workbench.mechanism import Mechanism, Release, parameter, sensitivity, value
 from workbench.mechanisms.high_pass_filter import HighPassFilter
 from workbench.privacy import DP
-from workbench.shares import round_up
 from workbench.table import SparseTable
 
 _LARGEST = 2**50
