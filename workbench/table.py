@@ -119,6 +119,10 @@ class Bound:
         is_one = self.l0 == 1 and self.linf <= 1
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
+    def believed(self, unit: str) -> Bound:
+        """The same bound of a unit that nobody has cut to it, nor said that a row is one."""
+        return replace(self, unit=unit, status=BELIEVED)
+
     def enforced(self, unit: str) -> Bound:
         """The same bound, to which each unit was cut."""
         return replace(self, unit=unit, status=ENFORCED)

@@ -156,7 +156,7 @@ def test_the_unit_of_a_bound_is_the_budgets(path):
     with pytest.raises(ValueError, match="users were cut"):
         session.release(HistogramOf(DP(0.125)), TABLE, report_cut=0.125)
     assert session.remaining == 0.75
-    stated = session.release(HistogramOf(DP(0.125)), OTHER).bound
+    stated = session.release(HistogramOf(DP(0.125)), TABLE).bound
     assert (stated.unit, stated.status) == ("a user", "believed, not enforced")
     trips = replace(TABLE, bound=Bound(3, 2).of("a trip"))
     with pytest.raises(ValueError, match="not 'a trip'"):

@@ -216,6 +216,8 @@ class Request:
             bound = bound.of(unit)
             if not unit.strip():
                 raise ValueError(f"--unit {unit!r} is not allowed: need words, as 'a trip'")
+            if self.unit is None:  # nobody has said that a row is one
+                bound = bound.believed(unit)
         return bound
 
     @property

@@ -276,7 +276,7 @@ class Session(Recall):
         unit = unit or self.unit
         if not isinstance(bound, Bound) or bound.unit or unit is None:
             return release
-        return replace(release, bound=bound.of(unit))
+        return replace(release, bound=bound.believed(unit))
 
     def release(
         self,
