@@ -17,7 +17,7 @@ from workbench import estimates, noise, provenance
 from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.bars import Answers
-from workbench.estimates.law import DEVIATIONS, GEOMETRIC, Law
+from workbench.estimates.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
 from workbench.libraries import pd
 from workbench.privacy import (
     ADD_REMOVE,
@@ -142,9 +142,9 @@ class Release:
         for block in basis_of(
             getattr(estimate, "transform", None), estimate.domain
         ).noise_blocks:
-            rate = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block).rate
-            law = noise.empty_cell(rate, estimate.theta, estimate.sides, estimate.tau)
-            expected += block.size * float(law.survival(192))
+            law = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block)
+            cell = noise.empty_cell(law, estimate.theta, estimate.sides, estimate.tau)
+            expected += block.size * cell.chance
         return expected
 
     @property
@@ -425,7 +425,12 @@ class Release:
         is_summary = isinstance(self.estimate, estimates.Summary)
         if names != ["stability"] or not is_summary or self.bound is None:
             return {}
-        return {"filled_law": Law(GEOMETRIC, receipts[0].cost.epsilon / self.bound.l1)}
+        cost = receipts[0].cost
+        if isinstance(cost, ZCDP):
+            return {
+                "filled_law": Law(GAUSSIAN, float(Fraction(cost.rho) / self.bound.l2_squared))
+            }
+        return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
 
     def to_frame(self, error: bool = False) -> pd.DataFrame:
         """The estimate as a table with labels.

@@ -201,8 +201,8 @@ def amount(budget: DP | ZCDP) -> float:
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
 
-def noise_scale(budget: DP | ZCDP) -> float:
-    """About the deviation of the noise that it buys for one count.
+def inverse_scale(budget: DP | ZCDP) -> float:
+    """One over the scale of the noise that it buys for one count.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ def noise_scale(budget: DP | ZCDP) -> float:
     Returns
     -------
     float
-        1/ε, or 1/√(2ρ).
+        ε, or √(2ρ).
     """
-    return 1 / sqrt(2 * budget.rho) if isinstance(budget, ZCDP) else 1 / budget.epsilon
+    return sqrt(2 * budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:

@@ -23,6 +23,7 @@ from tests.reference import (
     threshold_sampling,
 )
 from workbench import DP, noise
+from workbench.estimates import Law
 from workbench.noise import bits, empty_cells, kernels, laws, priorities, selection
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.exact import Interval, accept, exp_neg, is_below
@@ -300,7 +301,9 @@ def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
 def test_golden_numbers():
     golden.check()
     for epsilon, book in ((0.1, golden.SMALL_EPSILON), (1.0, golden.LARGE_EPSILON)):
-        law = lambda *a, e=epsilon: float(noise.empty_cell(Fraction(e), *a).survival(128))  # noqa: E731
+        law = lambda *a, e=epsilon: float(
+            noise.empty_cell(Law("geometric", Fraction(e)), *a).survival(128)
+        )  # noqa: E731
         theta, tau = (40, 100) if epsilon == 0.1 else (3, 10)
         assert law(theta, 2) == pytest.approx(book["p2"], rel=1e-11)
         assert law(theta, 1) == pytest.approx(book["p1"], rel=1e-11)

@@ -12,9 +12,9 @@ from tests.agreement import RARE, fits, same_law
 from tests.reference import stability as literal
 from workbench import DP, Bound, Domain, Ranges, SparseTable, noise
 from workbench.cli import release_text
+from workbench.estimates import Law
 from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
-from workbench.noise.laws import two_sided
 
 getcontext().prec = 90
 BOUNDS = [
@@ -79,8 +79,8 @@ def test_many_cells_of_little_can_show_more_easily_than_few_of_much():
     )
     assert ones > Decimal("1.5") * full
     assert float(failing(decay, 30, bound)) == pytest.approx(float(ones))
-    alpha = two_sided(decay).alpha
-    assert float(stability.failure_probability(30, bound, alpha, 192)) == pytest.approx(
+    law = Law("geometric", decay)
+    assert float(stability.failure_probability(30, bound, law, 192)) == pytest.approx(
         float(ones)
     )
 
@@ -206,10 +206,10 @@ def test_a_peers_threshold_reports_less_than_it_fails():
 
     for bound in (Bound(), Bound(3, 2)):
         unit = bound.l0, bound.l1, bound.linf
-        cut, alpha = 14, two_sided(Fraction(1)).alpha
+        cut, law = 14, Law("geometric", Fraction(1))
         epsilon, reported = theirs(cut).map(unit)
         exact, above = (
-            float(stability.failure_probability(t, bound, alpha, 192)) for t in (cut, cut + 1)
+            float(stability.failure_probability(t, bound, law, 192)) for t in (cut, cut + 1)
         )
         assert epsilon == bound.l1
         if reported >= exact:

@@ -39,7 +39,6 @@ from workbench.noise import (
     exact,
     exponential,
     laws,
-    parts,
     priorities,
     response,
     selection,
@@ -494,7 +493,7 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
     patches = [
         (laws.TwoSidedGeometric, "add", add),
         (empty_cells.EmptyCell, "values", values),
-        *((room, "survivor_ranks", survivor_ranks) for room in (parts, threshold, unary)),
+        *((room, "survivor_ranks", survivor_ranks) for room in (empty_cells, threshold, unary)),
         *(
             (room, "accept", accept)
             for room in (selection, unary, response, empty_cells, exact)

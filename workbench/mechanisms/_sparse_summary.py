@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 
 from workbench.domain import Domain
-from workbench.estimates import Law, Summary, summary_in_basis
+from workbench.estimates import Summary, summary_in_basis
 from workbench.inference import consistent
-from workbench.mechanism import Mechanism, Release, noise, noise_blocks, parameter, sensitivity
-from workbench.table import SparseTable
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    as_bound,
+    blocks_within,
+    law_within,
+    noise,
+    parameter,
+    sensitivity,
+)
+from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, basis_of
 from workbench.value import not_allowed
 
@@ -50,6 +59,7 @@ class SparseSummary(Mechanism):
     """
 
     cite = "cormode2012"
+    accepts_zcdp = True
 
     def refuse_inconsistent(self, theta: float | None) -> None:
         """A ValueError if `consistent` is asked for where it means nothing."""
@@ -62,7 +72,7 @@ class SparseSummary(Mechanism):
             why = "need at least 1, since an ancestor can only be missed after a filter"
             raise not_allowed(self, "theta", why, " with consistent = True")
 
-    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
         """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
         raise NotImplementedError
 
@@ -70,16 +80,16 @@ class SparseSummary(Mechanism):
         """The second step."""
         raise NotImplementedError
 
-    def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
+    def _draw(self, exact, blocks: list[Any], theta: float, tau: float, rng):
         """Keys, noisy values, τ and receipts of both steps at once."""
         keys, values, ledger = noise.threshold_sample(
             *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng
         )
         return keys, values, tau, ledger
 
-    def _blocks(self, domain: Domain, l1: float) -> list[noise.Block]:
+    def _blocks(self, domain: Domain, bound: Bound | float) -> list[Any]:
         basis = basis_of(self.transform, domain)
-        return noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon)
+        return blocks_within(basis, as_bound(bound), self.budget)
 
     def _consistent(self, noisy: Summary, theta: float) -> Summary:
         """The nodes that reach θ, and all of whose ancestors do."""
@@ -87,20 +97,23 @@ class SparseSummary(Mechanism):
         return consistent(noisy.where(passes, theta=theta, sides=self.sides))
 
     def summarise(
-        self, noisy: Summary, l1: float, rng: np.random.Generator | None = None
+        self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """The second step, on noisy cells among which are all that pass."""
+        """The second step, on noisy cells among which are all that pass.
+
+        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
+        """
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release the cells, or nodes, that are kept."""
-        l1 = sensitivity(table)
+        sensitivity(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = noise_blocks(basis, l1=l1, epsilon=self.budget.epsilon, linf=table.bound.linf)
+        blocks = blocks_within(basis, table.bound, self.budget)
         theta, tau = self._thresholds(blocks)
         exact = basis.forward(table.keys, table.counts)
-        law = Law("geometric", self.budget.epsilon / l1)
+        law = law_within(basis, table.bound, self.budget)
         if self.consistent:
             keys, values, ledger = noise.threshold_sample(
                 *exact, blocks, theta=theta, sides=self.sides, rng=rng

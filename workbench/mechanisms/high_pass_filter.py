@@ -1,7 +1,7 @@
 """High-pass filter: noise on every cell, of which only those that reach θ are released.
 
-Guarantee  ε-DP per unit; all of ε pays for the counts, the filter is post-processing.
-           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
+Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, the filter is post-processing.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
 Assumes    the table's bound; θ, or the size it is chosen from, is stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
            transforms: section 3, Theorem 4; consistency: section 4.3.
@@ -13,11 +13,21 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 
 from bisect import bisect_left
 from math import ceil, exp
+from typing import Any
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary
-from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
+from workbench.estimates import Law, Summary
+from workbench.estimates.law import GAUSSIAN
+from workbench.mechanism import (
+    DP,
+    ZCDP,
+    consistent_field,
+    inverse_scale,
+    parameter,
+    pure_budget,
+    transform_field,
+)
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     sides_field,
@@ -33,7 +43,7 @@ from workbench.value import value
 class HighPassFilter(SparseSummary):
     """Release the cells whose noisy count v has |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1)."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     theta: float = parameter(None, 0, 2**50, unit="counts", doc="cut-off θ")
     sides: int = sides_field()
     size: int = threshold_size_field("θ")
@@ -61,11 +71,12 @@ class HighPassFilter(SparseSummary):
             return 1.0
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
-    def threshold(self, domain: Domain, l1: float) -> float:
+    def threshold(self, domain: Domain, l1: Bound | float) -> float:
         """θ in counts: as given, or the smallest whole number >= 1 with Σ m·p_θ <= size.
 
         One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
-        the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing.
+        the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing. Of a
+        ρ `l1` is the whole bound of a unit.
         """
         if self.theta is not None:
             return self.theta
@@ -73,16 +84,20 @@ class HighPassFilter(SparseSummary):
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """θ and its sides, from which `advice` computes errors."""
-        return dict(theta=float(self.threshold(domain, bound.l1)), sides=self.sides)
+        return dict(theta=float(self.threshold(domain, bound)), sides=self.sides)
 
-    def _smallest_theta(self, blocks: list[noise.Block]) -> int:
+    def _smallest_theta(self, blocks: list[Any]) -> int:
         self.refuse_size_above(sum(block.size for block in blocks))
-        alphas = [exp(-noise.decay(block.l1, block.epsilon)) for block in blocks]
+        laws = [block.law for block in blocks]
+
+        def chance(law: Law, theta: int) -> float:
+            if law.kind == GAUSSIAN:
+                return noise.empty_cell(law, theta, self.sides).chance
+            return self.survival(exp(-law.rate), theta)
 
         def suffices(theta: int) -> bool:
             survivors = sum(
-                block.size * self.survival(alpha, theta)
-                for block, alpha in zip(blocks, alphas, strict=True)
+                block.size * chance(law, theta) for block, law in zip(blocks, laws, strict=True)
             )
             return survivors <= self.size
 
@@ -92,7 +107,7 @@ class HighPassFilter(SparseSummary):
         low = high // 2 + 1
         return low + bisect_left(range(low, high), True, key=suffices)
 
-    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
         theta = self._smallest_theta(blocks) if self.theta is None else self.theta
         return theta, 0.0
 
@@ -107,4 +122,4 @@ class HighPassFilter(SparseSummary):
     @classmethod
     def example(cls, budget: DP):
         """A cut of four noise scales."""
-        return cls(budget, theta=ceil(4 / budget.epsilon))
+        return cls(budget, theta=ceil(4 / inverse_scale(budget)))

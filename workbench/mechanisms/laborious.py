@@ -1,6 +1,6 @@
 """Laborious: the two-step process that a shortcut replaces: noise on every cell, then the summary.
 
-Guarantee  ε-DP per unit, as the mechanism it runs; the second step is post-processing.
+Guarantee  ε-DP per unit, or ρ-zCDP, as the mechanism it runs; the second step is post-processing.
 Assumes    the table's bound; a domain that fits in memory.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
 Differs    nothing; it exists so that the shortcuts' equality in law can be tested, and their speed
@@ -10,7 +10,8 @@ Cost       time and memory O(domain size).
 
 from typing import Any
 
-from workbench.mechanism import DP, Mechanism, Release, SparseTable, sensitivity, series_name
+from workbench.mechanism import DP, ZCDP, Mechanism, Release, SparseTable, series_name
+from workbench.mechanisms.gaussian_histogram import GaussianHistogram
 from workbench.mechanisms.geometric_histogram import GeometricHistogram
 from workbench.mechanisms.high_pass_filter import HighPassFilter
 from workbench.value import not_allowed, value
@@ -23,6 +24,7 @@ class Laborious(Mechanism):
     mechanism: Any
     cite = "cormode2012"
     title = "two-step process"
+    accepts_zcdp = True
 
     def __post_init__(self):
         if not hasattr(self.mechanism, "summarise"):
@@ -36,15 +38,16 @@ class Laborious(Mechanism):
         return f"laborious {series_name(self.mechanism)}"
 
     @property
-    def budget(self) -> DP:
+    def budget(self) -> DP | ZCDP:
         """The budget of the mechanism it runs."""
         return self.mechanism.budget
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release by way of the full noisy table."""
         transform = self.mechanism.transform
-        full = GeometricHistogram(self.budget, transform=transform)(table, rng)
-        summary = self.mechanism.summarise(full.estimate, sensitivity(table), rng)
+        cls = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
+        full = cls(self.budget, transform=transform)(table, rng)
+        summary = self.mechanism.summarise(full.estimate, table.bound, rng)
         return Release(summary, full.ledger, self, full.bound)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Priority sampling: noise on every cell, of which the `size` with the largest |v|/r are released.
 
-Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
-           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
+Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
 Assumes    the table's bound; `size` and θ are stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3;
            with θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3;
@@ -15,11 +15,20 @@ Cost       time and memory O(non-empty cells + size), whatever the domain's size
 """
 
 from math import ceil
+from typing import Any
 
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
+from workbench.mechanism import (
+    DP,
+    ZCDP,
+    consistent_field,
+    inverse_scale,
+    parameter,
+    pure_budget,
+    transform_field,
+)
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     filter_field,
@@ -35,7 +44,7 @@ from workbench.value import value
 class PrioritySampling(SparseSummary):
     """Release exactly `size` cells (or all that pass θ), favouring large noisy counts without bias."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
     theta: float = filter_field()
     sides: int = sides_field()
@@ -55,11 +64,11 @@ class PrioritySampling(SparseSummary):
         """θ, sides, and the size that decides τ_s, from which `advice` computes errors."""
         return dict(theta=float(self.theta), sides=self.sides, size=self.size)
 
-    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
         self.refuse_size_above(sum(block.size for block in blocks))
         return self.theta, 0.0  # τ_s is known only once cells are drawn
 
-    def _draw(self, exact, blocks: list[noise.Block], theta: float, tau: float, rng):
+    def _draw(self, exact, blocks: list[Any], theta: float, tau: float, rng):
         return noise.priority_sample(
             *exact, blocks, theta=theta, sides=self.sides, size=self.size, rng=rng
         )
@@ -75,4 +84,4 @@ class PrioritySampling(SparseSummary):
     @classmethod
     def example(cls, budget: DP):
         """Ten cells out of those above two noise scales."""
-        return cls(budget, size=10, theta=ceil(2 / budget.epsilon))
+        return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))

@@ -1,18 +1,27 @@
 """Stability-based histogram: noise on the non-empty cells alone, of which the large ones are released.
 
-Guarantee  (ε, δ)-DP per unit; ε pays for the counts, δ for the chance that a cell shows which one unit
-           alone fills. An empty cell is never released.
+Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP; ε, or ρ, pays for the counts, δ for
+           the chance that a cell shows which one unit alone fills. An empty cell is never released.
 Assumes    the table's bound.
 Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim &
            Stemmer, ITCS 2016, the stability-based histogram.
-Differs    geometric noise, and the smallest whole cut whose exact failure probability, over all that
-           the bound allows one unit, is at most δ; what is paid is that probability, not δ.
+Differs    geometric or Gaussian noise, and the smallest whole cut whose exact failure probability, over
+           all that the bound allows one unit, is at most δ; what is paid is that probability, not δ.
 Cost       time and memory O(non-empty cells), whatever the domain's size.
 """
 
 from workbench.domain import Domain
 from workbench.estimates import Summary
-from workbench.mechanism import DP, Mechanism, Release, approximate_budget, noise, sensitivity
+from workbench.mechanism import (
+    DP,
+    ZCDP,
+    Mechanism,
+    Release,
+    amount,
+    approximate_budget,
+    noise,
+    sensitivity,
+)
 from workbench.table import Bound, SparseTable
 from workbench.value import value
 
@@ -21,11 +30,12 @@ from workbench.value import value
 class StabilityHistogram(Mechanism):
     """Release the non-empty cells whose noisy count reaches the cut that δ asks for."""
 
-    budget: DP = approximate_budget()
+    budget: DP | ZCDP = approximate_budget(zcdp=True)
     cite = "korolova2009"
     title = "stability histogram"
     series = "stability histogram"
     spends_delta = True
+    accepts_zcdp = True
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
@@ -34,10 +44,14 @@ class StabilityHistogram(Mechanism):
         The product is over cells that one unit newly fills with c_j counts, at its largest within the
         bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
         """
-        theta, _ = noise.stability_threshold(
-            bound, epsilon=self.budget.epsilon, delta=self.budget.delta
-        )
+        theta, _ = noise.stability_threshold(bound, **self.price)
         return theta
+
+    @property
+    def price(self) -> dict[str, float]:
+        """What `noise` is told that it may spend."""
+        kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
+        return {kind: amount(self.budget), "delta": self.budget.delta}
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """T, one-sided, with empty cells left out, from which `advice` computes errors."""
@@ -50,10 +64,9 @@ class StabilityHistogram(Mechanism):
             table.keys,
             table.counts,
             table.bound,
-            epsilon=self.budget.epsilon,
-            delta=self.budget.delta,
+            **self.price,
             rng=rng,
         )
-        # without a decay: what holds for noise on every cell does not hold here
+        # without a law: what holds for noise on every cell does not hold here
         summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
         return Release(summary, (receipt,), self, table.bound)

@@ -1,7 +1,7 @@
 """Threshold sampling: noise on every cell, each then kept with probability min(|v|/τ, 1).
 
-Guarantee  ε-DP per unit; all of ε pays for the counts, sampling is post-processing.
-           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share ε.
+Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
+           A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
 Assumes    the table's bound; τ, or the size it is chosen from, is stated without looking at the data.
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2,
            and C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling
@@ -15,11 +15,21 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from workbench import noise
 from workbench.domain import Domain
-from workbench.estimates import Summary
-from workbench.mechanism import DP, consistent_field, parameter, pure_budget, transform_field
+from workbench.estimates import Law, Summary
+from workbench.estimates.law import GEOMETRIC
+from workbench.mechanism import (
+    DP,
+    ZCDP,
+    consistent_field,
+    inverse_scale,
+    parameter,
+    pure_budget,
+    transform_field,
+)
 from workbench.mechanisms._sparse_summary import (
     SparseSummary,
     filter_field,
@@ -36,7 +46,7 @@ from workbench.value import value
 class ThresholdSampling(SparseSummary):
     """Release each noisy cell with a probability proportional to its size, up to τ."""
 
-    budget: DP = pure_budget()
+    budget: DP | ZCDP = pure_budget(zcdp=True)
     tau: float = parameter(
         None, 0, 2**50, unit="counts", doc="cells of at least τ are all kept"
     )
@@ -57,34 +67,34 @@ class ThresholdSampling(SparseSummary):
         """Its name in figures."""
         return summary_name("threshold", self.sides, self.theta)
 
-    def survival(self, decay: float, tau: float | None = None) -> float:
-        """p_θτ, the probability that an empty cell is released, at noise decay ε/Δ.
+    def survival(self, decay: Law | float, tau: float | None = None) -> float:
+        """p_θτ, the probability that an empty cell is released, at noise of that law, or decay ε/Δ.
 
         Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
         """
         tau = self.tau if tau is None else tau
-        return float(
-            noise.empty_cell(Fraction(decay), self.theta, self.sides, tau).survival(128)
-        )
+        law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
+        return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
-    def threshold(self, domain: Domain, l1: float) -> float:
-        """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices."""
+    def threshold(self, domain: Domain, l1: Bound | float) -> float:
+        """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices.
+
+        Of a ρ `l1` is the whole bound of a unit.
+        """
         if self.tau is not None:
             return self.tau
         return self._smallest_tau(self._blocks(domain, l1))
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """θ, τ and sides, from which `advice` computes errors."""
-        tau = max(self.threshold(domain, bound.l1), 1.0)
+        tau = max(self.threshold(domain, bound), 1.0)
         return dict(theta=float(self.theta), tau=tau, sides=self.sides)
 
-    def _smallest_tau(self, blocks: list[noise.Block]) -> float:
+    def _smallest_tau(self, blocks: list[Any]) -> float:
         self.refuse_size_above(sum(block.size for block in blocks))
-        decays = (noise.decay(block.l1, block.epsilon) for block in blocks)
-        sizes = (block.size for block in blocks)
-        return _smallest_tau(self, tuple(zip(decays, sizes, strict=True)))
+        return _smallest_tau(self, tuple((block.law, block.size) for block in blocks))
 
-    def _thresholds(self, blocks: list[noise.Block]) -> tuple[float, float]:
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
         tau = self._smallest_tau(blocks) if self.tau is None else self.tau
         return self.theta, max(tau, 1.0)
 
@@ -99,17 +109,15 @@ class ThresholdSampling(SparseSummary):
     @classmethod
     def example(cls, budget: DP):
         """Cells of ten noise scales are kept for sure."""
-        return cls(budget, tau=10 / budget.epsilon)
+        return cls(budget, tau=10 / inverse_scale(budget))
 
 
 @lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
-def _smallest_tau(
-    mechanism: ThresholdSampling, blocks: tuple[tuple[Fraction, int], ...]
-) -> float:
-    """τ where as many empty cells survive as `mechanism.size`, of blocks of (decay, cells)."""
+def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
+    """τ where as many empty cells survive as `mechanism.size`, of blocks of (law, cells)."""
 
     def too_many(tau: float) -> bool:
-        survivors = sum(cells * mechanism.survival(decay, tau) for decay, cells in blocks)
+        survivors = sum(cells * mechanism.survival(law, tau) for law, cells in blocks)
         return survivors > mechanism.size
 
     low = max(1.0, mechanism.theta)

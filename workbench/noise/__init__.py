@@ -43,9 +43,9 @@ from workbench.noise.additive import PortionedGeometric, add_noise, geometric, l
 from workbench.noise.arguments import decay
 from workbench.noise.bits import Aligned
 from workbench.noise.dirichlet import dirichlet_multinomial
-from workbench.noise.empty_cells import empty_cell
 from workbench.noise.exponential import exponential_mechanism
 from workbench.noise.gaussian import GaussianBlock, gaussian, gaussian_on_grid, l2_of_sum
+from workbench.noise.kinds import empty_cell
 from workbench.noise.public import random_words, uniform_keys
 from workbench.noise.response import randomised_response
 from workbench.noise.selection import MAX_RELEASED_CELLS, Block, check_size

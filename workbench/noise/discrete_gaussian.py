@@ -11,7 +11,7 @@ Source  the law, and why it is private: Canonne, Kamath & Steinke, NeurIPS 2020;
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import ceil, exp, hypot, log2, sqrt
 from typing import Any
 
@@ -49,6 +49,7 @@ class HalfGaussian:
         self.count = max(2, ceil(reach / self.width))
         self.end = start + self.count * self.width
         slowest = 2 * float(rate) * self.end * self.width
+        self.mass = cache(self._mass)
         self.sure = max(0, int(_COIN * exp(-slowest)) - 1)  # least chance to stay, or less
 
     @cached_property
@@ -60,7 +61,7 @@ class HalfGaussian:
     def _sums(self, bits: int) -> list[Interval]:
         return upper_sums(self.rate, self.start, self.width, self.count, bits, self.rising)
 
-    def mass(self, bits: int) -> Interval:
+    def _mass(self, bits: int) -> Interval:
         """Σ exp(−rate·(x² − start²)), with all x of a block counted, and weighed, as `blocks` does."""
         total = self._sums(bits)[0]
         return Interval(total.lo << self.shift, total.hi << self.shift, bits)
@@ -169,8 +170,9 @@ class DiscreteGaussian:
 
     def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
         """Add an independent draw to every element of `out`, in place."""
-        for start in range(0, out.size, _CHUNK):
-            some = out[start : start + _CHUNK]
+        chunk = getattr(words, "chunk", _CHUNK)
+        for start in range(0, out.size, chunk):
+            some = out[start : start + chunk]
             own = substream(words)
             if self.inverse is None:
                 some += self._wide(some.size, own)
@@ -179,7 +181,7 @@ class DiscreteGaussian:
             for sign in (1, -1):
                 far = where[x == sign * self.tail]
                 if far.size:  # as rare as 2^-64
-                    beyond = _half_gaussian(self.rate, self.tail).sample(far.size, own)
+                    beyond = half_gaussian(self.rate, self.tail).sample(far.size, own)
                     some[far] += sign * (beyond - self.tail)
 
     def _wide(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
@@ -200,7 +202,7 @@ def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
     return DiscreteGaussian(rate)
 
 
-_half_gaussian = lru_cache(64)(HalfGaussian)
+half_gaussian = lru_cache(64)(HalfGaussian)  # tables of a law and a start, made once
 
 
 @lru_cache(64)

@@ -21,7 +21,7 @@ from workbench.arrays import Float, Int, Num
 from workbench.noise import kernels
 from workbench.noise.bits import Words, uniform_below
 from workbench.noise.exact import Interval, Real, accept, is_below
-from workbench.noise.laws import Geometric, Inversion, two_sided
+from workbench.noise.laws import Geometric, Inversion
 
 _CHUNK = 2**16
 _TAIL = (
@@ -82,6 +82,18 @@ class EmptyCell:
             earlier = self._entering(self.above, work)
             p = (p - earlier) / (Interval.of(1, work) - earlier)
         return Interval(p.lo >> 128, min(1 << bits, -(-p.hi >> 128)), bits)
+
+    @property
+    def chance(self) -> float:
+        """The chance to survive, in floating point."""
+        return float(self.survival(192))
+
+    def survivors(
+        self, empty: int, words: Words
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """Which of so many cells survive, as sorted ranks, and their values."""
+        ranks = survivor_ranks(empty, self.survival, words)
+        return ranks, self.values(len(ranks), words)
 
     def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
         """n independent values of survivors, exactly distributed.
@@ -189,25 +201,6 @@ class WeightedGeometric:
         two = ~accept(np.full(n, float(one(192))), lambda i, bits: one(bits), words)
         x[two] += 1 + self.steps.sample(int(np.count_nonzero(two)), words).view(np.int64)
         return x
-
-
-@lru_cache(256)
-def empty_cell(decay: Fraction, theta: float, sides: int, tau: float = 0.0) -> EmptyCell:
-    """The law of one empty cell under geometric noise; public, since it holds no data.
-
-    Parameters
-    ----------
-    decay : ε/l1 of the noise; see `noise.decay`.
-    theta : the filter, in counts.
-    sides : 2 for both signs, 1 for positive values only.
-    tau : the sampling threshold, in counts; 0 for none.
-
-    Returns
-    -------
-    EmptyCell
-        Its chance to survive, and the law of its value.
-    """
-    return EmptyCell(two_sided(decay).alpha, theta, sides, tau)
 
 
 @lru_cache(256)

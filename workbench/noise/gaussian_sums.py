@@ -7,7 +7,7 @@ that no table needs follow from Poisson's summation formula.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import isqrt
 
 from workbench.noise.exact import Interval, exp_neg
@@ -69,7 +69,7 @@ def normaliser(rate: Fraction, bits: int) -> Interval:
     return Interval(root_low, root_high + correction, bits)
 
 
-@cache
+@lru_cache(16)
 def _pi(bits: int) -> Interval:
     """π = 16·arctan(1/5) − 4·arctan(1/239) (Machin), in whole units of 2^-bits."""
     guard = bits + 32

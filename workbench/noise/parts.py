@@ -31,13 +31,11 @@ import numpy as np
 
 from workbench.arrays import Bool, Float, Int, UInt64
 from workbench.noise import kernels, priorities
-from workbench.noise.arguments import check_filter, decay
+from workbench.noise.arguments import check_filter
 from workbench.noise.bits import KEY_BYTES, Keystream, Words
-from workbench.noise.empty_cells import empty_cell, survivor_ranks
-from workbench.noise.laws import two_sided
-from workbench.noise.selection import Block, passes, passes_and_sampled
+from workbench.noise.kinds import empty_cell, sampler
+from workbench.noise.selection import Block, as_block, passes, passes_and_sampled
 from workbench.noise.source import Source
-from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
 from workbench.threads import on_threads
 from workbench.value import sealed
@@ -130,7 +128,7 @@ class Measurement:
         rng: np.random.Generator | bytes | None = None,
     ):
         check_filter(theta, sides, tau)
-        self.blocks = [Block(*block) for block in blocks]
+        self.blocks = [as_block(block) for block in blocks]
         self.size = size
         self._source = Source(rng)
         _check_ranges(ranges, sum(block.size for block in self.blocks))
@@ -143,14 +141,7 @@ class Measurement:
     @property
     def receipts(self) -> tuple[Receipt, ...]:
         """What the measurement costs, one for each block, however many parts drew it."""
-        return tuple(
-            self._source.receipt(
-                "survivors",
-                block.epsilon,
-                rho=geometric_rho(decay(block.l1, block.epsilon), block.l1, block.linf),
-            )
-            for block in self.blocks
-        )
+        return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
         """What passes the filter and threshold sampling in all parts.
@@ -365,9 +356,9 @@ class _Guess:
 
     def __init__(self, parts: Sequence[Part], size: int, samples: Sequence[Sample]):
         part = parts[0]
-        laws = [two_sided(decay(b.l1, b.epsilon)) for p in parts for _, b in p.runs]
+        laws = [run.block.law for p in parts for run in p.runs]
         empty_cells = chain.from_iterable(own.empty for own in samples)
-        empty = [(n, law.alpha) for n, law in zip(empty_cells, laws, strict=True)]
+        empty = [*zip(empty_cells, laws, strict=True)]
         self.size = size
         self.least = float(max(ceil(part.theta), 1))
         guess = priorities.guess_threshold(
@@ -431,12 +422,10 @@ def draw_survivors(
             dense[occupied - start] = noisy
             occupied = np.arange(start, start + block.size)
             noisy = dense
-        ratio = decay(block.l1, block.epsilon)
-        two_sided(ratio).add(noisy, words)
+        sampler(block.law).add(noisy, words)
         kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, words)
-        law = empty_cell(ratio, part.theta, part.sides, part.tau)
-        ranks = survivor_ranks(block.size - kept.size, law.survival, words)
-        values = law.values(len(ranks), words)
+        cell = empty_cell(block.law, part.theta, part.sides, part.tau)
+        ranks, values = cell.survivors(block.size - kept.size, words)
         runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values))
     return runs
 
@@ -457,14 +446,13 @@ class Prioritised:
         self.cells = _cells_of_runs(keys, part.runs)
         self.noisy = np.array(counts, np.int64)
         words = streams(0)
-        laws = [two_sided(decay(b.l1, b.epsilon)) for _, b in part.runs]
-        for law, inside in zip(laws, self.cells, strict=True):
-            law.add(self.noisy[inside], words)
+        for run, inside in zip(part.runs, self.cells, strict=True):
+            sampler(run.block.law).add(self.noisy[inside], words)
         self.passing = passes(self.noisy, max(ceil(part.theta), 1), part.sides)
         self.occupied = priorities.Candidates(self.noisy[self.passing], words)
         self.empty = [
-            (run.block.size - len(self.noisy[inside]), law.alpha)
-            for run, inside, law in zip(part.runs, self.cells, laws, strict=True)
+            (run.block.size - len(self.noisy[inside]), run.block.law)
+            for run, inside in zip(part.runs, self.cells, strict=True)
         ]
         self.free = [priorities.FreeCells(n) for n, _ in self.empty]
         self.drawn: list[priorities.EmptyCandidates] = []
@@ -480,10 +468,9 @@ class Prioritised:
         """Draw the empty cells whose priority is above τ, but not above the τ before it."""
         words = self.streams(1 + len(self.taus))
         above = self.taus[-1] if self.taus else None
-        for run, (_, alpha) in enumerate(self.empty):
-            law = priorities.empty_cell(alpha, self.part.theta, self.part.sides, tau, above)
-            ranks = survivor_ranks(self.free[run].left, law.survival, words)
-            values = law.values(len(ranks), words)
+        for run, (_, law) in enumerate(self.empty):
+            cell = empty_cell(law, self.part.theta, self.part.sides, tau, above)
+            ranks, values = cell.survivors(self.free[run].left, words)
             pool = priorities.Candidates(values, words, tau, np.inf if above is None else above)
             taken = self.free[run].take(ranks)
             self.drawn.append(priorities.EmptyCandidates(run, taken, pool))

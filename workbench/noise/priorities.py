@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
 from typing import NamedTuple
@@ -22,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Bool, Float, Int, UInt64
+from workbench.estimates.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise import kernels
 from workbench.noise.bits import Words
-from workbench.noise.empty_cells import EmptyCell
-from workbench.noise.exact import Interval, Real
+from workbench.noise.exact import Interval
+from workbench.noise.laws import two_sided
 
 _CHUNK = 2**14
 GRID = 2**16  # τ_s is a multiple of 1/GRID counts
@@ -154,7 +154,7 @@ def sample_of(values: Int[np.ndarray, " n"], parts: int = 1) -> Float[np.ndarray
 def guess_threshold(
     sample: Float[np.ndarray, " some"],
     occupied_cells: int,
-    empty: Sequence[tuple[int, Real]],
+    empty: Sequence[tuple[int, Law]],
     theta: float,
     sides: int,
     wanted: float,
@@ -165,9 +165,11 @@ def guess_threshold(
     """
     weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)
-    empty_cells_ = np.array([float(n) for n, _ in empty])
-    a = np.array([float(alpha(192)) for _, alpha in empty])
-    one_minus_a = np.array([float(Interval.of(1, 192) - alpha(192)) for _, alpha in empty])
+    geometric = [(n, two_sided(law.rate).alpha) for n, law in empty if law.kind == GEOMETRIC]
+    empty_cells_ = np.array([float(n) for n, _ in geometric])
+    a = np.array([float(alpha(192)) for _, alpha in geometric])
+    one_minus_a = np.array([float(Interval.of(1, 192) - alpha(192)) for _, alpha in geometric])
+    gaussian = [(n, *law.upper_tail(t)) for n, law in empty if law.kind == GAUSSIAN]
 
     def tail(v: float) -> np.ndarray:  # Σ_{x >= v} x·α^x · (1−α)²
         return a**v * (v * one_minus_a + a)
@@ -177,7 +179,10 @@ def guess_threshold(
         if weight > 1:
             occupied -= 4 * sqrt(occupied)  # that the sample may mislead by
         passing = a ** (tau + 1) + np.maximum(0, tail(t) - tail(tau + 1)) / one_minus_a / tau
-        return weight * occupied + sides * (empty_cells_ * passing / (1 + a)).sum()
+        expected_empty = (empty_cells_ * passing / (1 + a)).sum()
+        for n, values, chances in gaussian:
+            expected_empty += n * (np.minimum(values / tau, 1) * chances).sum()
+        return weight * occupied + sides * expected_empty
 
     low = float(t)
     if expected(low) <= wanted:
@@ -193,9 +198,6 @@ def guess_threshold(
         else:
             high = middle
     return 2.0 ** (floor(64 * log2(low)) / 64)  # on a grid, so that laws can be kept
-
-
-empty_cell = lru_cache(256)(EmptyCell)
 
 
 class FreeCells:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Bool, Int
+from workbench.estimates.law import GEOMETRIC, Law
 from workbench.noise import kernels
+from workbench.noise.arguments import decay
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, accept
+from workbench.noise.gaussian import GaussianBlock
+from workbench.noise.source import Source
+from workbench.noise.structure import geometric_rho
+from workbench.privacy import Receipt
 from workbench.value import sealed
 
 MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
@@ -27,6 +33,21 @@ class Block(NamedTuple):
     l1: float | Fraction
     epsilon: float
     linf: float | Fraction | None = None
+
+    @property
+    def law(self) -> Law:
+        """Of the noise on each of them."""
+        return Law(GEOMETRIC, decay(self.l1, self.epsilon))
+
+    def receipt(self, source: Source, name: str) -> Receipt:
+        """Of a measurement of all of them."""
+        rho = geometric_rho(decay(self.l1, self.epsilon), Fraction(self.l1), self.linf)
+        return source.receipt(name, self.epsilon, rho=rho)
+
+
+def as_block(block: Any) -> Block | GaussianBlock:
+    """A block as it is, or the one of these fields."""
+    return block if isinstance(block, GaussianBlock) else Block(*block)
 
 
 def check_size(size: int, released: float) -> None:

@@ -6,7 +6,8 @@ q(c) = Pr[c + X >= T]; the threshold T is the smallest whole number whose worst 
 δ.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
-Differs geometric noise, and the exact chance over all that the bound allows, in place of a tail bound.
+Differs geometric or Gaussian noise, and the exact chance over all that the bound allows, in place of a
+        tail bound.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Int
-from workbench.noise.arguments import check_counts, decay
+from workbench.estimates.law import GAUSSIAN, GEOMETRIC, Law
+from workbench.noise import gaussian_cells
+from workbench.noise.arguments import check_counts, decay, gaussian_rate
 from workbench.noise.bits import Keystream
-from workbench.noise.exact import Interval, Real
+from workbench.noise.exact import Interval
+from workbench.noise.kinds import sampler
 from workbench.noise.laws import two_sided
 from workbench.noise.parts import keys_of_parts
 from workbench.noise.source import Source
@@ -47,21 +51,23 @@ def stability_histogram(
     counts: Int[np.ndarray, " n"],
     bound: Bound,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    rho: float | None = None,
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> StableCells:
     """Noise on the non-empty cells alone, of which those that reach `stability_threshold` are returned.
 
     Cells that a unit newly fills show with probability δ at most; on the others, and given that none
-    shows, its presence is hidden by noise at ε/l1: together (ε, δ).
+    shows, its presence is hidden by noise at ε/l1: together (ε, δ). Of a ρ the noise is Gaussian, and
+    together that is δ-approximate ρ-zCDP.
 
     Parameters
     ----------
     keys : int64[n], the non-empty cells, sorted.
     counts : int[n], their counts.
     bound : how far one unit moves the table.
-    epsilon : what the noise costs.
+    epsilon, rho : what the noise costs, one of the two.
     delta : the chance that a cell which only one unit fills may show.
     rng : a seeded generator for noise that can be replayed, or None to publish.
 
@@ -76,12 +82,13 @@ def stability_histogram(
         If an argument is not allowed; see `noise.decay`.
     """
     check_counts(counts)
-    threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
+    law = _law(bound, epsilon, rho)
+    threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
     source = Source(rng)
     noisy = np.array(counts, np.int64)
-    source.add_noise(two_sided(decay(bound.l1, epsilon)), noisy)
+    source.add_noise(sampler(law), noisy)
     kept = noisy >= threshold
-    receipt = _receipt(source, bound, epsilon, spent)
+    receipt = _receipt(source, bound, epsilon, rho, spent)
     return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
 
 
@@ -97,19 +104,25 @@ class StableParts(NamedTuple):
 class StablePart:
     """Some cells: its key and what is released tell their counts, so that it has no text."""
 
-    decay: Fraction
+    law: Law
     threshold: int
     key: bytes
 
 
 def stable_parts(
-    bound: Bound, parts: int, *, epsilon: float, delta: float, rng: bytes | None = None
+    bound: Bound,
+    parts: int,
+    *,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    delta: float,
+    rng: bytes | None = None,
 ) -> StableParts:
     """`stability_histogram` of cells that are drawn in parts: noise on each cell is its own.
 
     Parameters
     ----------
-    bound, epsilon, delta : as for `stability_histogram`, of the whole table.
+    bound, epsilon, rho, delta : as for `stability_histogram`, of the whole table.
     parts : how many there are.
     rng : None to publish; or 32 bytes from which all keys follow, for what can be replayed.
 
@@ -123,11 +136,11 @@ def stable_parts(
     ValueError
         As `stability_histogram`.
     """
-    threshold, spent = stability_threshold(bound, epsilon=epsilon, delta=delta)
-    ratio = decay(bound.l1, epsilon)
+    threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
+    law = _law(bound, epsilon, rho)
     keys = keys_of_parts(rng, parts)
-    receipt = _receipt(Source(rng), bound, epsilon, spent)
-    return StableParts(threshold, [StablePart(ratio, threshold, key) for key in keys], receipt)
+    receipt = _receipt(Source(rng), bound, epsilon, rho, spent)
+    return StableParts(threshold, [StablePart(law, threshold, key) for key in keys], receipt)
 
 
 def stable_cells(
@@ -147,23 +160,39 @@ def stable_cells(
         Keys and noisy values.
     """
     noisy = np.array(counts, np.int64)
-    two_sided(part.decay).add(noisy, Keystream(part.key))
+    sampler(part.law).add(noisy, Keystream(part.key))
     kept = noisy >= part.threshold
     return keys[kept], noisy[kept]
 
 
-def _receipt(source: Source, bound: Bound, epsilon: float, spent: float) -> Receipt:
-    rho = geometric_rho(decay(bound.l1, epsilon), bound.l1, bound.linf)
-    return source.receipt("stability", epsilon, spent, rho=rho)
+def _receipt(
+    source: Source, bound: Bound, epsilon: float | None, rho: float | None, spent: float
+) -> Receipt:
+    if rho is not None:
+        return source.zcdp_receipt("stability", rho, spent)
+    structure = geometric_rho(decay(bound.l1, epsilon), bound.l1, bound.linf)
+    return source.receipt("stability", epsilon, spent, rho=structure)
 
 
-def stability_threshold(bound: Bound, *, epsilon: float, delta: float) -> tuple[int, float]:
+def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
+    if (epsilon is None) == (rho is None):
+        raise ValueError("need either epsilon or rho, and not both")
+    if rho is None:
+        return Law(GEOMETRIC, decay(bound.l1, epsilon))
+    return Law(GAUSSIAN, gaussian_rate(bound.l2_squared, rho))
+
+
+def stability_threshold(
+    bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
+) -> tuple[int, float]:
     """The smallest threshold T of `stability_histogram` that fails with probability at most δ.
+
+    Under Gaussian noise of σ > 512, with a probability that is at most 0.3 % below δ.
 
     Parameters
     ----------
     bound : how far one unit moves the table.
-    epsilon : what the noise costs.
+    epsilon, rho : what the noise costs, one of the two.
     delta : the chance of failure that is allowed.
 
     Returns
@@ -180,13 +209,13 @@ def stability_threshold(bound: Bound, *, epsilon: float, delta: float) -> tuple[
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
-    return smallest_threshold(decay(bound.l1, epsilon), float(delta), bound)
+    return smallest_threshold(_law(bound, epsilon, rho), float(delta), bound)
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
     """The ways to fill new cells among which the worst is: how many cells get which count.
 
-    g(c) = −log(1 − q(c)) is convex on c >= 1, since geometric noise is log-concave. So with exactly k
+    g(c) = −log(1 − q(c)) is convex on c >= 1, since the noise is log-concave. So with exactly k
     cells it is worst to give as many as possible linf, one what remains, and the others one count.
     One cell more takes a count from a cell of r, which changes Σ g by g(1) − (g(r) − g(r−1)); r runs
     from linf down to 2, again and again. Within such a round the changes grow, and all rounds change
@@ -217,42 +246,43 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
     return filling
 
 
-def upper_tail(x: int, alpha: Real, bits: int) -> Interval:
-    """Pr[X >= x] for two-sided geometric X."""
-    a = alpha(bits)
+def upper_tail(x: int, law: Law, bits: int) -> Interval:
+    """Pr[X >= x] for noise X, or, of wide Gaussian noise, a number above it."""
+    if law.kind == GAUSSIAN:
+        return gaussian_cells.upper_tail(law.rate, x, bits)
+    a = two_sided(law.rate).alpha(bits)
     one = Interval.of(1, bits)
     if x > 0:
         return a**x / (one + a)
     return one - a ** (1 - x) / (one + a)
 
 
-def failure_probability(threshold: int, bound: Bound, alpha: Real, bits: int) -> Interval:
+def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
     """The chance that a cell which only one unit fills is released, for the worst such unit."""
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
     for filling in worst_fillings(bound):
         hidden = one
         for count, cells in filling.items():
-            hidden = hidden * (one - upper_tail(threshold - count, alpha, bits)) ** cells
+            hidden = hidden * (one - upper_tail(threshold - count, law, bits)) ** cells
         shown = one - hidden
         worst = Interval(max(worst.lo, shown.lo), max(worst.hi, shown.hi), bits)
     return worst
 
 
 @lru_cache(256)
-def smallest_threshold(decay: Fraction, delta: float, bound: Bound) -> tuple[int, float]:
+def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
     """The smallest threshold T >= 1 whose failure is at most δ, and that failure rounded up.
 
-    A comparison asks for further precision until it is certain: α is transcendental, so the failure
-    never equals a float.
+    A comparison asks for further precision until it is certain: the failure
+    is transcendental, and never equals a float.
     """
-    alpha = two_sided(decay).alpha
     exact_delta = Fraction(delta)
 
     def failure_if_allowed(threshold: int) -> Fraction | None:
         bits = 192
         while True:
-            failure = failure_probability(threshold, bound, alpha, bits)
+            failure = failure_probability(threshold, bound, law, bits)
             if failure.hi <= exact_delta * 2**bits:
                 return Fraction(failure.hi, 2**bits)
             if failure.lo > exact_delta * 2**bits:

@@ -1,7 +1,7 @@
 """Sparse summaries of noisy counts, without a visit to the cells that are empty.
 
 Noise on the non-empty cells and the survivors among the empty ones are one measurement: together they
-have the law of geometric noise on every cell, of which some are released.
+have the law of noise on every cell, of which some are released.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from workbench.arrays import Bool, Int
 from workbench.noise import priorities
-from workbench.noise.arguments import check_counts, check_filter, decay
+from workbench.noise.arguments import check_counts, check_filter
 from workbench.noise.bits import word_source
-from workbench.noise.empty_cells import empty_cell
+from workbench.noise.kinds import empty_cell
 from workbench.noise.parts import (
     Measurement,
     NoisyCells,
@@ -25,7 +25,7 @@ from workbench.noise.parts import (
     Ranges,
     balanced_ranges,
 )
-from workbench.noise.selection import Block, check_size, passes, passes_and_sampled
+from workbench.noise.selection import Block, as_block, check_size, passes, passes_and_sampled
 from workbench.noise.source import CELLS_FOR_THREADS
 from workbench.threads import thread_count
 
@@ -52,7 +52,7 @@ def threshold_sample(
     ----------
     keys : int64[n], the non-empty cells, sorted; blocks are numbered through.
     counts : int[n], their counts.
-    blocks : sizes in cells, sensitivities in counts, and the ε of each.
+    blocks : sizes in cells, sensitivities, and the ε, or ρ, of each.
     theta : the filter, in counts.
     sides : 2 for both signs, 1 for positive values only.
     tau : the sampling threshold, in counts; 0 for none.
@@ -71,14 +71,11 @@ def threshold_sample(
     """
     check_counts(counts)
     check_filter(theta, sides, tau)
-    blocks = [Block(*b) for b in blocks]
+    blocks = [as_block(b) for b in blocks]
     size = sum(b.size for b in blocks)
     expected = float(size)
     if sides == 1 or theta > 0 or tau > 0:
-        laws = [empty_cell(decay(b.l1, b.epsilon), theta, sides, tau) for b in blocks]
-        expected = sum(
-            b.size * float(law.survival(192)) for b, law in zip(blocks, laws, strict=True)
-        )
+        expected = sum(b.size * empty_cell(b.law, theta, sides, tau).chance for b in blocks)
     check_size(size, expected)
     threads, ranges = _threads_and_ranges(keys, size, expected, rng, threads)
     measurement = Measurement(blocks, ranges, theta=theta, sides=sides, tau=tau, rng=rng)
@@ -125,7 +122,7 @@ def priority_sample(
     ----------
     keys : int64[n], the non-empty cells, sorted; blocks are numbered through.
     counts : int[n], their counts.
-    blocks : sizes in cells, sensitivities in counts, and the ε of each.
+    blocks : sizes in cells, sensitivities, and the ε, or ρ, of each.
     theta : a filter before sampling, in counts.
     size : how many cells are released, or fewer if no more pass.
     sides : 2 for both signs, 1 for positive values only.
@@ -144,7 +141,7 @@ def priority_sample(
         If an argument is not allowed, or too many cells would be released.
     """
     check_counts(counts)
-    blocks = [Block(*b) for b in blocks]
+    blocks = [as_block(b) for b in blocks]
     total = sum(b.size for b in blocks)
     check_size(total, min(size, total))
     threads, ranges = _threads_and_ranges(keys, total, min(size, total), rng, threads)

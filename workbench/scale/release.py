@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Law, Summary, summary_in_basis
+from workbench.estimates import Summary, summary_in_basis
 from workbench.interactions import Interactions
-from workbench.mechanism import DP, Release, noise_blocks, sensitivity
+from workbench.mechanism import Release, blocks_within, law_within, sensitivity
 from workbench.mechanisms._contributions import Contributions
 from workbench.mechanisms._sparse_summary import SparseSummary
 from workbench.mechanisms.gaussian_queries import GaussianQueries
@@ -139,8 +139,6 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
             raise ValueError(f"{name} needs a domain of two attributes, item and context")
         return
     sensitivity(rows)
-    if not isinstance(mechanism.budget, DP) and not isinstance(mechanism, _QUERIES):
-        raise ValueError(f"{name} is released in parts for an ε alone: need a DP")
     transform = getattr(mechanism, "transform", None)
     if getattr(transform, "dims", 1) > 1:
         raise ValueError(
@@ -167,9 +165,9 @@ def _key(rng: np.random.Generator | None) -> bytes | None:
 
 def _sparse_summary(mechanism: SparseSummary, dealt: Dealt, rng) -> Release:
     """Noise on the nodes of each range, and on those above, as one measurement."""
-    l1 = sensitivity(dealt)
+    sensitivity(dealt)
     basis = basis_of(mechanism.transform, dealt.domain)
-    blocks = noise_blocks(basis, l1=l1, epsilon=mechanism.budget.epsilon, linf=dealt.bound.linf)
+    blocks = blocks_within(basis, dealt.bound, mechanism.budget)
     theta, tau = mechanism._thresholds(blocks)
     is_priority = isinstance(mechanism, PrioritySampling) and not mechanism.consistent
     how = {"theta": theta, "sides": mechanism.sides, "rng": _key(rng)}
@@ -181,7 +179,7 @@ def _sparse_summary(mechanism: SparseSummary, dealt: Dealt, rng) -> Release:
     nodes = _NodesInParts(basis, dealt)
     measurement = Measurement(blocks, nodes.ranges, **how)
     draw = nodes.drawing(measurement)
-    law = Law("geometric", mechanism.budget.epsilon / l1)
+    law = law_within(basis, dealt.bound, mechanism.budget)
     if is_priority:
         keys, values, tau, ledger = measurement.priority_sample(draw)
     else:
@@ -201,13 +199,8 @@ def _refuse_large(blocks, theta: float, sides: int, tau: float, size: int | None
     if size is not None:
         expected = min(size, nodes)
     elif sides == 1 or theta > 0 or tau > 0:
-        laws = [
-            noise.empty_cell(noise.decay(block.l1, block.epsilon), theta, sides, tau)
-            for block in blocks
-        ]
         expected = sum(
-            block.size * float(law.survival(192))
-            for block, law in zip(blocks, laws, strict=True)
+            b.size * noise.empty_cell(b.law, theta, sides, tau).chance for b in blocks
         )
     noise.check_size(nodes, expected)
 
@@ -217,8 +210,7 @@ def _stability_histogram(mechanism: StabilityHistogram, dealt: Dealt, rng) -> Re
     theta, parts, receipt = stable_parts(
         dealt.bound,
         len(dealt.ranges),
-        epsilon=mechanism.budget.epsilon,
-        delta=mechanism.budget.delta,
+        **mechanism.price,
         rng=_key(rng),
     )
     pieces = list(dealt.of_ranges(stable_cells, [(part,) for part in parts]))
