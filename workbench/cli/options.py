@@ -81,6 +81,24 @@ ReportCut = Annotated[
         help="Also release how many users lost anything to the bound, for this ε more.",
     ),
 ]
+_LARGE = "Tables larger than memory"
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Deal rows out to scratch files, and work on so many processes.",
+        rich_help_panel=_LARGE,
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Deal rows out to scratch files here: a private folder that is removed in any case.",
+        rich_help_panel=_LARGE,
+    ),
+]
 Item = Annotated[
     str | None,
     typer.Option(

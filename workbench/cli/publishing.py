@@ -13,7 +13,9 @@ from workbench.cli import screen
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
+    from workbench.domain import Domain
     from workbench.mechanism import Release
+    from workbench.scale import Rows
     from workbench.session.booking import Booking
     from workbench.table import SparseTable
 
@@ -58,13 +60,17 @@ def _read_table(request: Request, how: dict[str, Any]) -> SparseTable:
     domain = request.domain
     if domain is None:
         domain = observed_domain(request.table, request.count, request.user, **how)
+    _refuse_count(request, domain)
+    return SparseTable.read(
+        request.table, domain, request.bound, count=request.count, **_people(request), **how
+    )
+
+
+def _refuse_count(request: Request, domain: Domain) -> None:
     if request.count in domain.attributes:
         raise ValueError(
             f"--count {request.count!r} is an attribute of the domain: need another column"
         )
-    return SparseTable.read(
-        request.table, domain, request.bound, count=request.count, **_people(request), **how
-    )
 
 
 def _people(request: Request) -> dict[str, Any]:
@@ -80,6 +86,47 @@ def publish(request: Request, mechanism: Any, private: Any) -> Release:
     release = make(request, mechanism, private)
     save(request, release, booking)
     return release
+
+
+def publish_in_parts(request: Request, mechanism: Any) -> Release:
+    """The same of rows that need not fit in memory: all are read before anything is booked."""
+    from workbench import scale
+
+    rows = _rows(request, mechanism)
+    booked: list[Booking | None] = []
+    with screen.stages_bar() as progress:
+        made = scale.release(
+            mechanism,
+            rows,
+            workers=request.workers,
+            scratch=request.scratch,
+            rng=request.rng("noise"),
+            report_cut=request.report_cut,
+            progress=progress,
+            ready=lambda: booked.append(book(request, mechanism, rows.without_rows())),
+        )
+    made = _of_unit(request, made)
+    save(request, made, booked[0])
+    return made
+
+
+def _rows(request: Request, mechanism: Any) -> Rows:
+    from workbench.interactions import Interactions
+    from workbench.scale import Rows
+    from workbench.table import UNBOUNDED
+
+    how: dict[str, Any] = {"table": request.table_name, **_people(request)}
+    if mechanism.takes is not Interactions:
+        _refuse_count(request, request.domain)
+        return Rows.read(
+            request.table, request.domain, request.bound, count=request.count, **how
+        )
+    edges = request.edges
+    if edges.keys() != {"domain"}:
+        raise ValueError(
+            "--workers and --scratch do not take items or contexts of several attributes"
+        )
+    return Rows.read(request.table, edges["domain"], UNBOUNDED, **how)
 
 
 def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
@@ -98,8 +145,7 @@ def make(request: Request, mechanism: Any, private: Any) -> Release:
     from workbench import noise
 
     release = mechanism(private, request.rng("noise"))
-    if request.user is not None and release.bound:
-        release = replace(release, bound=replace(release.bound, unit=request.who))
+    release = _of_unit(request, release)
     if request.report_cut is not None:
         rng = request.rng("users cut")
         release = release.with_users_cut(private, request.report_cut, rng)
@@ -107,6 +153,13 @@ def make(request: Request, mechanism: Any, private: Any) -> Release:
         receipt = noise.unprotected("domain read off the data")
         release = replace(release, ledger=(receipt, *release.ledger))
     return release
+
+
+def _of_unit(request: Request, release: Release) -> Release:
+    """The release, whose bound names the unit as the request does."""
+    if request.user is None or not release.bound:
+        return release
+    return replace(release, bound=replace(release.bound, unit=request.who))
 
 
 def save(request: Request, release: Release, booking: Booking | None = None) -> None:

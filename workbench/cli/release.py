@@ -33,6 +33,8 @@ def release(
     report_cut: options.ReportCut = None,
     item: options.Item = None,
     context: options.Context = None,
+    workers: options.Workers = None,
+    scratch: options.Scratch = None,
     choose: options.Choose = None,
     choose_epsilon: options.ChooseEpsilon = None,
     box: options.Box = None,
@@ -69,6 +71,8 @@ def release(
         user=user,
         unit=unit,
         report_cut=report_cut,
+        workers=workers,
+        scratch=scratch,
         choose_epsilon=choose_epsilon,
         item=item,
         context=context,
@@ -87,8 +91,11 @@ def release(
     request.refuse_unfit(cls)
     chosen = mechanism_options.stated_mechanism(ctx, cls, request, choice)
     request.refuse_unpaid(chosen)
-    private = publishing.read(request, cls)
-    made = publishing.publish(request, chosen, private)
+    if request.is_in_parts:
+        made = publishing.publish_in_parts(request, chosen)
+    else:
+        private = publishing.read(request, cls)
+        made = publishing.publish(request, chosen, private)
 
     release_text.print_release(made, out, delta=request.reading_delta(cls))
     screen.say(release_text.again(request.account))

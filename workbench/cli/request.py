@@ -87,6 +87,8 @@ class Request:
     context: str | None = None
     unit: str | None = None
     report_cut: float | None = None
+    workers: int | None = None
+    scratch: Path | None = None
     choose_epsilon: float | None = None
     space: StatedSpace = field(default_factory=StatedSpace)
 
@@ -145,6 +147,8 @@ class Request:
             if not self.user:
                 raise ValueError("--user is empty: need the name of a column")
             _ = Bound().of(self.who)  # what a release will say of it
+        if self.is_in_parts:
+            self._refuse_unfit_in_parts()
         if mechanism.takes is Interactions:
             self._refuse_unfit_for_users(name)
         else:
@@ -204,6 +208,19 @@ class Request:
         for option, x in options.items():
             if x:
                 raise ValueError(f"{name} does not take {option}: {why}")
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether rows are dealt out to scratch files."""
+        return self.workers is not None or self.scratch is not None
+
+    def _refuse_unfit_in_parts(self) -> None:
+        options = "--workers and --scratch"
+        given = {"--domain-from-data": self.domain_from_data}
+        given |= {"a space of points, strings or codes": self.space.is_stated}
+        self._refuse_given(options, given, "cells of a stated domain are released in parts")
+        if self.scratch is not None and not self.scratch.is_dir():
+            raise FileNotFoundError(f"--scratch {self.scratch}: no such folder")
 
     @cached_property
     def bound(self) -> Bound:

@@ -120,6 +120,27 @@ def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
         yield lambda read, whole: bar.update(task, completed=read, total=whole)
 
 
+@contextmanager
+def stages_bar() -> Iterator[Callable[[str, float], Any] | None]:
+    """What shows a stage and its share that is done; nothing, where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, share: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=1.0)
+            bar.update(tasks[stage], completed=share)
+
+        yield show
+
+
 def size(count: float) -> str:
     """Bytes in words.
 

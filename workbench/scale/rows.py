@@ -12,6 +12,7 @@ import numpy as np
 from workbench.arrays import Int
 from workbench.contributions import cut_key, in_words, refuse_cut_of_nobody
 from workbench.domain import Domain
+from workbench.interactions import Interactions
 from workbench.reading import files_of
 from workbench.reading.csv_file import CsvFile
 from workbench.reading.database import DatabaseTable
@@ -160,19 +161,72 @@ class Rows:
     def from_parquet(
         cls, path: Any, domain: Domain, bound: Bound | Unbounded, **how: Any
     ) -> Rows:
-        """`read`, of Parquet files alone."""
+        """`read`, of Parquet files alone.
+
+        Parameters
+        ----------
+        path, domain, bound
+            As for `read`.
+        **how
+            The other parameters of `read`.
+
+        Returns
+        -------
+        Rows
+
+        Raises
+        ------
+        ValueError
+            As `read`, or a file of another kind.
+        """
         return cls._of_kind(ParquetFile, "Parquet file", path, domain, bound, how)
 
     @classmethod
     def from_csv(cls, path: Any, domain: Domain, bound: Bound | Unbounded, **how: Any) -> Rows:
-        """`read`, of CSV files alone, which may be packed."""
+        """`read`, of CSV files alone, which may be packed.
+
+        Parameters
+        ----------
+        path, domain, bound
+            As for `read`.
+        **how
+            The other parameters of `read`.
+
+        Returns
+        -------
+        Rows
+
+        Raises
+        ------
+        ValueError
+            As `read`, or a file of another kind.
+        """
         return cls._of_kind(CsvFile, "CSV file", path, domain, bound, how)
 
     @classmethod
     def from_database(
         cls, path: Any, table: str, domain: Domain, bound: Bound | Unbounded, **how: Any
     ) -> Rows:
-        """`read`, of a table of a DuckDB or SQLite database."""
+        """`read`, of a table of a DuckDB or SQLite database.
+
+        Parameters
+        ----------
+        path, domain, bound
+            As for `read`.
+        table : str
+            The name of the table.
+        **how
+            The other parameters of `read`.
+
+        Returns
+        -------
+        Rows
+
+        Raises
+        ------
+        ValueError
+            As `read`, or a file of another kind.
+        """
         how = how | {"table": table}
         return cls._of_kind(DatabaseTable, "database", path, domain, bound, how)
 
@@ -206,9 +260,11 @@ class Rows:
             return self.bound
         return self.bound.enforced(self.who)
 
-    def empty_table(self) -> SparseTable:
-        """A table of the same domain and bound without a row, of which anything may be tried."""
-        return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
+    def without_rows(self) -> SparseTable | Interactions:
+        """A table, or interactions, of the same domain and bound without a row: anything may be tried."""
+        if not isinstance(self.bound, Unbounded):
+            return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
+        return Interactions.from_codes(self.domain, [], [], [], self.bound)
 
     def spans(self) -> list[Span]:
         """What tasks read, in order."""
