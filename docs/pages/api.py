@@ -20,8 +20,8 @@ from workbench.option_grammar import parameter_help
 
 ROOMS = (
     "privacy domain preparation hierarchy workload transform table records interactions datasets "
-    "mechanisms mechanism noise release estimates inference advice session metrics experiment claims plots "
-    "figures widgets laws audit"
+    "mechanisms scale mechanism noise release estimates inference advice session metrics experiment claims "
+    "plots figures widgets laws audit"
 ).split()
 FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 
