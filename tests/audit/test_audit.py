@@ -245,7 +245,8 @@ def test_mechanisms_of_others_are_judged_by_runs():
 def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
     jobs = default_jobs()
     assert {type(job.mechanism) for job in jobs} == set(mechanisms.ALL)
-    assert {job.mechanism.budget.epsilon for job in jobs} == {0.3, 1.0, 3.0}
+    pure = [job.mechanism for job in jobs if job.mechanism.accepts_dp]
+    assert {mechanism.budget.epsilon for mechanism in pure} == {0.3, 1.0, 3.0}
     assert len(thorough_jobs()) > 1000
     for job in jobs:
         made = pairs_for(job.mechanism)
@@ -258,9 +259,8 @@ def test_no_mechanism_loses_more_than_it_is_paid(name):
     for job in default_jobs([getattr(mechanisms, name)], [1.0]):
         found = audit(job.mechanism, pairs_for(job.mechanism)[job.pair], runs=100)
         assert not found.leaks, found
-        assert found.exact is not None and found.reached > 0.7 or job.mechanism.budget.delta, (
-            found
-        )
+        shows_all = found.exact is not None and found.reached > 0.7
+        assert shows_all or found.delta, found
 
 
 def test_probabilities_of_parts_add_up_without_cancelling():

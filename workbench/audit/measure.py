@@ -17,11 +17,13 @@ from workbench.audit.enumeration import NotEnumerable, exact_loss
 from workbench.audit.events import strongest_evidence
 from workbench.audit.outputs import NoAnswer, Output, observe
 from workbench.audit.pairs import Pair, pairs_for
+from workbench.privacy import ZCDP
 
 RUNS = 20_000
 FALSE_ALARMS = 1e-6
 _PILOT = 20  # runs of either input before the others
 LEAST_RUNS = 4 * _PILOT
+_DELTA_OF_RHO = 1e-6  # at which the ε of a ρ is judged
 _METHODS = ("both", "runs", "exact")
 
 
@@ -180,6 +182,8 @@ def audit(
     if not isinstance(pair, Pair):
         pair = Pair("the stated pair", *pair)
     budget = getattr(mechanism, "budget", None)
+    if isinstance(budget, ZCDP):
+        budget = budget.at(budget.delta + _DELTA_OF_RHO)
     if epsilon is None and budget is None:
         raise ValueError(f"{name} states no ε: state the epsilon that it promises")
     stated_epsilon = budget.epsilon if epsilon is None else epsilon

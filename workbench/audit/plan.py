@@ -14,7 +14,7 @@ from workbench import mechanisms
 from workbench.audit.measure import FALSE_ALARMS, Audit, audit, name_of
 from workbench.audit.pairs import Pair, pairs_for
 from workbench.audit.tiles import evidence_of_tiles, is_product
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = 1e-6
@@ -115,7 +115,7 @@ def default_jobs(
     jobs = []
     for cls in mechanisms.ALL if classes is None else classes:
         for epsilon in epsilons:
-            budget = DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
+            budget = _budget(cls, epsilon)
             mechanism = cls.example(budget)
             sharp = _SHARP.get(cls.__name__) if _is_ours(cls) else None
             if not _is_ours(cls):  # nobody knows where it shows most
@@ -147,13 +147,19 @@ def thorough_jobs(
     jobs = default_jobs(classes, epsilons)
     for epsilon in epsilons:
         for cls in mechanisms.ALL if classes is None else classes:
-            budget = DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
-            for mechanism in _variants(_fitted(cls.example(budget))):
+            for mechanism in _variants(_fitted(cls.example(_budget(cls, epsilon)))):
                 jobs += all_pairs(mechanism)
     first: dict[tuple[str, int], Job] = {}
     for job in jobs:
         first.setdefault((repr(job.mechanism), job.pair), job)
     return list(first.values())
+
+
+def _budget(cls: type, epsilon: float) -> DP | ZCDP:
+    """The ε; of a class that takes none the ρ that it pays for."""
+    if not getattr(cls, "accepts_dp", True):
+        return ZCDP.within(DP(epsilon, DELTA))
+    return DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
 
 
 def _is_ours(cls: type) -> bool:
