@@ -3,8 +3,8 @@
 Each method is judged twice, from answers alone. At questions that were bought: it is fitted to answers
 with half the noise more, and held against independent ones (a coupled bootstrap). At questions about
 attributes that were never bought together: whole sets of attributes are held out in five folds, and
-(a − a')² − σ² averaged over their answers. Which of the two counts how much, the questions say; what
-was asked is public, so that the choice uses nothing but the bank.
+(a − a')² − σ² averaged over their answers. Which of the two counts how much, and answers of which
+size, the questions say; what is asked is public, so that the choice uses nothing but the bank.
 
 Error bars add what the paid noise does to a method, by a posterior or by fits to answers with new noise,
 and what it is off by itself: the part of a question that the past ones do not make up, times what
@@ -27,7 +27,6 @@ from workbench.arrays import Float, Int
 from workbench.estimates import Model, NoisyAnswers
 from workbench.inference.bank_marginals import (
     BankMarginals,
-    is_held,
     largest_sets,
     used_attributes,
 )
@@ -37,8 +36,11 @@ from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
 from workbench.inference.maximum_entropy import MaximumEntropy
+from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import NOISE_ONLY, Recalled
-from workbench.workload import Workload, linear_queries
+from workbench.workload import Products, Workload, linear_queries
+from workbench.workload.inner import means, squared_norms
+from workbench.workload.sensitivity import term_ends
 
 KERNEL = "kernel PCA"
 TREE = "junction tree"
@@ -62,26 +64,46 @@ _COUPLED = 2  # draws
 _EXTRA = 0.5  # of the noise's variance, added by the coupled bootstrap
 _BOOTSTRAPS = 12
 _COVERED = 0.95
+_SCALE_OF_LIKENESS = 1.5  # of ln variance
+_LEAST_WEIGHT = 1e-3
+_MADE_UP = (
+    0.1  # of a question's squared norm, which past ones may lack and be taken to make it up
+)
+_ENOUGH = 500  # questions that are looked at
 _STEEPEST = 1.0  # nats of noise in a weight of maximum entropy: α·N/b
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A method at one parameter, with its mean squared errors as the bank's answers estimate them.
+    """A method at one parameter, with its squared errors as the bank's answers estimate them.
 
-    `at_bought` is at questions that were bought, `at_new` at those about new sets of attributes;
-    `scale` multiplies the model's part of an error bar, NaN where answers are too few to tell.
+    `at_bought` estimates those at each question that was bought, `at_new` those at each that was held
+    out, NaN where it was not. `scale` multiplies the model's part of an error bar, NaN where answers are
+    too few to tell.
     """
 
     by: str
     parameter: float
-    at_bought: float
-    at_new: float
+    at_bought: Float[np.ndarray, " queries"]
+    at_new: Float[np.ndarray, " queries"]
     scale: float
 
-    def error(self, share_bought: float) -> float:
-        """The mean squared error of questions of which a share was bought."""
-        return share_bought * self.at_bought + (1 - share_bought) * self.at_new
+    def error(self, likeness: Likeness) -> float:
+        """The mean squared error of questions of which a share was bought, and that are like some more
+        than like others."""
+        held = np.isfinite(self.at_new)
+        weights = likeness.weights
+        at_bought = np.average(self.at_bought, weights=weights)
+        at_new = np.average(self.at_new[held], weights=weights[held])
+        return float(likeness.share * at_bought + (1 - likeness.share) * at_new)
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How much each bought question says of those that are asked, and the share that was bought."""
+
+    share: float
+    weights: Float[np.ndarray, " queries"]
 
 
 class AnswerBank:
@@ -240,14 +262,14 @@ class AnswerBank:
         start = getattr(fitted, "weights", None)
         variances = self.history.variances
         missed = self._missed(by, parameter, start)
-        at_new = float(np.nanmean(missed**2 - variances))
-        at_bought = 0.0
+        at_bought = np.zeros(len(variances))
         for noise in self._noise[:_COUPLED]:
             more = self.history.values + sqrt(_EXTRA) * noise
             other = self.history.values - noise / sqrt(_EXTRA)
             trial = self._fit(by, parameter, more, start=start)
             squares = (_answers(trial, self.history.workload) - other) ** 2
             at_bought += float((squares - (1 + 1 / _EXTRA) * variances).mean()) / _COUPLED
+        at_new = missed**2 - variances
         return Candidate(
             by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed)
         )
@@ -299,9 +321,7 @@ class AnswerBank:
             trees = []
             for strength in _STRENGTHS:
                 trees.append(self._judged(TREE, strength))
-                if len(trees) > 2 and all(
-                    _worse(trees[-1], trees[-2], part) for part in ("at_new", "at_bought")
-                ):
+                if len(trees) > 2 and _worse(trees[-1], trees[-2]):
                     break
             judged += trees
         if self._cells is not None:
@@ -330,22 +350,20 @@ class AnswerBank:
         if by is not None and by not in METHODS:
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
         if by == ENTROPY:
-            return Candidate(by, 0.0, np.nan, np.nan, np.nan), "as was asked for"
+            return _unjudged(by, 0.0), "as was asked for"
         candidates = [c for c in self.candidates if by in (None, c.by)]
         if by in (TREE, SQUARES) and not candidates:
             return self._untried(by), "as was asked for; answers are too few to judge it"
         if not candidates:
-            alone = Candidate(KERNEL, self.alpha, np.nan, np.nan, np.nan)
-            return alone, "answers are too few to choose by"
+            return _unjudged(KERNEL, self.alpha), "answers are too few to choose by"
         queries = linear_queries(workload, self.domain)
-        used = used_attributes(queries, self.domain)
-        share = float(is_held(used, self._used).mean()) if len(used) else 1.0
-        best = {c.by: c for c in sorted(candidates, key=lambda c: -c.error(share))}
-        chosen = min(best.values(), key=lambda c: c.error(share))
-        said = [
-            f"{c.by} ±{sqrt(max(0.0, c.error(share))):.3g}"
-            for c in sorted(best.values(), key=lambda c: c.error(share))
-        ]
+        likeness = self._likeness(queries)
+        errors = {c: c.error(likeness) for c in candidates}
+        chosen = min(errors, key=errors.get)
+        best: dict[str, float] = {}
+        for c in sorted(candidates, key=lambda c: errors[c]):
+            best.setdefault(c.by, sqrt(max(0.0, errors[c])))
+        said = [f"{name} ±{error:.3g}" for name, error in best.items()]
         why = "estimated from the bank's own answers: " + ", ".join(said)
         return chosen, why if by is None else f"as was asked for; {why}"
 
@@ -354,7 +372,24 @@ class AnswerBank:
         if problem is None:
             needs = "a total and sets of attributes of few cells" if by == TREE else "few cells"
             raise ValueError(f"by = {by!r} is not allowed for this bank: it needs {needs}")
-        return Candidate(by, 100.0 if by == TREE else 0.0, np.nan, np.nan, np.nan)
+        return _unjudged(by, 100.0 if by == TREE else 0.0)
+
+    def _likeness(self, queries) -> Likeness:
+        """By how the variances of questions compare, at a tuple of the prior: large counts say little of
+        small ones."""
+        some = queries[np.arange(0, len(queries), max(1, len(queries) // _ENOUGH))]
+        unreached = self.eigen.project(some).bias_share
+        share = float((unreached < _MADE_UP).mean()) if len(unreached) else 1.0
+        asked = np.log(self._spread(queries))
+        bought = np.log(self._spread(self.history.workload))
+        distance = (bought - (np.median(asked) if len(asked) else 0.0)) / _SCALE_OF_LIKENESS
+        weights = np.exp(-0.5 * (distance**2 - (distance**2).min()))
+        return Likeness(share, np.maximum(weights, _LEAST_WEIGHT))
+
+    def _spread(self, queries) -> Float[np.ndarray, " queries"]:
+        prior = prior_vectors(self.prior, self.domain)
+        mean = means(queries, self.domain, prior)
+        return np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
 
     def recall(self, workload: Workload, by: str | None = None, error: bool = True) -> Recalled:
         """Answers, at no cost.
@@ -387,8 +422,10 @@ class AnswerBank:
         if isinstance(fitted, NetworkFit) and not fitted.converged:
             why += f"; the fit did not converge: residuals of {fitted.residual:.2g} deviations"
         if not error:
-            return Recalled(_answers(fitted, queries), None, candidate.by, why)
+            values = _possible(_answers(fitted, queries), queries, self.total)
+            return Recalled(values, None, candidate.by, why)
         values, errors, parts = self._with_bars(candidate, queries)
+        values = _possible(values, queries, self.total)
         return Recalled(values, errors, candidate.by, f"{why}; {parts}")
 
     def _with_bars(self, candidate: Candidate, queries) -> tuple[np.ndarray, np.ndarray, str]:
@@ -430,10 +467,29 @@ class AnswerBank:
         return np.sqrt(squares / len(self._noise))
 
 
-def _worse(candidate: Candidate, other: Candidate, part: str) -> bool:
-    return getattr(candidate, part) > getattr(other, part)
+def _unjudged(by: str, parameter: float) -> Candidate:
+    none = np.empty(0)
+    return Candidate(by, parameter, none, none, float("nan"))
+
+
+def _worse(candidate: Candidate, other: Candidate) -> bool:
+    """Whether both estimates are larger."""
+    new = np.nanmean(candidate.at_new) > np.nanmean(other.at_new)
+    return bool(new and candidate.at_bought.mean() > other.at_bought.mean())
 
 
 def _answers(fitted: Any, queries) -> Float[np.ndarray, " queries"]:
     model = fitted.model if isinstance(fitted, NetworkFit) else fitted
     return model.answer(queries)
+
+
+def _possible(values, queries, total: float | None) -> Float[np.ndarray, " queries"]:
+    """The values, moved to what counts of at least 0, and of this total, could make of each query."""
+    if not isinstance(queries, Products):
+        return values
+    low, high = term_ends(queries)
+    least = np.bincount(queries.query, low, len(queries))
+    most = np.bincount(queries.query, high, len(queries))
+    if total is None:
+        return np.where(least >= 0, np.maximum(values, 0), values)
+    return np.clip(values, total * least, total * most)

@@ -118,7 +118,7 @@ class _Loads:
 
     def add_products(self, queries: Products) -> None:
         """Terms by their axes; but together the terms of a query that may cancel, or are squared."""
-        low, high = _term_ends(queries)
+        low, high = term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0
         cancels = (signed | (self.power > 1)) & (np.diff(queries.offsets) > 1)
         apart = ~cancels[queries.query]
@@ -146,7 +146,7 @@ class _Loads:
         self.spread += float((high - low).sum())
 
 
-def _term_ends(
+def term_ends(
     products: Products,
 ) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
     """The least and the largest value of each term."""
