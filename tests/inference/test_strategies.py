@@ -1,0 +1,82 @@
+"""A strategy errs as it says: its error by literal least squares, its sensitivity by laying it out."""
+
+import numpy as np
+import pytest
+
+from workbench.domain import Domain
+from workbench.inference.strategies import L1, L2, optimised_strategy, rows_of_cells
+from workbench.workload import (
+    Marginals,
+    NamedMarginals,
+    Products,
+    RandomRanges,
+    linear_queries,
+)
+
+MIXED = Domain(("a", "b", "c"), (3, 2, 4))
+BITS = Domain(tuple("abcd"), (2,) * 4)
+LINE = Domain(("x",), (24,))
+CASES = [
+    (Marginals(2), BITS),
+    (Marginals(2), MIXED),
+    (NamedMarginals((("a",), ("b", "c"))), MIXED),
+    (RandomRanges(60), LINE),
+    (
+        Products.of(MIXED, [{"a": (0, 2)}, {"a": {1}, "c": {0}}, [{"c": {1}}, (-2.0, {})]]),
+        MIXED,
+    ),
+]
+
+
+@pytest.mark.parametrize("norm", [L1, L2])
+@pytest.mark.parametrize("workload,domain", CASES)
+def test_the_error_is_that_of_least_squares(workload, domain, norm):
+    strategy = optimised_strategy(workload, domain, norm)
+    axes = tuple(range(len(domain.shape)))
+    w = rows_of_cells(linear_queries(workload, domain), domain, axes)
+    a = rows_of_cells(linear_queries(strategy.queries, domain), domain, axes)
+    inverse = np.linalg.pinv(a.T @ a, rcond=1e-10)
+    assert w @ inverse @ a.T @ a == pytest.approx(w, abs=1e-5)  # it can be reconstructed
+    lengths = [np.abs(a).sum(axis=0), (a**2).sum(axis=0)]
+    moved = lengths[0].max() ** 2 if norm == L1 else lengths[1].max()
+    told = moved * np.trace(w @ inverse @ w.T) / len(w)
+    if strategy.kind == "the questions themselves":
+        told = moved
+    assert strategy.squared_error == pytest.approx(told, rel=1e-4)
+    plain = np.abs(w).sum(axis=0).max() ** 2 if norm == L1 else (w**2).sum(axis=0).max()
+    assert strategy.plain == pytest.approx(plain)
+    assert strategy.squared_error <= plain * (1 + 1e-9)
+    singular = np.linalg.svd(w, compute_uv=False).sum()
+    columns = np.flatnonzero((w != 0).any(axis=0))
+    cells = domain.size if len(columns) == domain.size else len(w[0])
+    assert strategy.squared_error >= singular**2 / cells / len(w) * (1 - 1e-6)
+    assert 0 < strategy.share <= 1 + 1e-6
+
+
+def test_pairs_of_ten_bits_need_a_third_of_the_squared_error_or_less():
+    bits = Domain(tuple("abcdefghij"), (2,) * 10)
+    gaussian = optimised_strategy(Marginals(2), bits, L2)
+    assert gaussian.plain >= 3 * gaussian.squared_error
+    assert gaussian.share == pytest.approx(1)
+    assert gaussian.plain == 45 and gaussian.squared_error == pytest.approx(
+        1668.6 / 180, rel=1e-3
+    )
+    laplace = optimised_strategy(Marginals(2), bits, L1)
+    assert laplace.plain >= 3 * laplace.squared_error
+
+
+def test_ranges_of_a_line_come_near_the_bound_under_gaussian_noise():
+    line = Domain(("x",), (64,))
+    every = Products.of(line, [{"x": (i, j)} for i in range(64) for j in range(i + 1, 65)])
+    strategy = optimised_strategy(every, line, L2)
+    assert strategy.share > 0.8
+    assert optimised_strategy(every, line, L1).plain > strategy.plain
+
+
+def test_other_norms_are_refused_and_wide_questions_stay_as_they_are():
+    with pytest.raises(ValueError, match="norm = 'l3'"):
+        optimised_strategy(Marginals(1), BITS, "l3")
+    wide = Domain(("x", "y"), (1000, 1000))
+    asked = Products.of(wide, [{"x": (0, 5), "y": (3, 900)}])
+    strategy = optimised_strategy(asked, wide)
+    assert strategy.kind == "the questions themselves" and strategy.squared_error == 1
