@@ -9,7 +9,6 @@ from workbench.workload import (
     Marginals,
     NamedMarginals,
     Products,
-    RandomRanges,
     linear_queries,
 )
 
@@ -20,7 +19,10 @@ CASES = [
     (Marginals(2), BITS),
     (Marginals(2), MIXED),
     (NamedMarginals((("a",), ("b", "c"))), MIXED),
-    (RandomRanges(60), LINE),
+    (
+        Products.of(LINE, [{"x": (i, i + 5 + i % 3)} for i in range(17)] + [{"x": (0, 24)}]),
+        LINE,
+    ),
     (
         Products.of(MIXED, [{"a": (0, 2)}, {"a": {1}, "c": {0}}, [{"c": {1}}, (-2.0, {})]]),
         MIXED,

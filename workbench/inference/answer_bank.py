@@ -328,6 +328,18 @@ class AnswerBank:
             judged.append(self._judged(SQUARES, 0.0))
         return tuple(judged)
 
+    def model(self) -> Model:
+        """A model of the tuples that agrees with what was bought, as far as its noise lets it.
+
+        Raises
+        ------
+        ValueError
+            Where no total is known, or no set of attributes is small enough for a junction tree.
+        """
+        trees = [c for c in self.candidates if c.by == TREE]
+        best = min(trees, key=lambda c: c.at_bought.mean(), default=None) or self._untried(TREE)
+        return self.fit(TREE, best.parameter).model
+
     def choose(self, workload: Workload, by: str | None = None) -> tuple[Candidate, str]:
         """The candidate of least estimated error for these questions, and why.
 

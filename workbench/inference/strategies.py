@@ -11,8 +11,8 @@ Few cells: for Gaussian noise the best X = AᵀA with diagonal 1 solves X·D·X 
 found by repeated scaling; for Laplace noise the best of the cells, the workload itself, and trees of
 several branchings whose levels are weighed. The sensitivity of no strategy rests on any of this: it is
 computed from the queries that are asked.
-Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound; Xiao, He,
-           Zhang & Kifer, NeurIPS 2023, for marginals under Gaussian noise; McKenna, Miklau, Hay &
+Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound; Xiao,
+           He, Zhang & Kifer, NeurIPS 2023, for marginals under Gaussian noise; McKenna, Miklau, Hay &
            Machanavajjhala, PVLDB 2018, for weights of marginals. From the papers' formulas.
 """
 
@@ -64,6 +64,8 @@ class Strategy:
         sensitivity 1: multiply by the variance that noise of sensitivity 1 has.
     plain : float
         The same for the workload as it is.
+    per_noise : float
+        The same for noise of variance 1 on each of the strategy's own queries.
     bound : float
         What no strategy is below (the singular-value bound), NaN where it is not computed.
     """
@@ -72,6 +74,7 @@ class Strategy:
     kind: str
     squared_error: float
     plain: float
+    per_noise: float
     bound: float
 
     @property
@@ -119,7 +122,7 @@ def optimised_strategy(workload: Workload, domain: Domain, norm: str = L1) -> St
         return _of_cells(queries, domain, axes, norm)
     moved = workload_sensitivity(queries, domain)
     plain = moved**2 if norm == L1 else moved * queries.max_query
-    return Strategy(queries, "the questions themselves", plain, plain, float("nan"))
+    return Strategy(queries, "the questions themselves", plain, plain, 1.0, float("nan"))
 
 
 # Marginals
@@ -196,7 +199,7 @@ def _of_marginals(queries, domain: Domain, sets, norm: str) -> Strategy:
         # the part's share of the squared sensitivity, m·θ²/n, is proportional to m·λ
         scales = np.sqrt(sizes * np.sqrt(parts.squares) / weighed.sum())
         contrasts = _contrasts(domain, parts.sets, scales)
-        return Strategy(contrasts, "contrasts of the marginals", bound, plain, bound)
+        return Strategy(contrasts, "contrasts of the marginals", bound, plain, bound, bound)
     error, weights = _weighed_marginals(parts, count)
     candidates = [(plain, "the questions themselves", lambda: queries)]
     name = "marginals of the best weights"
@@ -209,7 +212,8 @@ def _of_marginals(queries, domain: Domain, sets, norm: str) -> Strategy:
         name = "contrasts of the marginals"
         candidates.append((error, name, lambda: _contrasts(domain, parts.sets, scales)))
     error, name, make = min(candidates, key=lambda c: c[0])
-    return Strategy(make(), name, error, plain, bound)
+    asked = make()
+    return Strategy(asked, name, error, plain, 1.0 if asked is queries else error, bound)
 
 
 def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
@@ -314,7 +318,7 @@ def _of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Stra
     else:
         plain = float(np.abs(rows).sum(axis=0).max()) ** 2
         candidates = [("the cells", np.eye(len(gram))), *_trees(gram)]
-    best = Strategy(queries, "the questions themselves", plain, plain, bound)
+    best = Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
     for name, matrix in candidates:
         length = np.abs(matrix).sum(axis=0) if norm == L1 else (matrix**2).sum(axis=0)
         moved = float(length.max()) ** (2 if norm == L1 else 1)
@@ -323,7 +327,7 @@ def _of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Stra
             names = tuple(domain.attributes[k] for k in axes)
             shape = [domain.shape[k] for k in axes]
             asked = TableQueries.of(domain, [(names, row.reshape(shape)) for row in matrix])
-            best = Strategy(asked, name, error, plain, bound)
+            best = Strategy(asked, name, error, plain, error / moved, bound)
     return best
 
 

@@ -21,6 +21,7 @@ from workbench.session import file as session_file
 from workbench.session.file import SessionFile
 from workbench.session.price import Price
 from workbench.session.spending import Spending
+from workbench.session.synthesis import SyntheticRows
 from workbench.table import Bound, SparseTable
 from workbench.workload import (
     Products,
@@ -199,6 +200,38 @@ class Recall(Spending):
             history = NoisyAnswers.history(answers)
             self._fits = (len(answers), AnswerBank(history, self.total, self._prior))
         return self._fits[1]
+
+    def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
+        """Rows that agree with everything that was paid for, as far as its noise lets them.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            Of the draw, which tells nothing.
+
+        Returns
+        -------
+        SyntheticRows
+            `table`, `to_frame()` and `save(path)`.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty, does not say how many tuples there are, or has no set of attributes
+            of few cells; or for n that is no whole number.
+        """
+        answers = self._answers()
+        if not answers:
+            raise ValueError("the bank is empty: nothing was bought that rows could agree with")
+        model = self._answer_bank(answers).model()
+        guarantee = {"budget": str(self.budget), "remaining": repr(self.remaining)}
+        guarantee |= {
+            "relation": self.relation,
+            "unit": self.unit or "as the table's bound says",
+        }
+        return SyntheticRows(model.synthetic(n, seed), model, guarantee)
 
     @property
     def bank(self) -> NoisyAnswers:

@@ -20,6 +20,14 @@ from workbench.session import file as session_file
 from workbench.session.booking import description, refuse_unpaid
 from workbench.session.counter import data_counter, known_counter, new_counter
 from workbench.session.file import SessionFile
+from workbench.session.plan import (
+    OPTIMISED,
+    Reconstruction,
+    free_plan,
+    plan_by_data,
+    reconstructed,
+    strategy_for,
+)
 from workbench.session.recall import Recall
 from workbench.session.spending import now
 from workbench.session.stated import of_the_bank, resolved, stated_data, stated_people
@@ -184,8 +192,13 @@ class Session(Recall):
         return session
 
     def ask(
-        self, workload: Workload, epsilon: float | None = None, *, rho: float | None = None
-    ) -> Release:
+        self,
+        workload: Workload,
+        epsilon: float | None = None,
+        *,
+        rho: float | None = None,
+        strategy: str | None = None,
+    ) -> Release | Reconstruction:
         """Spend ε and answer the workload with Laplace noise; the bank keeps the answers as well.
 
         From a budget of zCDP, spend ρ and answer with Gaussian noise; or spend the ρ that Laplace noise
@@ -202,11 +215,14 @@ class Session(Recall):
             What the answers cost a unit.
         rho : float, optional
             The same in zCDP; one of the two.
+        strategy : "optimised", optional
+            Ask a better set of queries in its place, and reconstruct; `plan` tells the expected error.
 
         Returns
         -------
         Release
-            Its estimate are the `NoisyAnswers`, in counts.
+            Its estimate are the `NoisyAnswers`, in counts; with a strategy a `Reconstruction`, which
+            unpacks to values and errors.
 
         Raises
         ------
@@ -216,6 +232,11 @@ class Session(Recall):
         """
         if self._table is None:
             raise ValueError("this session has no table to ask: open it with one, or recall")
+        if strategy is not None:
+            if strategy != OPTIMISED:
+                raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
+            found = strategy_for(workload, self._table.domain, rho)
+            return reconstructed(self.ask(found.queries, epsilon, rho=rho), workload, found)
         if self.relation != ADD_REMOVE:
             raise ValueError(
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
@@ -240,6 +261,52 @@ class Session(Recall):
         except (OSError, ValueError) as e:
             warnings.warn(f"answered and paid for, but not kept in the bank: {e}", stacklevel=2)
         return release
+
+    def plan(
+        self,
+        questions: Workload | Iterable[Workload],
+        budget: DP | ZCDP | float,
+        *,
+        by: str | None = None,
+        epsilon: float | None = None,
+    ) -> pd.DataFrame:
+        """How to share a budget among questions, what each is then expected to err by, and how to ask.
+
+        Free: it uses questions, domain, bound and budget, and nothing else. With `by="data"` the table
+        chooses some of the questions' marginals first, by the exponential mechanism, for ε of its own,
+        which is booked before it is drawn.
+
+        Parameters
+        ----------
+        questions : Workload, or several
+            What is wanted.
+        budget : DP, ZCDP or float
+            What all of it may cost; a float is an ε.
+        by : "data", optional
+            See above.
+        epsilon : float, optional
+            What the choice costs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a question: its price, the `error` expected with `strategy="optimised"`, that of the
+            `plain` questions, and the share of the singular-value bound that is reached.
+
+        Raises
+        ------
+        ValueError
+            For another `by`, no table where it is needed, or a price that the budget does not pay.
+        """
+        asked = [questions] if hasattr(questions, "on") else list(questions)
+        if not asked:
+            raise ValueError("questions = [] is not allowed: need at least one")
+        whole = budget if isinstance(budget, DP | ZCDP) else DP(budget)
+        if by is None:
+            return free_plan(self, asked, whole)
+        if by != "data":
+            raise ValueError(f"by = {by!r} is not allowed: need 'data'")
+        return plan_by_data(self, asked, whole, epsilon)
 
     def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""

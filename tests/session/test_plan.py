@@ -1,0 +1,130 @@
+"""Better questions are asked for the price that was said; plans are free, or say what they cost."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from workbench import DP, Bound, Domain, Session, SparseTable
+from workbench.privacy import ZCDP
+from workbench.workload import Marginals, NamedMarginals, Products
+
+BITS = Domain(tuple("abcde"), (2,) * 5)
+
+
+def people(n=3000, seed=0):
+    """a, b and c are nearly the same; d and e stand alone."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, (n, 5))
+    for k in (1, 2):
+        codes[:, k] = np.where(rng.random(n) < 0.9, codes[:, 0], codes[:, k])
+    return SparseTable.from_keys(BITS, BITS.keys(codes), np.ones(n, int), Bound())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget,price", [(DP(500.0), "epsilon"), (ZCDP(500.0), "rho")])
+def test_optimised_answers_err_as_was_told(tmp_path, budget, price):
+    table = people()
+    truth = table.answer(Marginals(2))
+    squares = []
+    with Session.open(tmp_path / "s", table, budget, total=3000.0) as session:
+        one = ZCDP(1.0) if price == "rho" else DP(1.0)
+        (told,) = session.plan(Marginals(2), one).to_dict("records")
+        assert session.remaining == 500.0
+        assert told["error"] < told["plain"] and 0 < told["share of bound"] <= 1 + 1e-6
+        for _ in range(20):
+            answers = session.ask(Marginals(2), **{price: 1.0}, strategy="optimised")
+            values, errors = answers
+            squares.append((values - truth) ** 2)
+            assert answers.privacy == one
+        assert session.remaining == 480.0
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(told["error"], rel=1e-3)
+        ratio = np.mean(squares) / told["error"] ** 2
+        assert (
+            0.3 < ratio < 2.5
+        )  # of 800 values: a chance below 10⁻⁹, and twice the noise shows
+        with pytest.raises(ValueError, match="strategy = 'magic'"):
+            session.ask(Marginals(2), **{price: 1.0}, strategy="magic")
+
+
+def test_a_plan_shares_a_budget_so_that_errors_add_up_to_least(tmp_path):
+    with Session.open(tmp_path / "s", people(), DP(1.0), total=3000.0) as session:
+        plan = session.plan([Marginals(1), Marginals(2)], 1.0)
+        assert session.remaining == 1.0
+        prices = plan.epsilon.to_numpy()
+        assert prices.sum() <= 1.0 and prices.sum() == pytest.approx(1.0)
+        worths = (plan.error * plan.epsilon).to_numpy() ** 2
+
+        def total(first):
+            return worths[0] / first**2 + worths[1] / (1 - first) ** 2
+
+        assert all(total(prices[0]) <= total(x) * 1.01 for x in np.linspace(0.05, 0.95, 19))
+        for epsilon, question in zip(prices, (Marginals(1), Marginals(2)), strict=True):
+            session.ask(question, epsilon, strategy="optimised")
+        with pytest.raises(ValueError, match="at least one"):
+            session.plan([], 1.0)
+        with pytest.raises(ValueError, match="by = 'eye'"):
+            session.plan(Marginals(1), 1.0, by="eye")
+
+
+def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
+    path = tmp_path / "s"
+    with Session.open(path, people(), DP(20.0), total=3000.0) as session:
+        session.ask(Marginals(1), 1.0)
+        with pytest.raises(ValueError, match="costs what epsilon says"):
+            session.plan(Marginals(2), 1.0, by="data")
+        assert session.remaining == 19.0
+        plan = session.plan(Marginals(2), 1.0, by="data", epsilon=4.0)
+        assert session.remaining == 15.0
+        assert len(plan) == 4 and "plan by data" in session.ledger.asked.iloc[-1]
+        first = set(plan.question[:3])
+        assert first == {repr(NamedMarginals((pair,))) for pair in combinations("abc", 2)}
+        with pytest.raises(ValueError, match="more than"):
+            session.plan(Marginals(2), 1.0, by="data", epsilon=99.0)
+    with pytest.raises(ValueError, match="needs the table"):
+        Session.open(path).plan(Marginals(2), 1.0, by="data", epsilon=0.1)
+
+
+def test_synthetic_rows_agree_with_what_was_bought(tmp_path):
+    table = people()
+    with Session.open(tmp_path / "s", table, DP(9.0), total=3000.0) as session:
+        with pytest.raises(ValueError, match="empty"):
+            session.synthesize(10)
+        session.ask(Marginals(2), 5.0)
+        rows = session.synthesize(100_000)
+        noise = float(session.bank.variances[0]) ** 0.5
+    bought = rows.table.answer(Marginals(2)) * 3000 / 100_000
+    distances = np.abs(bought - table.answer(Marginals(2))).reshape(-1, 4).sum(axis=1) / 2
+    assert distances.max() < 4 * noise + 3000 * 0.005
+    assert len(rows) == 100_000
+    few = Session.open(tmp_path / "s").synthesize(7)
+    few.save(tmp_path / "rows.csv")
+    few.save(tmp_path / "rows.parquet")
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    read = pd.read_csv(tmp_path / "rows.csv")
+    assert list(read.columns) == list("abcde") and len(read) == 7
+    beside = json.loads((tmp_path / "rows.csv.json").read_text())
+    assert beside["budget"] == str(DP(9.0)) and beside["remaining"] == "4.0"
+    held = json.loads(pq.read_schema(tmp_path / "rows.parquet").metadata[b"workbench"])
+    assert held == {name: beside[name] for name in held}
+    with pytest.raises(ValueError, match="exists"):
+        few.save(tmp_path / "rows.csv")
+    with pytest.raises(ValueError, match="parquet"):
+        few.save(tmp_path / "rows.txt")
+    with pytest.raises(ValueError, match="size"):
+        session.synthesize(-1)
+
+
+def test_questions_beyond_the_domain_are_refused_before_anything_is_spent(tmp_path):
+    other = Products.of(Domain(("z",), (3,)), [{"z": (0, 1)}])
+    with Session.open(tmp_path / "s", people(), DP(9.0), total=3000.0) as session:
+        session.ask(Marginals(1), 1.0)
+        for call in (session.recall, lambda q: session.plan(q, 1.0)):
+            with pytest.raises(ValueError, match="z"):
+                call(other)
+        with pytest.raises(ValueError, match="z"):
+            session.ask(other, 1.0, strategy="optimised")
+        assert session.remaining == 8.0
