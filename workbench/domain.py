@@ -295,7 +295,7 @@ class Domain:
         return attributes
 
     @classmethod
-    def from_dict(cls, attributes: dict[str, Any], folder: Path = Path()) -> Domain:
+    def from_dict(cls, attributes: dict[str, Any], folder: Path | None = Path()) -> Domain:
         """A domain from plain values, as JSON has them.
 
         Parameters
@@ -305,8 +305,9 @@ class Domain:
             {"from": a, "to": b} (whole numbers, both ends included; "step" if not 1), a list of
             labels, {"file": name} (labels, one a line), or a rule of `workbench.preparation`: itself,
             or an object of its fields.
-        folder : Path
-            Where files of labels and maps are: beside the JSON file.
+        folder : Path, optional
+            Where files of labels and maps are: beside the JSON file. None: files are not read, as those
+            that a stranger's file names.
 
         Returns
         -------

@@ -52,6 +52,15 @@ class Largest(NamedTuple):
     noise: Float[np.ndarray, " cells"]
 
 
+_NOT_OURS = (  # what reading a file raises that was not written here
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,  # Arrow's, of columns of other types
+    RecursionError,
+    StopIteration,
+)
 _DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
 
 
@@ -563,9 +572,10 @@ class Release:
                 bound,
                 _users_cut(path, record),
             )
-        except (KeyError, TypeError, StopIteration) as e:
+        except _NOT_OURS as e:
             raise ValueError(
-                f"{path}: written by another version of the workbench ({e})"
+                f"{path}: not a release that this version of the workbench reads "
+                f"({type(e).__name__}: {str(e)[:80]})"
             ) from None
 
 

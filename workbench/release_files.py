@@ -17,8 +17,30 @@ from typing import Any
 from workbench.libraries import csv, pa, parquet
 from workbench.provenance import file_sha256, sidecar
 from workbench.temporary import Draft
+from workbench.value import shown
 
 ENDINGS = (".parquet", ".csv")
+_NONE = type(None)
+_RECORD: dict[
+    str, tuple[type, ...]
+] = {  # what a file says of itself; what is not here may be missing
+    "kind": (str,),
+    "estimate": (dict,),
+    "guarantee": (str,),
+    "ledger": (list,),
+    "bound": (dict, _NONE),
+    "simulated": (bool,),
+    "mechanism": (str,),
+    "commit": (str, _NONE),
+    "versions": (dict,),
+}
+_RECEIPT: dict[str, tuple[type, ...]] = {
+    "name": (str,),
+    "cost": (dict,),
+    "simulated": (bool,),
+    "idealised": (bool,),
+    "part": (list, _NONE),
+}
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
 
@@ -183,9 +205,26 @@ def read_record(path: str | Path) -> dict[str, Any]:
         record = _record(path, metadata.get(b"workbench", b"{}"))
     if record.get("format") != 1:
         raise ValueError(f"{path}: a table, but not a release of this workbench")
-    for shown in {"guarantee", "ledger", "mechanism", "versions"} & record.keys():
-        record[shown] = _printable(record[shown])
+    _check_types(path, record, _RECORD)
+    for receipt in record["ledger"]:
+        _check_types(path, receipt, _RECEIPT)
+    for field in {"guarantee", "ledger", "mechanism", "versions"}:
+        record[field] = _printable(record[field])
     return record
+
+
+def _check_types(path: Path, record: Any, types: dict[str, tuple[type, ...]]) -> None:
+    """A ValueError that names the first field that is missing, or of another type."""
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}: a receipt is {shown(record)}: need an object")
+    for name, allowed in types.items():
+        if name not in record:
+            raise ValueError(f"{path}: written by another version of the workbench ({name!r})")
+        if type(record[name]) not in allowed:
+            kinds = " or ".join(kind.__name__ for kind in allowed)
+            raise ValueError(
+                f"{path}: {name} = {shown(record[name])} is not allowed: need {kinds}"
+            )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.bars import Bars
 from workbench.estimates.law import law_from_json, law_to_json
+from workbench.estimates.schema import check_fields
 from workbench.hierarchy import from_dict, to_dict
 from workbench.libraries import pa, pd
 from workbench.value import read_only
@@ -41,7 +43,7 @@ class Stored(NamedTuple):
 
 
 LAW = Stored("law", "decay", law_to_json, law_from_json)  # "decay" since it was a number
-DOMAIN = Stored("domain", write=Domain.to_dict, read=Domain.from_dict)
+DOMAIN = Stored("domain", write=Domain.to_dict, read=partial(Domain.from_dict, folder=None))
 HIERARCHY = Stored("hierarchy", write=to_dict, read=from_dict)
 
 
@@ -182,13 +184,18 @@ class Estimate:
         ------
         KeyError
             If the metadata or the columns are those of another version.
+        ValueError
+            If a field is not of its type, shape or range.
         """
         entries = {entry.name: entry for entry in cls.stored}
         required = {entry.name for entry in cls.stored if not entry.optional}
         if other := (required - set(metadata)) | (set(metadata) - set(entries)):
             raise KeyError(*sorted(other))
         fields = {entries[key].field: entries[key].read(x) for key, x in metadata.items()}
-        return cls(**fields, **cls._from_columns(table, fields))
+        check_fields(cls, fields)
+        columns = cls._from_columns(table, fields)
+        check_fields(cls, fields | columns)
+        return cls(**fields, **columns)
 
 
 def check_weights(weights: str) -> None:

@@ -13,6 +13,7 @@ from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import Estimate, check_weights
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.linear_noise import noise_from_json, noise_to_json
+from workbench.estimates.schema import check_fields
 from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Workload
@@ -271,11 +272,15 @@ class ItemEdgeCounts(Estimate):
         ItemEdgeCounts
             Of the same values.
         """
-        domain = Domain.from_dict(metadata["domain"])
+        domain = Domain.from_dict(metadata["domain"], folder=None)
         item_variance, edge_variance = metadata["variances"]
         item_noise, edge_noise = map(noise_from_json, metadata.get("noise", (None, None)))
         item_values = table["item"].to_numpy()[:: domain.shape[1]]
+        edge_values = table["noisy"].to_numpy()
+        joint = {name: metadata[name] for name in ("covariance", "sampled")}
+        check_fields(cls, joint)
+        check_fields(Histogram, {"values": item_values, "variance": item_variance})
+        check_fields(Histogram, {"values": edge_values, "variance": edge_variance})
         item_domain = domain.project(domain.attributes[:1])
         items = Histogram(item_domain, item_values, item_variance, item_noise)
-        edges = Histogram(domain, table["noisy"].to_numpy(), edge_variance, edge_noise)
-        return cls(items, edges, metadata["covariance"], metadata["sampled"])
+        return cls(items, Histogram(domain, edge_values, edge_variance, edge_noise), **joint)

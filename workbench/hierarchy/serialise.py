@@ -25,7 +25,7 @@ def to_dict(tree: Hierarchy) -> dict:
 def from_dict(record: dict) -> Hierarchy:
     """A hierarchy of `to_dict`; lists of lists, as JSON has them, are fine."""
     if record["kind"] == "Attributes":
-        return Attributes(Domain.from_dict(record["domain"]))
+        return Attributes(Domain.from_dict(record["domain"], folder=None))
     values = {name: _tuples(x) for name, x in record.items() if name != "kind"}
     return _BY_NAME[record["kind"]](**values)
 

@@ -109,7 +109,7 @@ def whole_numbers(values: pl.Series) -> pl.Series:
     if values.dtype.is_integer() or values.dtype == pl.Boolean:
         return values.cast(pl.Int64, strict=False)
     if not values.dtype.is_float():
-        values = values.cast(pl.String)
+        values = values.cast(pl.String, strict=False)  # bytes that are no text are null
         whole = values.cast(pl.Int64, strict=False)
         if whole.null_count() == values.null_count():
             return whole

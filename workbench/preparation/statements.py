@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -34,7 +35,7 @@ _WHOLE = {"from", "to", "step"}  # words of Labels that are no fields
 _LISTS = {"edges", "labels", "missing_values"}
 
 
-def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
+def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
     """The rule of an attribute.
 
     Parameters
@@ -43,8 +44,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
         The attribute, for errors.
     stated : Rule, list, dict or int
         As `Domain.from_dict` takes it.
-    folder : Path
-        Where files of labels and maps are.
+    folder : Path, optional
+        Where files of labels and maps are; None, if none is to be read.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path = Path()) -> Rule:
             case [*_] if stated:
                 return Labels(tuple(stated))
             case {"file": str(file)} if len(stated) == 1:
-                return Labels(_labels_from_file(folder / file))
+                return Labels(_labels_from_file(_beside(folder, file)))
             case {**words} if words:
                 return _rule_from_words(words, name, folder)
     except ValueError as e:
@@ -147,7 +148,7 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number that JSON has")
 
 
-def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path) -> Rule:
+def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -> Rule:
     chosen = {word: content for word, content in words.items() if content is not None}
     kind = next((kind for word, kind in _KINDS.items() if word in chosen), None)
     allowed = {f.name for f in fields(kind or Rule)}
@@ -184,7 +185,7 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path) -> Rule:
     return _made(kind, chosen)
 
 
-def _crossed(name: str, part: Any, folder: Path) -> Rule:
+def _crossed(name: str, part: Any, folder: Path | None) -> Rule:
     if not isinstance(part, Rule | dict):
         raise ValueError(
             'cross must be a list of rules, each with its column, as {"column": "sex", "labels": '
@@ -203,7 +204,7 @@ def _made(kind: type, words: Mapping[str, Any]) -> Rule:
         raise ValueError(f"{sorted(words)} do not make {kind.__name__}: need {need}") from None
 
 
-def _labels_from_words(words: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _labels_from_words(words: dict[str, Any], folder: Path | None) -> dict[str, Any]:
     """The same with `labels` in place of from, to, step and file."""
     chosen = {word: x for word, x in words.items() if word not in {*_WHOLE, "file"}}
     ways = ("labels" in words) + ("file" in words) + bool(_WHOLE & set(words))
@@ -212,7 +213,7 @@ def _labels_from_words(words: dict[str, Any], folder: Path) -> dict[str, Any]:
     if "file" in words:
         if not isinstance(words["file"], str):
             raise ValueError(f"file = {shown(words['file'])} is not allowed: need a name")
-        chosen["labels"] = _labels_from_file(folder / words["file"])
+        chosen["labels"] = _labels_from_file(_beside(folder, words["file"]))
     elif "labels" not in words:
         chosen["labels"] = _range(words)
     else:
@@ -256,9 +257,19 @@ def _range(words: Mapping[str, Any]) -> range:
     return labels
 
 
+def _beside(folder: Path | None, name: str) -> Path:
+    """A file of labels, which a file that strangers wrote may not name."""
+    if folder is None:
+        raise ValueError(f"the file {shown(name)} is not read: need its labels")
+    return folder / name
+
+
 def _lines(path: Path) -> list[str]:
     try:
-        content = path.read_bytes()
+        if stat.S_ISREG(path.stat().st_mode) or path.is_dir():
+            content = path.read_bytes()
+        else:  # a device, or a pipe, that may never end
+            raise ValueError(f"{shown(str(path))} is no file")
     except OSError as e:
         raise ValueError(f"{shown(str(path))}: {e.strerror}") from None
     try:
@@ -275,7 +286,7 @@ def _labels_from_file(path: Path) -> tuple[str, ...]:
     return labels
 
 
-def _map(stated: Any, folder: Path, column: Any) -> Any:
+def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     """A map from an object, a JSON file, or lines of value,label.
 
     A first line whose first field is the column's name names the columns.
@@ -286,7 +297,7 @@ def _map(stated: Any, folder: Path, column: Any) -> Any:
                 f"map = {shown(stated)} is not allowed: need an object, or a file's name"
             )
         return stated
-    path = folder / stated
+    path = _beside(folder, stated)
     if path.suffix == ".json":
         _lines(path)
         content = read_json(path)

@@ -182,6 +182,17 @@ def price_of(record: Any) -> str:
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
+@contextmanager
+def refused_if_strange(path: Path) -> Iterator[None]:
+    """A ValueError where what is in the file is not what a session of ours would hold."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
+        raise ValueError(
+            f"{path}: a damaged session, or one of another version ({type(e).__name__})"
+        ) from None
+
+
 def is_begun(db: sqlite3.Connection) -> bool:
     """Whether a session is in the file."""
     return bool(db.execute("PRAGMA application_id").fetchone()[0])
@@ -287,6 +298,7 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
     texts = dict(db.execute("SELECT name, value FROM about"))
     checksum = texts.pop("checksum", None)
     whole = damage == "ok" and checksum == _checksum(b"", sorted(texts.items())).hex()
+    whole = whole and {*_DEFAULTS, "id"} <= texts.keys()
     if not whole or texts["format"] != str(_FORMAT):
         raise ValueError(f"{path}: a damaged session, or one of another version")
     return texts

@@ -57,7 +57,7 @@ class Recall(Spending):
         self.domain = None
         self.bound = None
         if metadata["domain"] is not None:
-            self.domain = Domain.from_dict(metadata["domain"])
+            self.domain = Domain.from_dict(metadata["domain"], folder=None)
             self.bound = Bound(*metadata["bound"])
             self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
             prior_vectors(self._prior, self.domain)
@@ -254,10 +254,10 @@ class Recall(Spending):
 
     def _read_answers(self, db: sqlite3.Connection, question: int) -> NoisyAnswers:
         answers = session_file.read_sealed(db, self.path, question)
-        texts, variances, values = zip(*answers, strict=True)
-        return NoisyAnswers(
-            self.domain, serialise.from_text(self.domain, texts), values, variances
-        )
+        with session_file.refused_if_strange(self.path):
+            texts, variances, values = zip(*answers, strict=True)
+            workload = serialise.from_text(self.domain, texts)
+            return NoisyAnswers(self.domain, workload, values, variances)
 
     def _posterior(self, alpha: float | None) -> Posterior:
         """What the bank tells at α; its decomposition is computed anew only after new answers."""

@@ -117,7 +117,8 @@ class Session(Recall):
             )
         file = session._file
         with file.transaction(new=can_begin, write=can_begin) as db:
-            session._belong_to(file.settle(db, stated))
+            with session_file.refused_if_strange(path):
+                session._belong_to(file.settle(db, stated))
             session._stated_bank = of_the_bank(stated)
             if table is not None and session.unit is not None:
                 session._refuse_other_unit(unit, table.bound)

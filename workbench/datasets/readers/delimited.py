@@ -83,7 +83,10 @@ def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
 
 def _header(stream: BinaryIO) -> list[str]:
     head = stream.readline().decode("utf-8-sig", errors="replace").strip()
-    return [name.strip() for name in next(csv.reader([head]), ())]
+    try:
+        return [name.strip() for name in next(csv.reader([head]), ())]
+    except csv.Error as e:
+        raise ValueError(f"the first line names no columns ({e})") from None
 
 
 def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows:
