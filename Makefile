@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup
 SAME := --hypothesis-profile=ci
 WORKERS ?= auto
 
-.PHONY: reproduce test test-all test-long docs lab explore bench clean
+.PHONY: reproduce test test-all test-long mutants docs lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -27,6 +27,10 @@ test-all: .venv/installed
 
 test-long: .venv/installed
 	$(PYTEST) -n $(WORKERS) -m long
+
+# Every planted mistake, and the test that sees it; the table is part of the documentation.
+mutants: .venv/installed
+	$(BIN)/python -m tests.planted --out docs/audit/mutants.inc
 
 # The tutorials are shown as they ran; pictures of figures are those of runs, where there are any.
 docs: .venv/docs

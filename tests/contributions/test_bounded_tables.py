@@ -166,3 +166,14 @@ def test_users_that_a_narrow_float_may_have_merged_are_refused():
     frame = pd.DataFrame({"who": np.array([2**24], np.float32), "x": [1]})
     with pytest.raises(ValueError, match="below 2²⁴"):
         SparseTable.from_frame(frame, Domain(("x",), (5,)), Bound(), user="who")
+
+
+def test_how_many_users_were_cut_is_said_with_noise():
+    cut = table(trips())
+    release = HighPassFilter(DP(1.0), theta=5)(cut, np.random.default_rng(2))
+    numbers = set()
+    for seed in range(5):
+        said = release.with_users_cut(cut, 0.1, np.random.default_rng(seed))
+        assert said.privacy.epsilon == pytest.approx(1.1)
+        numbers.add(said.users_cut)
+    assert len(numbers) > 1

@@ -13,7 +13,18 @@ from time import time
 import numpy as np
 import pytest
 
-from workbench import DP, Dyadic, RandomRanges, Sweep, Trial, datasets, experiment, metrics, run
+from workbench import (
+    DP,
+    Bound,
+    Dyadic,
+    RandomRanges,
+    Sweep,
+    Trial,
+    datasets,
+    experiment,
+    metrics,
+    run,
+)
 from workbench.experiment import store
 from workbench.mechanisms import (
     FPA,
@@ -22,6 +33,7 @@ from workbench.mechanisms import (
     Laborious,
     PrioritySampling,
 )
+from workbench.value import value
 
 DATA = datasets.GaussianSparse(m=2000, density=0.05)
 A, B = GeometricHistogram(DP(0.5)), PrioritySampling(DP(0.5), 50, theta=10)
@@ -283,3 +295,19 @@ def test_code_edited_in_a_running_process_is_not_cached(tmp_path, monkeypatch):
 def test_trials_that_are_equal_but_written_differently_are_two(tmp_path):
     pair = HighPassFilter(DP(1.0), theta=20), HighPassFilter(DP(1), theta=20.0)
     assert len(run(sweep(*pair), tmp_path)) == 4
+
+
+@value
+class Cells:
+    """A metric that needs no truth."""
+
+    def __call__(self, data, estimate):
+        return float(len(estimate))
+
+
+def test_rows_say_whether_their_truth_is_public(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([3, 0, 5]))
+    for public in (True, False):
+        data = datasets.NumpyHistogram(str(tmp_path / "a.npy"), Bound(1), public)
+        rows = run(Sweep([data], [A], [Cells()], seeds=1), tmp_path / str(public))
+        assert rows.truth_public.eq(public).all()

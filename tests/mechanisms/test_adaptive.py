@@ -783,3 +783,19 @@ def test_an_attribute_of_one_value_is_never_chosen():
 def test_nul_is_a_symbol_that_no_alphabet_has(alphabet):
     data = Records.from_values(Prefixes(alphabet, 3), ["a\0", "a", "b" * 2000, "\0"], Bound())
     assert data.left_out == {"foreign symbol": 2, "too long": 1}
+
+
+def test_scores_of_priv_tree_have_a_floor(monkeypatch):
+    """Below it Theorem 3.1 would lose as much on each level of a path as on the first."""
+    compared = []
+    measure = noise.noisy_threshold
+
+    def recorded(counts, *args, **kwargs):
+        compared.append(np.min(counts, initial=0))
+        return measure(counts, *args, **kwargs)
+
+    monkeypatch.setattr(noise, "noisy_threshold", recorded)
+    keys = np.array([[0, 1, 5]], np.uint64)
+    data = Records(Quadtree(2, 3), keys, np.array([10**5, 1, 1]), Bound())
+    PrivTree(DP(1.0))(data, seeded())
+    assert len(compared) == 3 and min(compared) == 0

@@ -410,3 +410,16 @@ def test_users_are_hard_to_tell_apart(mechanism, n):
 
     p, q = seen(whole, 1), seen(without, 2)
     assert indistinguishable(p, q, n, 1.0)
+
+
+def test_popularity_is_the_noisy_count_that_is_paid_for():
+    """Of data that no cut changes: counts as `noise.geometric` makes them of the same seed."""
+    data = made()
+    most = int(data.records_per_user().max())
+    mechanism = HPA(DP(0.5), 1, most)
+    seen = set()
+    for seed in range(5):
+        scores, (receipt,) = mechanism.scores(data, seeded(seed))
+        assert receipt.cost.epsilon == mechanism.budgets()[0]
+        seen.add(tuple(scores))
+    assert len(seen) > 1

@@ -5,7 +5,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from tests.agreement import RARE, same_law, same_runs
+from tests.agreement import RARE, same_law, same_runs, seeded
 from tests.reference import (
     answers,
     high_pass_filter,
@@ -34,7 +34,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
-from workbench.workload import Together
+from workbench.workload import Marginals, Together
 
 EPSILON, M = 0.2, 600
 DOMAIN = Domain(("x",), (M,))
@@ -364,3 +364,11 @@ def test_the_rounding_of_every_query_term_is_paid_for(workload, tuples, monkeypa
     (without, l1), (whole, same_l1) = measured
     moved = int(np.abs(whole - without).sum())
     assert moved <= l1 < moved + 0.5 and l1 == same_l1
+
+
+def test_answers_have_noise_for_all_tuples_of_a_unit():
+    def variance(bound):
+        table = SparseTable.from_keys(Domain(("a",), (8,)), [1, 3], [4, 2], bound)
+        return LaplaceQueries(DP(1.0), Marginals(1))(table, seeded()).estimate.variances[0]
+
+    assert variance(Bound(4)) == pytest.approx(16 * variance(Bound(1)), rel=0.05)

@@ -5,17 +5,7 @@ Each silently breaks privacy, a law, a receipt or the cache, and crashes nothing
 `rewrite`): no name of a variable, a private function or a file matters. `test` lies in `tests/`.
 """
 
-from typing import NamedTuple
-
-
-class Mistake(NamedTuple):
-    name: str
-    where: str
-    old: str
-    new: str
-    test: str
-    why: str
-
+from tests.planted.mistake import Mistake
 
 MISTAKES = (
     Mistake(
@@ -29,7 +19,7 @@ MISTAKES = (
     ),
     Mistake(
         "a cut rounded down for empty cells",
-        "noise",
+        "noise.EmptyCell",
         "self.theta = max(ceil(T), L)",
         "self.theta = max(int(T), L)",
         "noise/test_noise.py::"
@@ -47,8 +37,8 @@ MISTAKES = (
     Mistake(
         "survivors among all cells",
         "noise",
-        "(B.size - len(O), L.alpha)",
-        "(B.size, L.alpha)",
+        "(R.block.size - len(O), R.block.law)",
+        "(R.block.size, R.block.law)",
         "laws/test_laws.py::test_no_cell_is_released_twice_or_from_outside_the_domain",
         "m cells are taken for empty where m − n are: ranks run past the domain",
     ),
@@ -235,8 +225,8 @@ MISTAKES = (
     Mistake(
         "popularity learnt for one record",
         "mechanisms",
-        "noise.geometric(S.item_counts(), l1=sensitivity(S), **K)",
-        "noise.geometric(S.item_counts(), l1=1, **K)",
+        "add_noise(S.item_counts(), B, l1=sensitivity(S), **K)",
+        "add_noise(S.item_counts(), B, l1=1, **K)",
         "mechanisms/test_contributions.py::test_every_look_is_priced_for_what_a_user_moves",
         "what items are popular is learnt from d records of a user, and the noise hides one",
     ),

@@ -1,112 +1,52 @@
-"""The tests are tested: with a mistake planted in the package as it is imported, the named test fails."""
+"""The tests are tested: with a mistake planted in the package as it is imported, the named test fails.
+
+`python -m tests.planted` plants them all (`make mutants`).
+"""
 
 import ast
-import os
 import re
 import subprocess
 import symtable
 import sys
-from copy import deepcopy
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
-from tests.planted import plant, rewrite
+from tests.planted import rewrite
 from tests.planted.mistakes import MISTAKES
+from tests.planted.planting import ROOT, plant_in, room
+from tests.planted.sample import SAMPLE
+from tests.planted.unseen import UNSEEN
 
-ROOT = Path(__file__).parents[2]
+EVERY = (*MISTAKES, *UNSEEN)
 
 
-def outcome(test, module, text, folder):
-    """Exit code and output of pytest on one test, while `module` of the package is `text`."""
-    planted = folder / "planted.py"
-    planted.write_text(text, encoding="utf-8")
-    told = {"PYTHONPATH": str(ROOT), plant.MODULE: module, plant.TEXT: str(planted)}
-    if (
-        "@njit" in text
-    ):  # what calls a kernel that was changed would be kept with it, or without
-        told["NUMBA_CACHE_DIR"] = str(folder)
-    options = ("-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", plant.__name__)
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, f"tests/{test}"],
-        cwd=ROOT,
-        env=os.environ | told,
-        capture_output=True,
-        text=True,
-    )
+def planted(*options):
+    """What the command says, and its exit code."""
+    command = [sys.executable, "-m", "tests.planted", *options]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return run.returncode, run.stdout + run.stderr
 
 
-SAMPLE = 15  # in test-all; test-long plants the others too
-sampled = [
-    pytest.param(mistake, marks=pytest.mark.slow if i < SAMPLE else pytest.mark.long)
-    for i, mistake in enumerate(
-        sorted(MISTAKES, key=lambda m: sha256(m.name.encode()).hexdigest())
-    )
-]
+@pytest.mark.slow
+def test_planted_mistakes_are_seen():
+    """Without them the named tests pass, or the suite that runs them says so."""
+    code, text = planted("--sample", "--workers", "2")
+    assert code == 0 and f"{len(SAMPLE)} of {len(SAMPLE)}" in text, text
 
 
-@cache
-def room(where):
-    """The files of the room of `where`, parsed, by their paths in the package; nobody changes them."""
-    top = ROOT / "workbench" / where.partition(".")[0]
-    paths = sorted(top.rglob("*.py")) if top.is_dir() else [top.with_suffix(".py")]
-    return {
-        path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in paths
-    }
+@pytest.mark.long
+def test_all_planted_mistakes_are_seen():
+    code, text = planted()
+    assert code == 0 and f"{len(EVERY)} of {len(EVERY)}" in text, text
 
 
-def plant_in(mistake, trees):
-    """The file in which the mistake can stand, and a copy of its tree where it does."""
-    old, new = rewrite.parse_pair(mistake.old, mistake.new)
-    name = mistake.where.partition(".")[2]
-
-    def places_in(tree):
-        parts = (
-            [part for part in tree.body if getattr(part, "name", "") == name]
-            if name
-            else [tree]
-        )
-        return [place for part in parts for place in rewrite.places(part, old)]
-
-    spots = [(path, place) for path, tree in trees.items() for place in places_in(tree)]
-    assert len(spots) == 1, (
-        f"tests/planted/mistakes.py: {mistake.name!r} can be planted at {len(spots)} places in "
-        f"{mistake.where}, not at one: {[f'{path}:{place.line}' for path, place in spots]}; "
-        f"the code has changed, so change the pattern of this mistake:\n{mistake.old}"
-    )
-    ((path, _),) = spots
-    tree = deepcopy(trees[path])
-    (place,) = places_in(tree)
-    rewrite.replace(place, new)
-    return path, tree
-
-
-@pytest.mark.parametrize("mistake", sampled, ids=lambda m: m.name.replace(" ", "-"))
-def test_a_planted_mistake_is_found(mistake, tmp_path):
-    """Without the mistake the named test passes, or the suite that runs both says so."""
-    file, tree = plant_in(mistake, room(mistake.where))
-    module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-    code, told = outcome(mistake.test, module, ast.unparse(tree), tmp_path)
-    assert code == 1, (
-        f"{mistake.test} does not see that {mistake.why} (exit code {code}):\n{told}"
-    )
-    refused = (
-        r"^E +(assert|AssertionError|Failed: DID NOT RAISE|workbench\.laws\.subject\.Broken)"
-    )
-    judged = re.search(refused, told, re.M)
-    assert judged, f"the mistake crashes where it should be judged wrong:\n{told}"
-
-
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
+@pytest.mark.parametrize("mistake", EVERY, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_mistake_can_be_planted(mistake):
     """Its pattern stands once in its room, and what is planted is other Python."""
     path, tree = plant_in(mistake, room(mistake.where))
-    planted = ast.unparse(tree)
-    assert planted != ast.unparse(room(mistake.where)[path])
-    compile(planted, path, "exec")
+    text = ast.unparse(tree)
+    assert text != ast.unparse(room(mistake.where)[path])
+    compile(text, path, "exec")
     file, _, test = mistake.test.partition("::")
     tests = (ROOT / "tests" / file).read_text(encoding="utf-8")
     assert f"def {test.partition('[')[0]}(" in tests
@@ -122,13 +62,14 @@ def test_a_pattern_that_stands_nowhere_or_twice_is_refused(old, why):
         plant_in(mistake, room(mistake.where))
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name.replace(" ", "-"))
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", EVERY, ids=lambda m: m.name.replace(" ", "-"))
 def test_names_and_layout_do_not_matter(mistake):
     """A mistake planted in code whose local and private names are others is the same mistake."""
     trees = room(mistake.where)
-    path, planted = plant_in(mistake, trees)
+    path, tree = plant_in(mistake, trees)
     other = plant_in(mistake, trees | {path: renamed(trees[path])})
-    assert other[0] == path and ast.unparse(other[1]) == ast.unparse(renamed(planted))
+    assert other[0] == path and ast.unparse(other[1]) == ast.unparse(renamed(tree))
 
 
 def renamed(tree):
@@ -182,5 +123,7 @@ def test_a_pattern_matches_what_it_says(old, new, code, then):
 
 
 def test_planted_mistakes_say_what_they_break():
-    assert len({m.name for m in MISTAKES}) == len(MISTAKES) >= 8
-    assert all(m.why and "::" in m.test for m in MISTAKES)
+    names = {mistake.name for mistake in EVERY}
+    assert len(names) == len(EVERY) >= 60 and 2 * len(UNSEEN) >= len(EVERY)
+    assert len(SAMPLE) == len(set(SAMPLE)) == 15 and set(SAMPLE) <= names
+    assert all(mistake.why and "::" in mistake.test for mistake in EVERY)

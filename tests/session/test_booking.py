@@ -1,0 +1,33 @@
+"""What was booked pays for no more, and for nothing that may not leave."""
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+
+from workbench.privacy import ADD_REMOVE, DP, Receipt
+from workbench.session.booking import Booking
+
+SESSION = SimpleNamespace(budget=DP(2.0, 1e-3))
+BOOKED = Booking(SESSION, (1,), Fraction(1), Fraction(1, 10**6), ADD_REMOVE)
+
+
+def test_what_was_booked_is_paid_for():
+    BOOKED.check([Receipt("a", DP(0.5)), Receipt("b", DP(0.5, 1e-7))])
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        Receipt("dearer", DP(1.0000000000000002)),
+        Receipt("fails more often", DP(0.5, 1e-5)),
+        Receipt("idealised", DP(0.5), idealised=True),
+        Receipt("simulated", DP(0.5), simulated=True),
+        Receipt("about others", DP(0.5), "replace-one-unit"),
+        Receipt("nothing", DP(float("inf"))),
+    ],
+    ids=lambda receipt: receipt.name,
+)
+def test_anything_else_is_withheld(receipt):
+    with pytest.raises(ValueError, match="withheld"):
+        BOOKED.check([receipt])
