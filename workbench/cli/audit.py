@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from workbench.cli import screen
+from workbench.cli import cluster, screen
 
 _SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
 
@@ -40,6 +39,8 @@ def audit(
     workers: Annotated[
         int | None, typer.Option(help="Processes.", show_default="one a core")
     ] = None,
+    scheduler: cluster.Scheduler = None,
+    insecure: cluster.Insecure = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +75,7 @@ def audit(
     audits = [] if out is None else read_rows(out)
     done = {(a.name, a.pair, a.epsilon) for a in audits}
     jobs = [job for job in jobs if job.key not in done]
-    with _processes(workers) as executor:
+    with _executor(workers, scheduler, insecure) as executor:
         for result in run_audits(jobs, executor, **options):
             audits.append(result)
             screen.say(_line(result))
@@ -143,11 +144,18 @@ def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
     return jobs
 
 
-def _processes(workers: int | None):
+def _executor(workers: int | None, scheduler: str | None, insecure: bool):
+    """Processes of one thread each, or a cluster, whose calls have no time limit."""
+    if scheduler is not None:
+        if workers is not None:
+            raise ValueError("--workers and --scheduler: need one of them, not both")
+        return cluster.connected(scheduler, insecure)
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+
+    from workbench.threads import limit_process, thread_count
 
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers} is not allowed: need at least 1")
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=spawn)
+    return ProcessPoolExecutor(workers or thread_count(), spawn, limit_process, (1,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli import screen
+from workbench.cli import cluster, screen
 
 if TYPE_CHECKING:
     from workbench.reproduction import NotebookRun
@@ -23,6 +24,16 @@ _MARKS = {
     "failed": ("✗", "red"),
     "stopped": ("✗", "yellow"),
 }
+
+
+def _use_cluster(scheduler: str, insecure: bool) -> None:
+    """Have the trials of all notebooks run on a cluster that answers; what is timed stays here."""
+    from workbench.experiment.sweep import SCHEDULER, SCHEDULER_INSECURE
+
+    cluster.connected(scheduler, insecure).shutdown()
+    is_file = Path(scheduler).exists()  # kernels run in another folder
+    os.environ[SCHEDULER] = str(Path(scheduler).resolve()) if is_file else scheduler
+    os.environ[SCHEDULER_INSECURE] = "1" if insecure else ""
 
 
 def reproduce(
@@ -74,6 +85,8 @@ def reproduce(
         float | None,
         typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
     ] = None,
+    scheduler: cluster.Scheduler = None,
+    insecure: cluster.Insecure = False,
     notebooks: Annotated[
         Path | None, typer.Option(help="Where from.", show_default="notebooks")
     ] = None,
@@ -86,6 +99,8 @@ def reproduce(
     from workbench import reproduction
     from workbench.figures import find_notebooks, project_folder, results_folder
 
+    if scheduler is not None:
+        _use_cluster(scheduler, insecure)
     notebooks = notebooks or project_folder() / "notebooks"
     results = results or results_folder()
     settings = [*(parameters or ()), *([f"data={data}"] if data else ())]

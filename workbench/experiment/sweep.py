@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -17,6 +21,7 @@ import numpy as np
 from workbench.experiment.columns import mechanism_columns, metric_columns
 from workbench.experiment.store import read_rows, row_file, write_rows
 from workbench.mechanism import Mechanism, Release
+from workbench.threads import limited_threads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +35,11 @@ class Dataset(Protocol):
     def load(self) -> Any:
         """The private data, with its bound."""
 
+
+SCHEDULER = (
+    "WORKBENCH_SCHEDULER"  # a variable: the address or file of a cluster that runs trials
+)
+SCHEDULER_INSECURE = "WORKBENCH_SCHEDULER_INSECURE"  # set: it may be unencrypted
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
 Estimator = Callable[[Any], Any]  # public in, better public out
@@ -130,7 +140,9 @@ def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
         _tell.reset(token)
 
 
-def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
+def run(
+    sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
+) -> pd.DataFrame:
     """Run the trials that `store` does not hold, and return the rows of all.
 
     Each trial's rows are written when it ends, whole or not at all, so that a run may be killed and
@@ -144,6 +156,10 @@ def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
         The folder that keeps rows; it is made if it is not there.
     workers : int
         Processes at once.
+    executor : concurrent.futures.Executor, optional
+        Runs trials elsewhere: processes, or a cluster, as `scale.dask.connect` gives it. Rows are the same
+        but for `seconds`, which compare nothing there. By default the cluster that WORKBENCH_SCHEDULER
+        names, if any.
 
     Returns
     -------
@@ -162,25 +178,40 @@ def run(sweep: Sweep, store: Path | str, workers: int = 1) -> pd.DataFrame:
         rows[repr(trial)] = read_rows(file)
         if not rows[repr(trial)]:
             missing.setdefault(trial.dataset, []).append((trial, file))
+    if executor is None and missing and os.environ.get(SCHEDULER):
+        insecure = bool(os.environ.get(SCHEDULER_INSECURE))
+        executor = _cluster(os.environ[SCHEDULER], insecure)
     for dataset, tasks in missing.items():
-        measured = _measure_all(dataset, tasks, sweep, workers)
+        measured = _measure_all(dataset, tasks, sweep, workers, executor)
         for (trial, _), rows_of_trial in zip(tasks, measured, strict=True):
             rows[repr(trial)] = rows_of_trial
     return pd.DataFrame([row for rows_of_trial in rows.values() for row in rows_of_trial])
 
 
+@cache
+def _cluster(address: str, insecure: bool) -> Executor:
+    """Of this process, connected once. No name of it stands in an import: a cluster decides no rows."""
+    return import_module("workbench.scale.dask").connect(address, insecure=insecure)
+
+
 def _measure_all(
-    dataset: Dataset, tasks: list[tuple[Trial, Path | None]], sweep: Sweep, workers: int
+    dataset: Dataset,
+    tasks: list[tuple[Trial, Path | None]],
+    sweep: Sweep,
+    workers: int,
+    executor: Executor | None,
 ) -> Iterator[list[dict]]:
     from tqdm.auto import tqdm
 
     data = dataset.load()
     arguments = ((trial, data, sweep.metrics, sweep.estimators, file) for trial, file in tasks)
-    if workers > 1:
+    if executor is not None:
+        measured = _measure_elsewhere(executor, data, tasks, sweep)
+    elif workers > 1:
         from joblib import Parallel, delayed
 
         parallel = Parallel(n_jobs=workers, return_as="generator", mmap_mode="r")
-        measured = parallel(delayed(_measure)(*each) for each in arguments)
+        measured = parallel(delayed(_measure_alone)(*each) for each in arguments)
     else:
         measured = (_measure(*each) for each in arguments)
     name = type(dataset).__name__
@@ -190,6 +221,31 @@ def _measure_all(
         if tell is not None:
             tell(done, len(tasks))
         yield rows
+
+
+def _measure_elsewhere(
+    executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
+) -> Iterator[list[dict]]:
+    """The rows of each trial, kept here: a worker needs no folder of ours."""
+    if hasattr(executor, "share"):
+        data = executor.share(data)
+    how = (sweep.metrics, sweep.estimators, None)
+    futures = [executor.submit(_measure_alone, trial, data, *how) for trial, _ in tasks]
+    try:
+        for future, (_, file) in zip(futures, tasks, strict=True):
+            rows = future.result()
+            if file is not None:
+                write_rows(file, rows)
+            yield rows
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _measure_alone(*arguments: Any) -> list[dict]:
+    """`_measure` in one of several processes, which takes one thread."""
+    with limited_threads(1):
+        return _measure(*arguments)
 
 
 def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list[dict]:

@@ -347,7 +347,7 @@ class _Batch:
 
         for _attempt in range(_ATTEMPTS):
             with temporary_folder(socket_folder()) as home:
-                kernel = Kernel.at(home, threads, self.notebooks.parent)
+                kernel = Kernel.at(home, threads, self.notebooks.parent, job.alone)
                 self.kernels[kernel] = job
                 try:
                     why = "stopped"

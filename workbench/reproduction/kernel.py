@@ -14,6 +14,8 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
+from workbench.experiment.sweep import SCHEDULER
+
 _START = 60  # seconds a kernel may take to answer
 BATCH = "WORKBENCH_BATCH"  # a variable of kernels in which nobody moves sliders
 _THREAD_LIMITS = (
@@ -46,14 +48,16 @@ class Kernel(AsyncKernelManager):
     peak: int  # bytes of memory that it has taken, as far as it was asked
 
     @classmethod
-    def at(cls, folder: Path, threads: int, project: Path) -> Kernel:
-        """A kernel not yet started, with its share of the cores."""
+    def at(cls, folder: Path, threads: int, project: Path, alone: bool = False) -> Kernel:
+        """A kernel not yet started, with its share of the cores; one that is `alone` has no cluster."""
         specs = _ThisPython()
         paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
         specs.env = {name: _at_most(threads, os.environ.get(name)) for name in _THREAD_LIMITS}
         specs.env["TMPDIR"] = str(folder)  # what a kernel leaves goes with it
         specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         specs.env[BATCH] = "1"
+        if alone:
+            specs.env[SCHEDULER] = ""  # it measures times
         specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         ipc = {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}
         kernel = cls(
