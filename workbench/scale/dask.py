@@ -6,19 +6,24 @@ a cluster is trusted as the data is.
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError
-from ipaddress import ip_address
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
+from weakref import WeakSet
 
 from distributed import Client
 from distributed.cfexecutor import ClientExecutor
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
+from workbench.scale.address import refuse_open, scheduler_address
 from workbench.scale.fingerprint import digest, fingerprint, refuse_different, run_alike
+
+_LOST = "the cluster was lost, or its workers died again and again: nothing was released"
 
 
 class Cluster(ClientExecutor):
@@ -27,10 +32,23 @@ class Cluster(ClientExecutor):
     def __init__(self, client: Client):
         super().__init__(client, pure=False)
         self._max_workers = sum(client.nthreads().values())
+        self._submitted: WeakSet[Future] = WeakSet()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, fn: Callable, *args: Any, **kwargs: Any) -> Any:
         """As an executor does; a worker that joined later is checked by its first task."""
-        return super().submit(run_alike, digest(), fn, *args, **kwargs)
+        future = super().submit(run_alike, digest(), fn, *args, **kwargs)
+        self._submitted.add(future)
+        return future
+
+    def _watch(self) -> None:
+        """Let what waits fail once the scheduler is gone: Dask leaves it waiting."""
+        while not self._shutdown:
+            lost = list(self._submitted) if self._client.status == "closed" else []
+            for future in lost:
+                with suppress(InvalidStateError):
+                    future.set_exception(ConnectionError(_LOST))
+            sleep(0.2)
 
     def share(self, data: Any) -> Any:
         """What stands for the data among a task's arguments; it is sent once."""
@@ -45,8 +63,7 @@ class Cluster(ClientExecutor):
         """Close it; a cluster that was lost is said in words."""
         self.shutdown(wait=kind is None)
         if isinstance(error, KilledWorker | CancelledError | CommClosedError):
-            why = "the cluster was lost, or its workers died again and again: nothing was released"
-            raise ConnectionError(why) from None
+            raise ConnectionError(_LOST) from None
 
 
 def connect(
@@ -77,8 +94,8 @@ def connect(
     ConnectionError
         No answer.
     """
-    place = _address(address)
-    _refuse_open(place, insecure)
+    place = scheduler_address(address)
+    refuse_open(place, insecure)
     try:
         client = Client(place, security=security, timeout=timeout, set_as_default=False)
     except OSError as e:
@@ -88,7 +105,7 @@ def connect(
         if not workers:
             raise ValueError(f"the scheduler at {place} has no workers")
         for worker, theirs in workers.items():
-            _refuse_open(worker, insecure)
+            refuse_open(worker, insecure)
             refuse_different(f"worker {worker}", theirs)
         try:  # it unpickles what is sent to workers
             theirs = client.run_on_scheduler(fingerprint)
@@ -99,29 +116,3 @@ def connect(
     except BaseException:
         client.close()
         raise
-
-
-def _address(address: str | Path) -> str:
-    """The address itself, or that in a scheduler file."""
-    text = str(address)
-    if not isinstance(address, Path) and not text.endswith(".json"):
-        return text if "://" in text else f"tcp://{text}"
-    try:
-        return str(json.loads(Path(address).read_text())["address"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{address} is no file that a Dask scheduler has written") from None
-
-
-def _refuse_open(place: str, insecure: bool) -> None:
-    """A ValueError for what is neither encrypted nor on this machine."""
-    kind, _, rest = place.partition("://")
-    host = rest.rpartition(":")[0].strip("[]")
-    try:
-        local = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        local = False
-    if kind not in ("tcp", "tls") or (kind == "tcp" and not (local or insecure)):
-        raise ValueError(
-            f"{place} is not allowed: private rows and keys would cross the network in the clear; need "
-            "tls://, a loopback address, or --insecure (insecure=True) where nobody else can listen"
-        )

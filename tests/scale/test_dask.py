@@ -1,0 +1,303 @@
+"""Releases, sweeps and audits on a real Dask cluster: scheduler and workers are processes of their own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import monotonic, sleep
+
+import numpy as np
+import polars as pl
+import pytest
+
+import workbench
+from tests.cli.commands import run_command
+from workbench import DP, Bound, Domain, RandomRanges
+from workbench.audit.plan import default_jobs, run_audits
+from workbench.datasets import GaussianSparse
+from workbench.experiment import Sweep, run
+from workbench.mechanisms import HighPassFilter, PrioritySampling
+from workbench.metrics import MeanAbsoluteError
+from workbench.scale import Rows, release
+from workbench.transform import Dyadic
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+from workbench.scale.dask import connect  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
+HOME = Path(workbench.__file__).parents[1]
+DOMAIN = Domain(("a", "b"), (40, 50))
+SMALL = GaussianSparse(m=2000, density=0.05)
+ERROR = MeanAbsoluteError(RandomRanges(100, 20))
+MECHANISMS = [
+    HighPassFilter(DP(1.0), theta=4),
+    PrioritySampling(DP(1.0), size=60),
+    HighPassFilter(DP(2.0), theta=9, transform=Dyadic()),
+]
+
+
+@contextmanager
+def process(stack, kind, *arguments, home=HOME):
+    """A scheduler or a worker; killed afterwards by its own id."""
+    environment = os.environ | {
+        "PYTHONPATH": str(home),
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        f"distributed.cli.dask_{kind}",
+        "--no-dashboard",
+        *arguments,
+    ]
+    made = subprocess.Popen(
+        command,
+        cwd=stack,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield made
+    finally:
+        made.kill()
+        made.wait()
+
+
+class OwnCluster:
+    """A scheduler, its file, and workers."""
+
+    def __init__(self, folder, stack, *security):
+        self.folder = folder
+        self.stack = stack
+        self.security = security
+        self.file = folder / "scheduler.json"
+        host = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
+        self.scheduler = stack.enter_context(process(folder, "scheduler", *host, *security))
+        wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"))
+
+    def worker(self, home=HOME):
+        arguments = ("--no-nanny", "--nthreads", "1", "--host", "127.0.0.1")
+        file = ("--scheduler-file", str(self.file))
+        with ExitStack() as alone:
+            made = alone.enter_context(
+                process(self.folder, "worker", *arguments, *file, *self.security, home=home)
+            )
+            self.stack.push(alone.pop_all())
+        return made
+
+    def ready(self, workers, security=None):
+        client = distributed.Client(
+            str(json.loads(self.file.read_text())["address"]), security=security
+        )
+        client.wait_for_workers(workers, timeout=60)
+        client.close()
+        return self
+
+
+def wait_until(true, seconds=60):
+    end = monotonic() + seconds
+    while not true():
+        assert monotonic() < end, "it did not happen"
+        sleep(0.05)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with ExitStack() as stack:
+        yield OwnCluster(tmp_path, stack)
+
+
+@pytest.fixture
+def table(tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(6):
+        columns = {"a": rng.integers(0, 40, 4000), "b": rng.integers(0, 50, 4000)}
+        pl.DataFrame(columns).write_parquet(folder / f"{i}.parquet")
+    return folder
+
+
+def released(table, mechanism, **how):
+    rows = Rows.from_parquet(table, DOMAIN, Bound(1, 1))
+    made = release(mechanism, rows, ranges=7, rng=np.random.default_rng(3), **how)
+    return made.estimate.keys.tolist(), made.estimate.values.tolist(), made.ledger
+
+
+def test_a_cluster_gives_the_bytes_of_one_process_though_a_worker_is_killed(
+    cluster, table, tmp_path
+):
+    here = [released(table, mechanism) for mechanism in MECHANISMS]
+    first = cluster.worker()
+    cluster.worker()
+    cluster.ready(2)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    killed = []
+
+    def kill(what, share):
+        if what == "cells" and not killed:
+            killed.append(os.kill(first.pid, signal.SIGKILL))
+
+    with connect(cluster.file) as executor:
+        for mechanism, expected in zip(MECHANISMS, here, strict=True):
+            assert (
+                released(table, mechanism, executor=executor, scratch=scratch, progress=kill)
+                == expected
+            )
+    assert killed and not list(scratch.iterdir())
+
+
+def test_sweeps_and_audits_have_the_rows_of_one_process(cluster, tmp_path, monkeypatch):
+    cluster.worker()
+    cluster.worker()
+    cluster.ready(2)
+    sweep = Sweep([SMALL], [HighPassFilter(DP(0.5), theta=6)], [ERROR], seeds=3)
+    here = run(sweep, tmp_path / "here").drop(columns="seconds")
+    with connect(cluster.file) as executor:
+        there = run(sweep, tmp_path / "there", executor=executor).drop(columns="seconds")
+        jobs = default_jobs([HighPassFilter], [1.0])[:2]
+        audits = list(run_audits(jobs, executor, runs=2000, seconds=20.0))
+    assert here.equals(there) and len(here) == 3
+    assert len(audits) == len(jobs) and not any(audit.leaks for audit in audits)
+    assert len(list((tmp_path / "there").iterdir())) == len(list((tmp_path / "here").iterdir()))
+    monkeypatch.setenv("WORKBENCH_SCHEDULER", str(cluster.file))
+    assert run(sweep, tmp_path / "named").drop(columns="seconds").equals(here)
+
+
+def test_a_worker_of_other_sources_or_without_the_package_is_refused_by_name(cluster, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(
+        HOME / "workbench", other / "workbench", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    changed = other / "workbench" / "noise" / "laws.py"
+    changed.write_text(changed.read_text() + "\n# another law\n")
+    worker = cluster.worker(other)
+    cluster.ready(1)
+    with pytest.raises(ValueError, match=r"has other sources.*workbench/noise/laws\.py"):
+        connect(cluster.file)
+    worker.kill()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    missing = "raise ModuleNotFoundError('No module named workbench')"
+    (empty / "workbench.py").write_text(missing)
+    cluster.worker(empty)
+
+    def why():
+        with pytest.raises(ValueError) as refused:
+            connect(cluster.file)
+        return str(refused.value)
+
+    wait_until(lambda: "cannot run this package" in why() and "No module named" in why())
+
+
+def test_a_worker_that_joins_later_is_checked_by_its_first_task(cluster, tmp_path):
+    first = cluster.worker()
+    cluster.ready(1)
+    other = tmp_path / "other"
+    shutil.copytree(
+        HOME / "workbench", other / "workbench", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    (other / "workbench" / "new.py").write_text("")
+    with connect(cluster.file) as executor:
+        assert executor.submit(max, 1, 2).result() == 2
+        cluster.worker(other)
+        first.kill()
+        with pytest.raises(RuntimeError, match="other sources"):
+            executor.submit(max, 1, 2).result(60)
+
+
+def test_a_scheduler_that_dies_leaves_nothing(cluster, table, tmp_path):
+    cluster.worker()
+    cluster.ready(1)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def kill(what, share):
+        cluster.scheduler.kill()
+
+    with pytest.raises(ConnectionError, match="nothing was released"):
+        with connect(cluster.file) as executor:
+            released(table, MECHANISMS[0], executor=executor, scratch=scratch, progress=kill)
+    assert not list(scratch.iterdir())
+    assert released(table, MECHANISMS[0], scratch=scratch) == released(table, MECHANISMS[0])
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786", "ucx://127.0.0.1:1", "x"]
+)
+def test_what_is_not_encrypted_stays_on_this_machine(address):
+    with pytest.raises(ValueError, match="in the clear"):
+        connect(address)
+
+
+def test_an_address_that_does_not_answer_is_said(tmp_path):
+    with pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        connect("127.0.0.1:9", timeout=0.5)
+    for text in ("{}", "not JSON", "[1]"):
+        (tmp_path / "s.json").write_text(text)
+        with pytest.raises(ValueError, match="no file that a Dask scheduler"):
+            connect(tmp_path / "s.json")
+    with pytest.raises(ValueError, match="no file that a Dask scheduler"):
+        connect(tmp_path / "nowhere.json")
+    result = run_command("audit HighPassFilter --scheduler tcp://192.0.2.1:1", code=2)
+    assert "--insecure" in result.output
+
+
+def test_a_scheduler_without_workers_is_refused(cluster):
+    with pytest.raises(ValueError, match="has no workers"):
+        connect(cluster.file)
+
+
+def test_tls_with_certificates_of_its_own(tmp_path, table):
+    files = certificates(tmp_path)
+    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
+    arguments = [x for pair in zip(names, map(str, files), strict=True) for x in pair]
+    keys = dict(
+        zip(("tls_ca_file", "tls_client_cert", "tls_client_key"), map(str, files), strict=True)
+    )
+    security = distributed.Security(**keys, require_encryption=True)
+    with ExitStack() as stack:
+        cluster = OwnCluster(tmp_path, stack, "--protocol", "tls", *arguments)
+        cluster.security = arguments
+        cluster.worker()
+        cluster.ready(1, security)
+        assert json.loads(cluster.file.read_text())["address"].startswith("tls://")
+        with connect(cluster.file, security=security) as executor:
+            got = released(table, MECHANISMS[0], executor=executor, scratch=tmp_path)
+    assert got == released(table, MECHANISMS[0])
+
+
+def certificates(folder):
+    """An authority that signs itself, which is also everybody's certificate, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "key.pem").write_bytes(private)
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
+    return folder / "cert.pem", folder / "cert.pem", folder / "key.pem"
