@@ -255,6 +255,19 @@ def test_a_scheduler_without_workers_is_refused(cluster):
         connect(cluster.file)
 
 
+def test_the_command_releases_on_a_cluster(cluster, table, tmp_path):
+    cluster.worker()
+    cluster.ready(1)
+    (tmp_path / "domain.json").write_text(json.dumps({"a": 40, "b": 50}))
+    line = f"release {table} --domain {tmp_path}/domain.json --bound 1,1 --unit row --epsilon 1"
+    line += " --mechanism HighPassFilter --theta 4 --simulated --seed 5"
+    run_command(f"{line} --out {tmp_path}/here.parquet --scratch {tmp_path}")
+    run_command(f"{line} --out {tmp_path}/there.parquet --scheduler {cluster.file}")
+    here, there = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("here", "there"))
+    assert here.equals(there) and len(here) > 10
+    run_command(f"{line} --out {tmp_path}/x.parquet --scheduler x --workers 2", code=2)
+
+
 def test_tls_with_certificates_of_its_own(tmp_path, table):
     files = certificates(tmp_path)
     names = ("--tls-ca-file", "--tls-cert", "--tls-key")

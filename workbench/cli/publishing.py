@@ -6,10 +6,11 @@ before all of the data is, and no file is there before its release is whole.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli import screen
+from workbench.cli import cluster, screen
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -94,10 +95,11 @@ def publish_in_parts(request: Request, mechanism: Any) -> Release:
 
     rows = _rows(request, mechanism)
     booked: list[Booking | None] = []
-    with screen.stages_bar() as progress:
+    with _executor(request) as executor, screen.stages_bar() as progress:
         made = scale.release(
             mechanism,
             rows,
+            executor=executor,
             workers=request.workers,
             scratch=request.scratch,
             rng=request.rng("noise"),
@@ -108,6 +110,13 @@ def publish_in_parts(request: Request, mechanism: Any) -> Release:
     made = _of_unit(request, made)
     save(request, made, booked[0])
     return made
+
+
+def _executor(request: Request) -> AbstractContextManager[Any]:
+    """The cluster that is named; none, if none is."""
+    if request.scheduler is None:
+        return nullcontext()
+    return cluster.connected(request.scheduler, request.insecure)
 
 
 def _rows(request: Request, mechanism: Any) -> Rows:
@@ -124,7 +133,7 @@ def _rows(request: Request, mechanism: Any) -> Rows:
     edges = request.edges
     if edges.keys() != {"domain"}:
         raise ValueError(
-            "--workers and --scratch do not take items or contexts of several attributes"
+            "--workers, --scratch and --scheduler do not take items or contexts of several attributes"
         )
     return Rows.read(request.table, edges["domain"], UNBOUNDED, **how)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import mechanism_options, options, publishing, release_text, screen
+from workbench.cli import cluster, mechanism_options, options, publishing, release_text, screen
 from workbench.cli.request import Request
 from workbench.cli.spaces import StatedSpace
 
@@ -35,6 +35,8 @@ def release(
     context: options.Context = None,
     workers: options.Workers = None,
     scratch: options.Scratch = None,
+    scheduler: cluster.Scheduler = None,
+    insecure: cluster.Insecure = False,
     choose: options.Choose = None,
     choose_epsilon: options.ChooseEpsilon = None,
     box: options.Box = None,
@@ -73,6 +75,8 @@ def release(
         report_cut=report_cut,
         workers=workers,
         scratch=scratch,
+        scheduler=scheduler,
+        insecure=insecure,
         choose_epsilon=choose_epsilon,
         item=item,
         context=context,

@@ -89,6 +89,8 @@ class Request:
     report_cut: float | None = None
     workers: int | None = None
     scratch: Path | None = None
+    scheduler: str | None = None
+    insecure: bool = False
     choose_epsilon: float | None = None
     space: StatedSpace = field(default_factory=StatedSpace)
 
@@ -212,10 +214,13 @@ class Request:
     @property
     def is_in_parts(self) -> bool:
         """Whether rows are dealt out to scratch files."""
-        return self.workers is not None or self.scratch is not None
+        named = (self.workers, self.scratch, self.scheduler)
+        return any(x is not None for x in named)
 
     def _refuse_unfit_in_parts(self) -> None:
-        options = "--workers and --scratch"
+        options = "--workers, --scratch and --scheduler"
+        if self.workers is not None and self.scheduler is not None:
+            raise ValueError("--workers and --scheduler: need one of them, not both")
         given = {"--domain-from-data": self.domain_from_data}
         given |= {"a space of points, strings or codes": self.space.is_stated}
         self._refuse_given(options, given, "cells of a stated domain are released in parts")
