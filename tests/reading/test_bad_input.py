@@ -24,6 +24,10 @@ FILES = {
     ): "more than one column is called 'place'",
     (
         "t.csv",
+        GOOD.replace(b",", b";"),
+    ): "it has ['place;age;n;who']; need commas between fields, not ';'",
+    (
+        "t.csv",
         GOOD + b"Bern,5\n",
     ): "t.csv, line 3, column 'n': found nothing: the row has 2 fields, and",
     (

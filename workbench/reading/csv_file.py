@@ -94,6 +94,13 @@ class CsvFile(FileSource):
         finally:
             self.raw.close()
 
+    def without(self, missing: Sequence[str]) -> str:
+        """Names the file, and what it has, or what parts its fields."""
+        said = super().without(missing)
+        only = self.names[0] if len(self.names) == 1 else ""
+        marks = [mark for mark in ";\t|" if mark in only]
+        return f"{said}; need commas between fields, not {marks[0]!r}" if marks else said
+
     def line_of(self, row: int) -> int:
         """The line that a row ends on; the file is read again for it."""
         with _any_length(), self._text() as text:
