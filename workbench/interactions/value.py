@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Float, Int, Num, UInt64
-from workbench.contributions import UserNumbers, Users
+from workbench.contributions import Users
 from workbench.domain import Domain
-from workbench.interactions import kernels, sampling
+from workbench.interactions import crossing, kernels, sampling
 from workbench.interactions.reading import (
     Columns,
     UserRecords,
@@ -23,13 +22,12 @@ from workbench.interactions.reading import (
     parquet_columns,
     sorted_by_user,
 )
-from workbench.reading import Progress, all_rows, counted_rows
+from workbench.reading import Progress
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
 
 _MOST_RECORDS = 2**31  # of one user
-_MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,19 +231,11 @@ class Interactions:
         cls, data, user, item, context, domain, bound, truth_public, **how
     ) -> Interactions:
         """From rows of any source, with attributes of the domain crossed to items and to contexts."""
-        items = [item] if isinstance(item, str) else list(item)
-        contexts = [context] if isinstance(context, str) else list(context)
-        crossed = _crossed(domain, items, contexts)
+        items = (item,) if isinstance(item, str) else tuple(item)
+        contexts = (context,) if isinstance(context, str) else tuple(context)
+        crossed = crossing.crossed(domain, items, contexts)
         attributes = domain.project([*items, *contexts])
-        if len(items) == len(contexts) == 1:
-            crossed = attributes
-        people = UserNumbers(user)
-        rows = all_rows(counted_rows(data, attributes, users=people, **how))
-        sizes = crossed.shape
-        item_codes = (rows.keys // sizes[1]).astype(narrowest_type(sizes[0]))
-        context_codes = (rows.keys % sizes[1]).astype(narrowest_type(sizes[1]))
-        columns = Columns(rows.users, item_codes, context_codes)
-        records = sorted_by_user(columns, ids=people.ids())
+        records = crossing.crossed_records(data, user, crossed, attributes, **how)
         return cls._of(crossed, records, bound, truth_public, attributes)
 
     @classmethod
@@ -654,36 +644,6 @@ def _whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> i
         limit = "" if high is None else f" and <= {high}"
         raise ValueError(f"{name} = {x!r} is not allowed: need a whole number >= {low}{limit}")
     return int(x)
-
-
-def _crossed(domain: Domain, items: list[str], contexts: list[str]) -> Domain:
-    """Items and contexts, each a combination of labels of some attributes; no contexts are one for all."""
-    if not items or len({*items, *contexts}) < len(items) + len(contexts):
-        raise ValueError(
-            f"items {items} and contexts {contexts} are not allowed: need different attributes, at least "
-            "one for items"
-        )
-    names = []
-    sizes = []
-    labels = []
-    for chosen in (items, contexts):
-        part = domain.project(chosen) if chosen else Domain(("all",), (1,))
-        if part.size > _MOST_CROSSED:
-            raise ValueError(
-                f"{' × '.join(chosen)} has {part.size:,} combinations: need at most {_MOST_CROSSED:,}"
-            )
-        names.append(" × ".join(part.attributes))
-        sizes.append(part.size)
-        lists = [
-            own or range(n)
-            for own, n in zip(part.labels or (None,) * len(part.shape), part.shape, strict=True)
-        ]
-        is_one = len(part.shape) == 1
-        one = part.labels and part.labels[0]
-        labels.append(
-            one if is_one else tuple(" × ".join(map(str, x)) for x in product(*lists))
-        )
-    return Domain(tuple(names), tuple(sizes), tuple(labels))
 
 
 def _refuse_other_attributes(domain: Domain) -> None:
