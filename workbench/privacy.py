@@ -17,7 +17,7 @@ from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from math import expm1, fsum, inf, log, log1p, nextafter, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.enclosures import exp_neg, ln, round_down, round_up
 from workbench.value import not_allowed, parameter, value
@@ -33,16 +33,16 @@ _BITS = 256  # of enclosed logarithms and exponentials
 _SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
 
 
-def _at_least_zero(x) -> str | None:
+def _at_least_zero(x: Any) -> str | None:
     good = isinstance(x, int | float) and not isinstance(x, bool) and x >= 0  # False for NaN
     return None if good else "need a number >= 0 (inf promises nothing)"
 
 
-def _not_above_zero(x) -> bool:
+def _not_above_zero(x: Any) -> bool:
     return not (isinstance(x, int | float) and not isinstance(x, bool) and 0 < x < inf)
 
 
-def _from_zero_below_one(x) -> str | None:
+def _from_zero_below_one(x: Any) -> str | None:
     good = isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x < 1
     return None if good else "need a number >= 0 and < 1"
 
@@ -298,7 +298,7 @@ class Receipt:
     withdrawn: bool = False
     rho: float | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rho is not None and _not_above_zero(self.rho):
             raise not_allowed(self, "rho", "need a finite number > 0")
 
@@ -339,7 +339,9 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     ZCDP(rho=0.75)
     """
     partitions = _by_part(receipts)
-    costs = [[[r.cost for r in part] for part in parts] for parts in partitions]
+    costs: list[list[list[Any]]] = [
+        [[r.cost for r in part] for part in parts] for parts in partitions
+    ]
     if all(isinstance(cost, DP) for parts in costs for part in parts for cost in part):
         return _total(_largest(map(_total, parts)) for parts in costs)
     if _promises_nothing(partitions):
@@ -366,8 +368,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
         If receipts are about different relations, or one promises nothing, or none of any ε.
     """
     prices = _prices(receipts)
-    epsilons = [price.epsilon for price in prices]
-    if None in epsilons:
+    epsilons = [price.epsilon for price in prices if price.epsilon is not None]
+    if len(epsilons) < len(prices):
         raise ValueError("a measurement under zCDP promises no epsilon without a delta")
     return sum(epsilons, Fraction(0)), _summed(prices)[1]
 
@@ -423,12 +425,12 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
         return DP(inf, delta)
     prices = [_Price.of(parts) for parts in partitions]
     spent = _summed(prices)[1]
-    has_epsilon = [price for price in prices if price.epsilon is not None]
-    if len(has_epsilon) == len(prices) and spent == delta:
-        return DP(round_up(sum((price.epsilon for price in prices), Fraction(0))), delta)
+    epsilons = [price.epsilon for price in prices if price.epsilon is not None]
+    if len(epsilons) == len(prices) and spent == delta:
+        return DP(round_up(sum(epsilons, Fraction(0))), delta)
     _refuse_delta(delta, spent)
     alone = _counted_alone(prices, float(Fraction(delta) - spent))
-    epsilon = sum((price.epsilon for price in alone), Fraction(0))
+    epsilon = sum((price.epsilon or Fraction(0) for price in alone), Fraction(0))
     rho = _summed(prices)[0] - _summed(alone)[0]
     return DP(round_up(epsilon + epsilon_above(rho, Fraction(delta) - spent)), delta)
 
@@ -443,13 +445,15 @@ class _Price(NamedTuple):
     @classmethod
     def of(cls, parts: list[list[Receipt]]) -> _Price:
         """The dearest of the parts, of which only one has the unit."""
-        pure = all(isinstance(r.cost, DP) for part in parts for r in part)
+        costs: list[list[Any]] = [[r.cost for r in part] for part in parts]
+        pure = all(isinstance(cost, DP) for part in costs for cost in part)
+        none = Fraction(0)
         return cls(
-            max(sum(Fraction(r.cost.epsilon) for r in part) for part in parts)
+            max(sum((Fraction(cost.epsilon) for cost in part), none) for part in costs)
             if pure
             else None,
-            max(sum(_rho(r) for r in part) for part in parts),
-            max(sum(Fraction(r.cost.delta) for r in part) for part in parts),
+            max(sum((_rho(r) for r in part), none) for part in parts),
+            max(sum((Fraction(cost.delta) for cost in part), none) for part in costs),
         )
 
     @property
@@ -512,7 +516,7 @@ def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
         raise ValueError(
             f"receipts about different relations do not add up: {sorted(relations)}"
         )
-    partitions: dict = defaultdict(lambda: defaultdict(list))
+    partitions: dict[Any, dict[Any, list[Receipt]]] = defaultdict(lambda: defaultdict(list))
     for i, r in enumerate(receipts):
         # a replaced unit may change its part, so that only adding or removing one is parallel
         declared = r.part if r.relation == ADD_REMOVE else None

@@ -9,7 +9,7 @@ from fractions import Fraction
 from html import escape
 from math import exp, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -173,7 +173,7 @@ class Release:
             values = getattr(estimate, "edges", estimate).values
             deviations = self.deviations()
             if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
-                deviations = sqrt(estimate.law.variance)
+                deviations = sqrt(cast(Law, estimate.law).variance)
             if np.isnan(deviations).any():
                 return False
             released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
@@ -613,7 +613,7 @@ def _receipt_record(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def _cost_record(cost: DP | ZCDP) -> dict:
+def _cost_record(cost: DP | ZCDP) -> dict[str, Any]:
     if isinstance(cost, ZCDP):
         return {"rho": cost.rho, "delta": cost.delta}
     return {"epsilon": str(cost.epsilon), "delta": cost.delta}  # may be ∞
@@ -631,6 +631,7 @@ def _receipt(
     else:
         rest |= dict(name=name)
     try:
+        paid: DP | ZCDP
         if "rho" in cost:
             paid = ZCDP(cost["rho"], cost["delta"])
         else:

@@ -163,7 +163,7 @@ def laplace(
 def add_noise(
     values: Int[np.ndarray, " n"],
     *,
-    l1: float,
+    l1: float | Fraction,
     epsilon: float,
     law: str,
     linf: float | None = None,

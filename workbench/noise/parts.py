@@ -251,8 +251,8 @@ class Measurement:
             pools.append(priorities.Candidates(values[own], words, tau, above, drawn[own]))
         taken, tau = priorities.largest_priorities(pools, self.size, taus[-1])
         order = np.argsort(keys[taken])
-        chosen = (sealed(column[taken][order]) for column in (keys, values))
-        return PrioritySample(*chosen, tau, self.receipts)
+        keys, values = (sealed(column[taken][order]) for column in (keys, values))
+        return PrioritySample(keys, values, tau, self.receipts)
 
 
 class NoisyPart(NamedTuple):
@@ -348,7 +348,8 @@ def best(
         mask = pool.inverse <= limit
         rounds = np.full(np.count_nonzero(mask), step)
         columns.append((cells[mask], pool.values[mask], pool.drawn[mask], rounds))
-    return Best(*map(np.concatenate, zip(*columns, strict=True)), drawn.listed())
+    joined = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    return Best(joined[0], joined[1], joined[2], joined[3], drawn.listed())
 
 
 class _Guess:

@@ -434,10 +434,10 @@ class Session(Recall):
 
 def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> Any:
     """The mechanism that answers at a price of ε or of ρ."""
-    if (epsilon is None) == (rho is None):
-        raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
-    if epsilon is not None:
+    if epsilon is not None and rho is None:
         return LaplaceQueries(DP(epsilon), workload)
+    if epsilon is not None or rho is None:
+        raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
     from workbench.mechanisms import GaussianQueries
 
     return GaussianQueries(ZCDP(rho), workload)
