@@ -20,6 +20,7 @@ reproduce: .venv/installed
 test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
+	$(BIN)/mypy
 	$(PYTEST) -n $(WORKERS) $(SAME) -m 'not slow and not long'
 
 test-all: .venv/installed
@@ -70,5 +71,5 @@ bench: .venv/peers
 	@$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf .venv experiments/results .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv experiments/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
