@@ -513,7 +513,7 @@ class SparseTable:
         """
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
-    def grid_units(self, workload: Workload, grid: float) -> Int[np.ndarray, " queries"]:
+    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
         """The exact answers to linear queries in steps of a grid, to which each term is rounded.
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored
 from workbench.estimates.linear_noise import (
@@ -32,7 +32,7 @@ class Histogram(Estimate):
     """
 
     domain: Domain
-    values: Float[np.ndarray, " cells"]
+    values: Num[np.ndarray, " cells"]
     variance: float | None = None
     noise: LinearNoise | None = None
     kind: ClassVar[str] = "sequence"

@@ -203,11 +203,13 @@ class GaussianCell:
     def _passes(self, v: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         return (v if self.sides == 1 else np.abs(v)) >= self.theta
 
-    def _coins(self, v, above: Fraction | None, tau: Fraction, words: Words):
+    def _coins(
+        self, v: Int[np.ndarray, " n"], above: Fraction | None, tau: Fraction, words: Words
+    ) -> Bool[np.ndarray, " n"]:
         """Which values are kept at τ, of those that were not at `above`."""
         size = np.abs(v)
 
-        def chance_of(x):
+        def chance_of(x: Fraction) -> Fraction:
             kept = min(x / tau, 1)
             before = min(x / above, 1) if above else 0
             return (kept - before) / (1 - before) if before < 1 else Fraction(1)

@@ -36,7 +36,7 @@ def alp_projection(
     epsilon: float,
     alpha: float,
     rng: np.random.Generator | None = None,
-) -> tuple[UInt64[np.ndarray, " size/64"], Receipt]:
+) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
     """`size` bits, each flipped with probability 1/(α+2), in which counts are unary: ε-DP.
 
     A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring whole number (its mean
@@ -98,7 +98,7 @@ def randomised_rounding(
     return np.minimum(below, 2**62).astype(np.int64)[which] + up
 
 
-def flip_bits(bits: UInt64[np.ndarray, " size/64"], alpha: Fraction, words: Words) -> None:
+def flip_bits(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:
     """Flip each bit, independently, with probability exactly 1/(α+2)."""
     size = 64 * len(bits)
     for start in range(0, size, _BITS_AT_ONCE):
