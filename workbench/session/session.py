@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -12,6 +13,7 @@ from workbench import wording
 from workbench.enclosures import round_up
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
+from workbench.libraries import pd
 from workbench.mechanism import Release, refuse_place
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho
@@ -237,7 +239,8 @@ class Session(Recall):
             if strategy != OPTIMISED:
                 raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
             found = strategy_for(workload, self._table.domain, rho)
-            return reconstructed(self.ask(found.queries, epsilon, rho=rho), workload, found)
+            answered: Any = self.ask(found.queries, epsilon, rho=rho)
+            return reconstructed(answered, workload, found)
         if self.relation != ADD_REMOVE:
             raise ValueError(
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
@@ -299,7 +302,8 @@ class Session(Recall):
         ValueError
             For another `by`, no table where it is needed, or a price that the budget does not pay.
         """
-        asked = [questions] if hasattr(questions, "on") else list(questions)
+        several: Any = [questions] if hasattr(questions, "on") else questions
+        asked = list(several)
         if not asked:
             raise ValueError("questions = [] is not allowed: need at least one")
         whole = budget if isinstance(budget, DP | ZCDP) else DP(budget)
