@@ -120,7 +120,7 @@ def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tm
 
 
 def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
-    monkeypatch.setattr(counting, "user_ranges", lambda rows: 13)
+    monkeypatch.setattr(counting, "user_bits", lambda rows: 4)
     monkeypatch.setattr(counting, "_NAMES", 20)
     for user in ("user", "name"):
         how = {"user": user, "key": KEY}
@@ -147,7 +147,7 @@ def test_ranges_with_too_many_rows_are_split(transform, folder, monkeypatch):
 
 @pytest.mark.parametrize("mechanism", [SRA(DP(SURE), 3), LPA(DP(SURE), 50)], ids=str)
 def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
-    monkeypatch.setattr(counting, "user_ranges", lambda rows: 7)
+    monkeypatch.setattr(counting, "user_bits", lambda rows: 3)
     made = release(mechanism, Rows.read(folder, DOMAIN, UNBOUNDED, user="name"))
     data = Interactions.read(folder, user="name", domain=DOMAIN, bound=UNBOUNDED)
     whole = mechanism(data)
@@ -158,7 +158,7 @@ def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
 
 
 def test_hpa_in_ranges_is_hpa_where_nothing_is_drawn(folder, monkeypatch):
-    monkeypatch.setattr(counting, "user_ranges", lambda rows: 7)
+    monkeypatch.setattr(counting, "user_bits", lambda rows: 3)
     score = tuple(range(37))
     mechanism = HPA(DP(SURE), 50, None, score=score)
     data = Interactions.read(folder, user="user", domain=DOMAIN, bound=UNBOUNDED)

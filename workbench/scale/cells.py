@@ -40,8 +40,8 @@ class Dealt:
     most_rows : int, optional
         Of a range, about.
     progress : callable, optional
-        Called with "reading", "users" or "cells" and the share that is done: of bytes, of users by the
-        remainder of their number, and of the domain.
+        Called with "reading", "users" or "cells" and the share that is done: of bytes, of ranges
+        of users, and of the domain.
     ready : callable, optional
         Called once, when all rows were read and none was refused.
     """
@@ -95,8 +95,8 @@ class Dealt:
     @cached_property
     def user_ranges(self) -> list[tuple[tuple[Segments, ...], UInt64[np.ndarray, "n 2"]]]:
         """Where the rows of some users are, who all are in one; and ids that none of them may have."""
-        number = counting.user_ranges(sum(span.rows for span in self.spans))
-        arguments = ((self.rows, span, self.folder, number) for span in self.spans)
+        bits = counting.user_bits(sum(span.rows for span in self.spans))
+        arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
         dealt = list(self._read(counting.deal_users, arguments))
         together = UserNumbers(self.rows.user)
         for own in dealt:
@@ -104,9 +104,10 @@ class Dealt:
         plain = _written_once(self.rows.user, dealt)
         self._all_read()
         ranges = []
-        for which in range(number):
+        plain_ranges = counting.user_range(plain[:, 0], bits)
+        for which in range(1 << bits):
             segments = tuple(own.spilled.segments(which) for own in dealt)
-            own = plain[plain[:, 0] % np.uint64(number) == which]
+            own = plain[plain_ranges == which]
             ranges.append((tuple(some for some in segments if some.rows), own))
         return ranges
 

@@ -32,7 +32,9 @@ MOST_ROWS = 2**22  # of a range that is sorted at once
 _LEAST_BITS = 16  # ranges of fewer cells are not split
 _SPLIT = 6  # bits, of a range that is
 _MOST_RANGES = 2**10
-_PRIMES = (1, 3, 7, 13, 31, 61, 127, 251, 509, 1021)
+_GOLDEN = np.uint64(
+    0x9E3779B97F4A7C15
+)  # 2⁶⁴ over the golden ratio: it spreads numbers with a pattern
 _NAMES = 2**21  # users who are no numbers that a task remembers
 
 
@@ -75,10 +77,16 @@ def number_of_ranges(rows: int, each: int = ROWS) -> int:
     return min(1 << max(-(-rows // each) - 1, 0).bit_length(), _MOST_RANGES)
 
 
-def user_ranges(rows: int) -> int:
-    """The same of users: a prime, by which ids with a pattern are dealt evenly."""
-    ranges = number_of_ranges(rows)
-    return next((prime for prime in _PRIMES if prime >= ranges), _PRIMES[-1])
+def user_bits(rows: int) -> int:
+    """Into how many ranges the users of so many rows are dealt, as a power of two."""
+    return (number_of_ranges(rows) - 1).bit_length()
+
+
+def user_range(words: Int[np.ndarray, " rows"], bits: int) -> Int[np.ndarray, " rows"]:
+    """The range of each user, by 64 bits of what identifies them."""
+    if not bits:
+        return np.zeros(len(words), np.int64)
+    return (words.view(np.uint64) * _GOLDEN >> np.uint64(64 - bits)).view(np.int64)
 
 
 def _key_type(cells: int) -> str:
@@ -109,7 +117,7 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled,
     return file.spilled(), total
 
 
-def deal_users(rows: Rows, span: Span, folder: Path, ranges: int) -> DealtUsers:
+def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
     """The rows of some files by user: users as numbers, or as 127 bits that stand for a name."""
     users = UserNumbers(rows.user)
     counted = [] if rows.count is None else ["<i8"]
@@ -123,24 +131,24 @@ def deal_users(rows: Rows, span: Span, folder: Path, ranges: int) -> DealtUsers:
             new = users.ids_from(len(ids))
             if new is None:
                 identity = [batch.users]
-                whose = batch.users % ranges
             else:
                 ids = np.concatenate([ids, new])
                 identity = [ids[batch.users, 0], ids[batch.users, 1]]
-                whose = (identity[0] % np.uint64(ranges)).astype(np.int64)
             if file is None:
                 kinds = ["<i8"] if new is None else ["<u8", "<u8"]
-                file = SpillFile(folder, [*kinds, key_type, *counted], ranges)
+                file = SpillFile(folder, [*kinds, key_type, *counted], 1 << bits)
                 stack.enter_context(file)
             counts = [] if batch.counts is None else [batch.counts]
-            file.add(whose, [*identity, batch.keys, *counts])
+            file.add(user_range(identity[0], bits), [*identity, batch.keys, *counts])
             if len(ids) > _NAMES:
                 longer.append(users.written_longer())
                 users.forget()
                 ids = ids[:0]
         longer.append(users.written_longer())
         if file is None:
-            file = stack.enter_context(SpillFile(folder, ["<i8", key_type, *counted], ranges))
+            file = stack.enter_context(
+                SpillFile(folder, ["<i8", key_type, *counted], 1 << bits)
+            )
     span.pin.refuse_changed()
     own, plain = (np.concatenate(some) for some in zip(*longer, strict=True))
     return DealtUsers(file.spilled(), users.known, own, plain)

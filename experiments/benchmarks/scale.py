@@ -1,0 +1,142 @@
+"""Folders larger than memory to a release: rows a second and memory, in processes of their own.
+
+10⁸ made-up rows of three whole numbers, and of 10⁷ users with ten rows each, over 10⁸ cells, in twenty
+Parquet files that the system's cache holds: disks are not measured. `WORKBENCH_ROWS` sets another number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_least, at_most, power_of_ten, row
+from workbench import DP, Bound, Domain, SparseTable
+from workbench.libraries import pa, parquet
+from workbench.mechanisms import HighPassFilter
+from workbench.scale import Rows, release
+
+ROWS = int(float(os.environ.get("WORKBENCH_ROWS", "1e8")))
+FILES = 20
+DOMAIN = Domain(("origin", "destination", "hour"), (100, 1000, 1000))
+MECHANISM = HighPassFilter(DP(1.0), theta=20)
+
+ROWS_A_SECOND = 15e6
+WITH_USERS = 12e6
+MEGABYTES = 600
+TWO_PROCESSES = 1.5
+OF_MEMORY = 0.6
+
+
+class Spent(NamedTuple):
+    """What a process of its own took."""
+
+    seconds: float
+    megabytes: float  # at its peak, with everything that is loaded
+
+
+def main():
+    """One core, two processes, users; and one core that holds the table, where it fits in memory."""
+    with TemporaryDirectory() as home:
+        folder = Path(home) / "trips"
+        folder.mkdir()
+        for number in range(FILES):
+            write_rows(folder / f"{number:03}.parquet", number, ROWS // FILES)
+        write_rows(Path(home) / "few.parquet", 0, 10_000)
+        one = _in_a_process("out_of_core", home, cores=1)
+        two = _in_a_process("out_of_core", home, workers=2)
+        users = _in_a_process("out_of_core", home, user="user", cores=1)
+        whole = _in_a_process("in_memory", home, cores=1)
+    what = f"{power_of_ten(ROWS)} rows, filtered"
+    fast = ROWS / one.seconds
+    return timing.to_frame(
+        [
+            row(f"{what}, one core", _rate(one), **_at_least(fast, ROWS_A_SECOND)),
+            row(
+                f"{what}, one core: peak memory",
+                f"{one.megabytes:.0f} MB",
+                **at_most(one.megabytes, MEGABYTES, " MB"),
+            ),
+            row(
+                f"{what}, two processes",
+                _rate(two),
+                f"one core {_rate(one)}",
+                **at_least(one.seconds / two.seconds, TWO_PROCESSES),
+            ),
+            row(
+                f"{what}, one core, users cut to 4 cells",
+                _rate(users),
+                **_at_least(ROWS / users.seconds, WITH_USERS),
+            ),
+            row(
+                f"{what}, one core",
+                _rate(one),
+                f"SparseTable.read, {whole.megabytes:.0f} MB: {_rate(whole)}",
+                **at_least(whole.seconds / one.seconds, OF_MEMORY),
+            ),
+        ]
+    )
+
+
+def _rate(spent: Spent) -> str:
+    return f"{ROWS / spent.seconds / 1e6:.1f} M rows/s"
+
+
+def _at_least(rate: float, limit: float) -> dict:
+    return dict(limit=f"≥ {limit / 1e6:g} M rows/s", met=rate >= limit)
+
+
+def _in_a_process(step: str, home: str, **how) -> Spent:
+    call = f"b.measure(b.{step}, {home!r}, **{how!r})"
+    command = [sys.executable, "-c", f"from experiments.benchmarks import scale as b; {call}"]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return Spent(*json.loads(said))
+
+
+def measure(step: Callable, home: str, cores: int | None = None, **how) -> None:
+    """Print the seconds of a step, after one on few rows that compiles, and the peak memory."""
+    import resource
+
+    if cores is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    step(f"{home}/few.parquet", home, **how)
+    start = perf_counter()
+    step(f"{home}/trips", home, **how)
+    seconds = perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps([seconds, peak / 1e3]))
+
+
+def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1) -> None:
+    """Through scratch files."""
+    rows = Rows.read(path, DOMAIN, Bound(4, 1) if user else Bound(), user=user)
+    release(MECHANISM, rows, workers=workers, scratch=home)
+
+
+def in_memory(path: str, home: str) -> None:
+    """Through the whole table."""
+    MECHANISM(SparseTable.read(path, DOMAIN, Bound()))
+
+
+def write_rows(path: Path, seed: int, size: int) -> None:
+    """Write a file of made-up rows."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        name: rng.integers(0, n, size).astype(np.int32)
+        for name, n in zip(DOMAIN.attributes, DOMAIN.shape, strict=True)
+    }
+    columns["user"] = rng.integers(0, max(ROWS // 10, 1), size)
+    parquet.write_table(pa.table(columns), path, row_group_size=2**20)
+
+
+if __name__ == "__main__":
+    timing.print_results(main)
