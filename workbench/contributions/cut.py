@@ -98,10 +98,8 @@ def bounded_contributions(
         drawn = seeds(key, users.ids_of(numbers))
         part = slice(starts[0], starts[-1])
         kernels.bound_users(starts - starts[0], l0, linf, l1, drawn, sums[part], lost[some])
-    stays = sums > 0
-    if stays.all():
-        return BoundedContributions(cells.keys, sums, lost)
-    return BoundedContributions(cells.keys[stays], sums[stays], lost)
+    size = kernels.drop_empty(cells.keys, sums)
+    return BoundedContributions(cells.keys[:size], sums[:size], lost)
 
 
 def whole_limits(bound: Limits) -> tuple[int, int, int]:

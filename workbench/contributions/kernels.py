@@ -217,3 +217,14 @@ def number_names(
             place = (place + 1) & mask
         numbers[row] = number
     return size
+
+
+@njit(cache=True, nogil=True)
+def drop_empty(keys, counts):
+    """Move the cells that hold anything to the front, in order; returns how many."""
+    k = 0
+    for i in range(counts.size):
+        keys[k] = keys[i]
+        counts[k] = counts[i]
+        k += counts[i] > 0
+    return k
