@@ -15,7 +15,7 @@ def run(monkeypatch):
 
     from workbench.cli import audit
 
-    monkeypatch.setattr(audit, "_processes", lambda workers: contextlib.nullcontext())
+    monkeypatch.setattr(audit, "_executor", lambda *asked: contextlib.nullcontext())
     return lambda *line: CliRunner().invoke(app, ["audit", *line])
 
 
