@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +40,7 @@ def write(name, rows=TRIPS):
     if path.suffix == ".parquet":
         rows.to_parquet(path)
     elif path.suffix == ".db":
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             rows.to_sql("trips", connection, index=False)
         connection.close()
     else:

@@ -154,6 +154,7 @@ def test_select_star():
     printed = database.execute("select * from D where vID = 'a'").fetchall()
     right = database.execute("select count(*) from D where vID = 'a'").fetchall()
     assert printed == [(1, "a"), (2, "a")]  # the private records themselves
+    database.close()
     assert right == [(2,)]
     assert interactions([1, 2, 3], [0, 0, 1]).item_counts().tolist() == [2, 1]
 

@@ -2,6 +2,7 @@
 
 import gzip
 import sqlite3
+from contextlib import closing
 
 import pandas as pd
 import polars as pl
@@ -222,7 +223,7 @@ def test_users_of_several_kinds_are_not_made_one_by_writing_them_out(tmp_path):
     frame = pd.DataFrame({"place": "Bern", "age": 1, "who": [7, "7"]})
     with pytest.raises(ValueError, match="column 'who' cannot say"):
         SparseTable.from_frame(frame, DOMAIN, Bound(), user="who")
-    with sqlite3.connect(tmp_path / "t.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection, connection:
         connection.execute("CREATE TABLE t (place, age, who)")
         connection.executemany("INSERT INTO t VALUES ('Bern', 1, ?)", [(7,), ("7",)])
     connection.close()
@@ -234,7 +235,7 @@ def test_users_of_several_kinds_are_not_made_one_by_writing_them_out(tmp_path):
 
 def test_a_database_is_read_by_the_name_of_a_table_alone(tmp_path):
     path = tmp_path / "t.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (place, age)")
         connection.execute("INSERT INTO t VALUES ('Bern', 'x')")
         connection.execute("CREATE VIEW everybody AS SELECT * FROM t")

@@ -5,6 +5,7 @@ import gzip
 import io
 import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,7 @@ def as_list(folder, rows):
 
 def as_sqlite(folder, rows):
     (folder / "t.db").unlink(missing_ok=True)
-    with sqlite3.connect(folder / "t.db") as connection:
+    with closing(sqlite3.connect(folder / "t.db")) as connection, connection:
         connection.execute('CREATE TABLE "odd "" name" (place, age, day, n)')
         connection.executemany('INSERT INTO "odd "" name" VALUES (?, ?, ?, ?)', rows)
     connection.close()

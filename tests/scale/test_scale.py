@@ -2,6 +2,7 @@
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from importlib import import_module
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tm
     shuffled = made_up_rows().sample(fraction=1, shuffle=True, seed=3)
     shuffled[:40].write_csv(tmp_path / "0.csv")
     shuffled[40:].write_csv(tmp_path / "1.csv")
-    with sqlite3.connect(tmp_path / "rows.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "rows.sqlite")) as database, database:
         names = shuffled.columns
         database.execute(f"CREATE TABLE trips ({', '.join(names)})")
         marks = ", ".join("?" * len(names))

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -265,7 +266,7 @@ def test_a_file_that_cannot_be_written_books_nothing(path, monkeypatch):
         with pytest.raises(OSError, match="cannot be written"):
             session.release(HistogramOf(DP(0.25)), TABLE)
     monkeypatch.setattr(session_file, "_WAIT", 0.05)
-    with sqlite3.connect(path, isolation_level=None) as db:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db, db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):
             session.release(HistogramOf(DP(0.25)), TABLE)
@@ -365,7 +366,7 @@ def test_no_flipped_bit_changes_what_is_recalled_or_left(path, flips):
 def test_what_was_changed_by_hand_is_refused(path, change):
     create(path).release(HistogramOf(DP(0.25)), TABLE)
     Session.open(path, TABLE).ask(Marginals(1), 0.25)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript(change)
     db.close()
     with pytest.raises(ValueError, match="damaged|older copy"):
@@ -403,7 +404,7 @@ def test_a_session_of_the_first_format_still_opens(path):
         '{"attributes": ["x"], "shape": [4], "labels": null}',
         session_file.json.dumps(domain.to_dict()),
     )
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript(about)
     db.close()
     table = SparseTable.from_keys(domain, [0], [3], Bound())

@@ -1,6 +1,7 @@
 """Sessions and budget files that spend ρ: exactly, adaptively, and beside those that spend ε."""
 
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_the_file_is_opened_again_as_what_it_is(session, tmp_path):
 
 def test_a_changed_price_is_refused(session, tmp_path):
     session.book(ZCDP(0.125), "a release")
-    with sqlite3.connect(tmp_path / "budget.dp") as db:
+    with closing(sqlite3.connect(tmp_path / "budget.dp")) as db, db:
         with pytest.raises(sqlite3.IntegrityError, match="spent"):
             db.execute("UPDATE ledger SET rho = 0.001")
         db.execute("DROP TRIGGER paid")

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 from math import inf
 
@@ -70,7 +71,7 @@ def test_recall_and_price_need_no_table(path):
     for session in (Session.open(path), Session.open(path, table())):
         again = session.recall(asked), session.price(asked, 70.0)
         assert np.array_equal(told[0], again[0]) and told[1] == again[1]
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         assert "No private data" in db.execute("SELECT text FROM readme").fetchone()[0]
         texts = [text for (text,) in db.execute("SELECT query FROM bank")]
     assert json.loads(texts[0]) == [[1, {"a": [0, 1]}]]
@@ -80,7 +81,7 @@ def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
     session, seen, draw = begin(path), [], LaplaceQueries.__call__
 
     def spied(self, data, rng=None):
-        with sqlite3.connect(path) as db:  # what any other process would see
+        with closing(sqlite3.connect(path)) as db, db:  # what any other process would see
             seen.append(
                 (len(data), db.execute("SELECT sum(epsilon) FROM ledger").fetchone()[0])
             )
@@ -184,7 +185,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a database, " * 100)
     foreign = tmp_path / "foreign.sqlite"
-    with sqlite3.connect(foreign) as db:
+    with closing(sqlite3.connect(foreign)) as db, db:
         db.execute("CREATE TABLE ledger (epsilon)")
     torn = tmp_path / "torn.sqlite"
     begin(torn).ask(Marginals(3), 0.5)
@@ -207,7 +208,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path):
 
 def test_a_spend_cannot_be_taken_back_by_accident(path):
     begin(path).ask(ONE, 0.5)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         for command in ("DELETE FROM ledger", "UPDATE ledger SET epsilon = 0.1"):
             with pytest.raises(sqlite3.IntegrityError, match="spent"):
                 db.execute(command)
@@ -298,7 +299,7 @@ def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path
 def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
     session = begin(path)
     monkeypatch.setattr("workbench.session.file._WAIT", 0.05)
-    with sqlite3.connect(path, isolation_level=None) as db:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db, db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):
             session.ask(ONE, 0.25)
