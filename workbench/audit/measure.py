@@ -17,7 +17,7 @@ from workbench.audit.enumeration import NotEnumerable, exact_loss
 from workbench.audit.events import strongest_evidence
 from workbench.audit.outputs import NoAnswer, Output, observe
 from workbench.audit.pairs import Pair, pairs_for
-from workbench.privacy import ZCDP
+from workbench.privacy import DP, ZCDP
 
 RUNS = 20_000
 FALSE_ALARMS = 1e-6
@@ -181,9 +181,7 @@ def audit(
         pair = pairs_for(mechanism)[0]
     if not isinstance(pair, Pair):
         pair = Pair("the stated pair", *pair)
-    budget = getattr(mechanism, "budget", None)
-    if isinstance(budget, ZCDP):
-        budget = budget.at(budget.delta + _DELTA_OF_RHO)
+    budget = promised(mechanism)
     if epsilon is None and budget is None:
         raise ValueError(f"{name} states no ε: state the epsilon that it promises")
     stated_epsilon = budget.epsilon if epsilon is None else epsilon
@@ -226,6 +224,12 @@ def audit(
         note=note,
         **measured,
     )
+
+
+def promised(mechanism: Any) -> DP | None:
+    """What a mechanism's budget promises, a ρ at a small δ; None of a callable without a budget."""
+    budget = getattr(mechanism, "budget", None)
+    return budget.at(budget.delta + _DELTA_OF_RHO) if isinstance(budget, ZCDP) else budget
 
 
 def name_of(mechanism: Any) -> str:

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from workbench import mechanisms
-from workbench.audit.measure import FALSE_ALARMS, Audit, audit, name_of
+from workbench.audit.measure import FALSE_ALARMS, Audit, audit, name_of, promised
 from workbench.audit.pairs import Pair, pairs_for
 from workbench.audit.tiles import evidence_of_tiles, is_product
 from workbench.privacy import DP, ZCDP
@@ -73,8 +73,8 @@ class Job:
     @property
     def key(self) -> tuple[str, str, float]:
         """What names its audit: the mechanism, the pair and ε."""
-        budget = getattr(self.mechanism, "budget", None)
-        epsilon = self.epsilon if budget is None else budget.epsilon
+        budget = promised(self.mechanism)
+        epsilon = float(self.epsilon if budget is None else budget.epsilon)
         return name_of(self.mechanism), pairs_for(self.mechanism)[self.pair].name, epsilon
 
 
@@ -218,7 +218,7 @@ def run_job(
             limits = (min(runs, _TILES), check_seconds)
             measured = _with_tiles(measured, mechanism, pair, false_alarms / 2, limits)
     except ValueError as e:
-        delta = getattr(getattr(mechanism, "budget", None), "delta", 0.0)
+        delta = getattr(promised(mechanism), "delta", 0.0)
         name, words, epsilon = job.key
         return Audit(name, words, epsilon, delta, note=str(e))
     return replace(
