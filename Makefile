@@ -35,7 +35,7 @@ mutants: .venv/installed
 
 # The tutorials are shown as they ran; pictures of figures are those of runs, where there are any.
 docs: .venv/docs
-	$(BIN)/workbench reproduce 00_tour 01_explore 02_your_data 03_answer_bank
+	$(BIN)/workbench reproduce 00_tour 01_explore 02_your_data 03_answer_bank 04_accounting
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/docs/pages -b html docs build/docs/html
 	@echo "Documentation: build/docs/html/index.html"
 

@@ -235,13 +235,15 @@ def mechanism_options(mechanism: Any) -> str:
     >>> mechanism_options(LaplaceQueries(DP(0.5), Marginals(2)))
     '--epsilon 0.5 --mechanism LaplaceQueries --marginals 2'
     """
+    from workbench.privacy import ZCDP
     from workbench.workload import Marginals
 
     cls = type(mechanism)
     if getattr(cls, "idealised", False) or cls.__module__ == "__main__":
         return ""
     budget = mechanism.budget
-    words = [f"--epsilon {budget.epsilon!r}"]
+    is_rho = isinstance(budget, ZCDP)
+    words = [f"--rho {budget.rho!r}" if is_rho else f"--epsilon {budget.epsilon!r}"]
     if budget.delta:
         words.append(f"--delta {budget.delta!r}")
     if not cls.__module__.startswith("workbench."):

@@ -9,7 +9,7 @@ import nbformat
 
 from workbench import figures
 
-TOURS = ("00_tour", "01_explore", "02_your_data", "03_answer_bank")
+TOURS = ("00_tour", "01_explore", "02_your_data", "03_answer_bank", "04_accounting")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

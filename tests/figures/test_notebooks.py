@@ -125,7 +125,14 @@ def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(figure):
         assert heading in prose
 
 
-BY_COMMAND = {"00_tour", "01_explore", "03_answer_bank", "fan2015_table5", "hay2010_thm4"}
+BY_COMMAND = {
+    "00_tour",
+    "01_explore",
+    "03_answer_bank",
+    "04_accounting",
+    "fan2015_table5",
+    "hay2010_thm4",
+}
 TIMES_DECIDE = {"cormode2012_fig4", "cormode2012_table1"}  # of as many runs as quick takes
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
     "cormode2012_fig5",

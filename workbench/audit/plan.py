@@ -60,7 +60,7 @@ class Job:
     pair : int
         The place in `pairs_for(mechanism)`.
     epsilon : float, optional
-        What a callable promises that has no budget.
+        What it promises: of a callable that has no budget, or of a ρ at δ.
     share : float
         Of the time of an audit, where several are made of one thing.
     """
@@ -73,8 +73,8 @@ class Job:
     @property
     def key(self) -> tuple[str, str, float]:
         """What names its audit: the mechanism, the pair and ε."""
-        budget = promised(self.mechanism)
-        epsilon = float(self.epsilon if budget is None else budget.epsilon)
+        stated = self.epsilon
+        epsilon = float(promised(self.mechanism).epsilon if stated is None else stated)
         return name_of(self.mechanism), pairs_for(self.mechanism)[self.pair].name, epsilon
 
 
@@ -121,7 +121,7 @@ def default_jobs(
             if not _is_ours(cls):  # nobody knows where it shows most
                 jobs += all_pairs(mechanism)
             elif sharp is None:
-                jobs.append(Job(_fitted(mechanism)))
+                jobs.append(Job(_fitted(mechanism), epsilon=_stated(mechanism, epsilon)))
             else:
                 changed, *pairs = sharp
                 changed = replace(mechanism, **changed(budget))
@@ -148,7 +148,7 @@ def thorough_jobs(
     for epsilon in epsilons:
         for cls in mechanisms.ALL if classes is None else classes:
             for mechanism in _variants(_fitted(cls.example(_budget(cls, epsilon)))):
-                jobs += all_pairs(mechanism)
+                jobs += all_pairs(mechanism, _stated(mechanism, epsilon))
     first: dict[tuple[str, int], Job] = {}
     for job in jobs:
         first.setdefault((repr(job.mechanism), job.pair), job)
@@ -160,6 +160,11 @@ def _budget(cls: type, epsilon: float) -> DP | ZCDP:
     if not getattr(cls, "accepts_dp", True):
         return ZCDP.within(DP(epsilon, DELTA))
     return DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
+
+
+def _stated(mechanism: Any, epsilon: float) -> float | None:
+    """The ε at which a ρ was chosen; others state it themselves."""
+    return epsilon if isinstance(mechanism.budget, ZCDP) else None
 
 
 def _is_ours(cls: type) -> bool:

@@ -1,0 +1,181 @@
+"""A tour, not a figure of a paper: what today's accounting gains, and where it does not.
+
+Words   an error is the standard deviation of the noise on one number; a unit touches a number if it may
+        move it; pure = geometric noise for an ε; Gaussian = for the ρ that (ε, δ) pays for.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pandas as pd
+
+from workbench import DP, ZCDP, Bound, Domain, Dyadic, Haar, SparseTable, guarantee
+from workbench.claims import Claim, Finding, format_number
+from workbench.estimates import Law
+from workbench.figures import Figure
+from workbench.figures.parameters import epsilon, number, whole, wholes
+from workbench.mechanisms import HighPassFilter
+from workbench.plots import Panel
+from workbench.shares import law_within
+from workbench.transform import basis_of
+from workbench.value import value
+
+UNIT = Bound()
+PURE = "geometric, ε added up"
+BY_RHO = "geometric, ρ of its structure"
+GAUSSIAN = "Gaussian, ρ"
+SUMMARIES = {
+    "cells": (Domain(("cell",), (2**24,)), None),
+    "Haar": (Domain(("cell",), (2**24,)), Haar()),
+    "dyadic": (Domain(("cell",), (2**24,)), Dyadic()),
+    "dyadic in two dimensions": (Domain(("x", "y"), (2**12, 2**12)), Dyadic(2)),
+}
+
+
+def many_looks(rows: pd.DataFrame, level: float) -> Finding:
+    """Errors follow from formulas: at most a ninth, with as many releases as are shown."""
+    looks = rows[rows.panel == "looks"]
+    last = looks[looks["at"] == looks["at"].max()].set_index("series").value
+    ratio = last[PURE] / last[GAUSSIAN]
+    return Finding(
+        bool(ratio >= 9),
+        f"{format_number(ratio)} times less at {int(looks['at'].max())} releases",
+    )
+
+
+def low_thresholds(rows: pd.DataFrame, level: float) -> Finding:
+    """Thresholds follow from formulas: of a tree less than half."""
+    of_trees = rows[(rows.panel == "thresholds") & (rows.summary == "dyadic")]
+    cut = of_trees.set_index("series").value
+    measured = f"{int(cut[PURE])} → {int(cut[GAUSSIAN])}"
+    return Finding(bool(2 * cut[GAUSSIAN] < cut[PURE]), measured)
+
+
+def pure_wins(rows: pd.DataFrame, level: float) -> Finding:
+    """Where lines cross: pure is better for few numbers, and Gaussian for many."""
+    lines = rows[rows.panel == "touched"].pivot_table("value", "at", "series")
+    better = lines.index[lines[PURE] <= lines[GAUSSIAN]]
+    worse = lines.index[lines[PURE] > lines[GAUSSIAN]]
+    holds = len(better) > 0 and len(worse) > 0 and better.max() < worse.min()
+    return Finding(bool(holds), f"pure wins up to {int(better.max())} numbers")
+
+
+CLAIMS = (
+    Claim.of_one("accounting-1", "Many looks err some ten times less under a ρ.", many_looks),
+    Claim.of_one(
+        "accounting-2",
+        "A threshold that lets as many empty nodes pass is less than half as high.",
+        low_thresholds,
+    ),
+    Claim.of_one(
+        "accounting-3", "Where a unit touches few numbers, pure noise errs less.", pure_wins
+    ),
+)
+
+
+@value
+class Accounting(Figure):
+    """Errors of one budget, spent by pure noise and by Gaussian noise."""
+
+    id = "04_accounting"
+    title = "What one budget buys: ε added up, and ρ"
+    page = "no paper"
+    claims = CLAIMS
+    columns = 2
+
+    epsilon: float = epsilon(1.0, "the ε of all releases together")
+    delta: float = number(1e-9, "the δ at which the ε of a ρ is told", 1e-15, 0.1)
+    looks: tuple[int, ...] = wholes((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
+    touched: tuple[int, ...] = wholes(
+        (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit touches"
+    )
+    size: int = whole(1000, "empty nodes that pass a threshold")
+
+    @property
+    def pure(self) -> DP:
+        """What pure noise spends."""
+        return DP(self.epsilon)
+
+    @property
+    def budget(self) -> ZCDP:
+        """The ρ that (ε, δ) pays for."""
+        return ZCDP.within(DP(self.epsilon, self.delta))
+
+    def errors_of_looks(self, count: float) -> dict[str, float]:
+        """The noise on a node of each of so many releases of a dyadic tree over 2²⁴ cells."""
+        levels = 25
+        rho = self.budget.rho / count
+        # the ρ of a structure is levels·a·tanh(a/2), nearly levels·a²/2
+        decay = _root(lambda a: levels * a * np.tanh(a / 2) - rho)
+        return {
+            PURE: Law("geometric", self.epsilon / count / levels).variance,
+            BY_RHO: Law("geometric", decay).variance,
+            GAUSSIAN: Law("gaussian", rho / levels).variance,
+        }
+
+    def spend(self, count: int) -> tuple[DP, list]:
+        """The guarantee of as many filtered trees of made-up counts together, and these releases."""
+        domain, _ = SUMMARIES["dyadic"]
+        rng = np.random.default_rng(0)
+        keys = rng.choice(domain.size, 300)
+        table = SparseTable.from_keys(domain, keys, rng.poisson(4000, 300), UNIT)
+        each = ZCDP(self.budget.rho / count * (1 - 1e-12))
+        mechanism = HighPassFilter(each, size=self.size, transform=Dyadic())
+        releases = [mechanism(table, rng) for _ in range(count)]
+        ledger = [receipt for release in releases for receipt in release.ledger]
+        return guarantee(ledger, self.delta), releases
+
+    def threshold_rows(self) -> list[dict]:
+        """The θ that lets as many empty nodes pass."""
+        rows = []
+        for name, (domain, transform) in SUMMARIES.items():
+            for series, budget in ((PURE, self.pure), (GAUSSIAN, self.budget)):
+                filter_ = HighPassFilter(budget, size=self.size, transform=transform)
+                law = law_within(basis_of(transform, domain), UNIT, budget)
+                own = {"series": series, "summary": name}
+                theta = filter_.threshold(domain, UNIT)
+                rows.append(own | {"panel": "thresholds", "value": theta, "law": repr(law)})
+        return rows
+
+    def rows(self, store) -> pd.DataFrame:
+        """Errors by releases and by numbers touched; thresholds by summary."""
+        rows = self.threshold_rows()
+        for count in self.looks:
+            for series, variance in self.errors_of_looks(count).items():
+                own = {"panel": "looks", "at": count, "series": series}
+                rows.append(own | {"value": sqrt(variance)})
+        for count in self.touched:
+            pure = Law("geometric", self.epsilon / count)
+            gaussian = Law("gaussian", self.budget.rho / count)
+            for series, law in ((PURE, pure), (GAUSSIAN, gaussian)):
+                own = {"panel": "touched", "at": count, "series": series}
+                rows.append(own | {"value": sqrt(law.variance)})
+        frame = pd.DataFrame(rows)
+        metric = frame.panel.map(
+            {"looks": "Error", "touched": "Error", "thresholds": "Threshold"}
+        )
+        return frame.assign(metric=metric, dataset="none", truth_public=True, seed=0)
+
+    def panels(self, rows: pd.DataFrame) -> list[Panel]:
+        """Errors over how many releases, and over how many numbers a unit touches."""
+        return [
+            Panel("Releases of one tree", {"panel": "looks"}, "at", log="xy"),
+            Panel("Numbers that a unit touches", {"panel": "touched"}, "at"),
+        ]
+
+    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Thresholds by summary."""
+        cuts = rows[rows.panel == "thresholds"]
+        return cuts.pivot_table("value", "summary", "series", sort=False)
+
+
+def _root(increasing, low: float = 1e-12, high: float = 100.0) -> float:
+    for _ in range(200):
+        middle = sqrt(low * high)
+        if increasing(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return low
