@@ -87,7 +87,7 @@ class Accounting(Figure):
 
     epsilon: float = epsilon(1.0, "the ε of all releases together")
     delta: float = number(1e-9, "the δ at which the ε of a ρ is told", 1e-15, 0.1)
-    looks: tuple[int, ...] = wholes((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
+    releases: tuple[int, ...] = wholes((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
     touched: tuple[int, ...] = wholes(
         (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit touches"
     )
@@ -142,7 +142,7 @@ class Accounting(Figure):
     def rows(self, store) -> pd.DataFrame:
         """Errors by releases and by numbers touched; thresholds by summary."""
         rows = self.threshold_rows()
-        for count in self.looks:
+        for count in self.releases:
             for series, variance in self.errors_of_looks(count).items():
                 own = {"panel": "looks", "at": count, "series": series}
                 rows.append(own | {"value": sqrt(variance)})
