@@ -122,6 +122,7 @@ def test_what_held_out_answers_miss_is_what_fits_to_the_others_miss(total):
     assert np.isnan(missed.residuals[2])
 
 
+@pytest.mark.slow
 def test_unbiased_risks_are_so_on_average():
     table = chained()
     workload = Marginals(2)
@@ -243,6 +244,20 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
     assert one.by == KERNEL and "too few" in one.why and np.isfinite(one.errors).all()
     alone = AnswerBank(history[np.array([0])]).recall(Marginals(1))
     assert np.isinf(alone.errors).any()
+
+
+def test_bars_of_attributes_that_were_never_bought_together_are_cautious():
+    table = chained()
+    history = bought(table, Marginals(1), 5.0)
+    asked = linear_queries(NamedMarginals((("a", "b"),)), BINARY)
+    truth = table.answer(asked)
+    recalled = AnswerBank(history, 4000.0).recall(asked)
+    assert (
+        np.abs(recalled.values - truth) > 100
+    ).all()  # a and b hang together; the bank cannot know
+    assert (np.abs(recalled.values - truth) < 2 * recalled.errors).all()
+    assert "never bought together" in recalled.why
+    assert np.isinf(AnswerBank(history).recall(asked).errors).all()
 
 
 @pytest.mark.slow

@@ -67,6 +67,7 @@ def test_pairs_of_ten_bits_need_a_third_of_the_squared_error_or_less():
     assert laplace.plain >= 3 * laplace.squared_error
 
 
+@pytest.mark.slow
 def test_ranges_of_a_line_come_near_the_bound_under_gaussian_noise():
     line = Domain(("x",), (64,))
     every = Products.of(line, [{"x": (i, j)} for i in range(64) for j in range(i + 1, 65)])

@@ -48,6 +48,7 @@ def test_optimised_answers_err_as_was_told(tmp_path, budget, price):
             session.ask(Marginals(2), **{price: 1.0}, strategy="magic")
 
 
+@pytest.mark.slow
 def test_a_plan_shares_a_budget_so_that_errors_add_up_to_least(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(1.0), total=3000.0) as session:
         plan = session.plan([Marginals(1), Marginals(2)], 1.0)
@@ -68,6 +69,7 @@ def test_a_plan_shares_a_budget_so_that_errors_add_up_to_least(tmp_path):
             session.plan(Marginals(1), 1.0, by="eye")
 
 
+@pytest.mark.slow
 def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
     path = tmp_path / "s"
     with Session.open(path, people(), DP(20.0), total=3000.0) as session:

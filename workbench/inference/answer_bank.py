@@ -27,6 +27,7 @@ from workbench.arrays import Float, Int
 from workbench.estimates import Model, NoisyAnswers
 from workbench.inference.bank_marginals import (
     BankMarginals,
+    is_held,
     largest_sets,
     used_attributes,
 )
@@ -452,14 +453,36 @@ class AnswerBank:
         else:
             values = _answers(self.fit(candidate.by, candidate.parameter), queries)
             noise = self._bootstrapped(candidate, queries)
+        cautious = np.zeros(len(queries), bool)
+        if (
+            self._sets is None
+        ):  # no answer says how attributes that were never asked together go together
+            cautious = ~is_held(used_attributes(queries, self.domain), self._used)
+        model = np.zeros(len(queries))
+        words = f"bars: {NOISE_ONLY}"
         if np.isfinite(candidate.scale):
-            errors = np.hypot(noise, candidate.scale * kernel.model)
-            return values, errors, "bars of noise, and of the model by answers held out"
-        if candidate.by == KERNEL:
-            errors = np.nan_to_num(np.hypot(noise, kernel.model), nan=inf, posinf=inf)
-            words = "posterior deviations, no confidence" if isfinite(posterior.alpha) else ""
-            return values, errors, f"bars: {words or 'sampling errors'}"
-        return values, noise, f"bars: {NOISE_ONLY}"
+            model = candidate.scale * kernel.model
+            words = "bars of noise, and of the model by answers held out"
+        elif candidate.by == KERNEL:
+            cautious[:] = True
+        errors = np.hypot(noise, model)
+        if cautious.any():
+            words += (
+                "; where answers are too few to learn from, or attributes were never bought "
+            )
+            words += "together, as wide as the total allows"
+            wide = self.posterior(self.total or inf).errors_in_parts(queries[cautious])
+            errors[cautious] = np.nan_to_num(
+                np.hypot(wide.noise, wide.model), nan=inf, posinf=inf
+            )
+        return values, errors, words
+
+    def cautious_alpha(self, candidate: Candidate) -> float:
+        """At which kernel PCA's own errors are about as wide as the bars, for what further answers cost."""
+        if self._sets is None or not np.isfinite(candidate.scale):
+            return self.total or inf
+        alpha = self._alpha_of_bars(candidate.by, candidate.parameter)
+        return float(np.clip(alpha * candidate.scale, 1e-99, 1e99))
 
     def _bootstrapped(self, candidate: Candidate, queries) -> Float[np.ndarray, " queries"]:
         """What new noise of the paid size does to the answers; the fits to it are made once."""

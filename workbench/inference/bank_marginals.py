@@ -105,3 +105,13 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
         any((row <= other).all() and (row != other).any() for other in sets) for row in sets
     ]
     return np.where(np.array(inside, bool)[place.ravel()], -1, place.ravel())
+
+
+def is_held(
+    used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
+) -> Bool[np.ndarray, " queries"]:
+    """Whether some bought query is about all attributes of each query."""
+    sets = np.unique(bought, axis=0)
+    own, place = np.unique(used, axis=0, return_inverse=True)
+    held = [bool((row <= sets).all(axis=1).any()) for row in own]
+    return np.array(held, bool)[place.ravel()]

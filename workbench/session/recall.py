@@ -188,11 +188,10 @@ class Recall(Spending):
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self._answer_bank(answers)
         chosen, _ = bank.choose(workload, by)
-        if chosen.by == KERNEL:
-            return bank.posterior(chosen.parameter), "recall would take kernel PCA too"
-        return bank.posterior(bank.alpha_at_bought), (
-            f"recall would take {chosen.by}; the figure is kernel PCA's"
-        )
+        why = "recall would take kernel PCA too"
+        if chosen.by != KERNEL:
+            why = f"recall would take {chosen.by}; the figure is kernel PCA's"
+        return bank.posterior(bank.cautious_alpha(chosen)), why
 
     def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """The fits to all answers, made anew only after new ones."""

@@ -1,0 +1,96 @@
+"""A hundred thousand recalled answers over five thousand paid ones; and a fit, against one `eigh`."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+from scipy.linalg import eigh
+
+from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_most, format_seconds, row
+from workbench import DP, Marginals, RandomMarginalRanges
+from workbench.datasets import IPUMSTwin
+from workbench.estimates import NoisyAnswers
+from workbench.inference import product_prior
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.held_out import HeldOut
+from workbench.inference.kernel_pca import Posterior
+from workbench.mechanisms import LaplaceQueries
+from workbench.workload import linear_queries
+
+PAID = 5000
+RECALLED = 10**5
+ALPHAS = np.geomspace(10, 1e5, 24)
+SCALE = 500.0
+VALUES = 10.0  # seconds
+ERRORS = 90.0
+FIT = 1.5  # times one eigh
+MEMORY = 1.0  # GB
+
+
+def main():
+    """Processor time, and memory."""
+    table = IPUMSTwin(100_000).load()
+    rng = np.random.default_rng(0)
+    bought = linear_queries(RandomMarginalRanges(PAID), table.domain)
+    values = table.answer(bought) + rng.laplace(0, SCALE, PAID)
+    history = NoisyAnswers(table.domain, bought, values, np.full(PAID, 2 * SCALE**2))
+    prior = product_prior(LaplaceQueries(DP(0.1), Marginals(1))(table, rng).estimate)
+    total = float(table.total)
+    Eigenqueries.of(history[np.arange(9)], total, prior)  # compiles
+
+    start = process_time()
+    eigen = Eigenqueries.of(history, total, prior)
+    held = HeldOut(eigen, history.values, history.variances)
+    held.mean_squares(ALPHAS, None)
+    held.unbiased_risks(ALPHAS)
+    fit = process_time() - start
+    alone = _one_eigh()
+
+    asked = linear_queries(RandomMarginalRanges(RECALLED, seed=7), table.domain)
+    posterior = Posterior(eigen, 1000.0)
+    start = process_time()
+    posterior.answer(asked)
+    plain = process_time() - start
+    start = process_time()
+    posterior.errors_in_parts(asked)
+    with_errors = process_time() - start
+    peak, _ = timing.peak_bytes(lambda: posterior.errors_in_parts(asked))
+    peak = (peak + eigen.basis.nbytes) / 2**30
+    what = "10⁵ answers over 5,000 paid ones"
+    return timing.to_frame(
+        [
+            row(what, format_seconds(plain), **at_most(plain, VALUES, " s")),
+            row(
+                f"{what}, with errors",
+                format_seconds(with_errors),
+                **at_most(with_errors, ERRORS, " s"),
+            ),
+            row(
+                "a fit at 5,000 with 24 α, each answer held out",
+                format_seconds(fit),
+                f"one eigh {format_seconds(alone)}",
+                fit / alone,
+                **at_most(fit / alone, FIT, "× eigh"),
+            ),
+            row(
+                "memory with errors, the fit included",
+                f"{peak:.2g} GB",
+                **at_most(peak, MEMORY, " GB"),
+            ),
+        ]
+    )
+
+
+def _one_eigh() -> float:
+    """Seconds of one decomposition of that size."""
+    matrix = np.random.default_rng(0).standard_normal((PAID, PAID))
+    matrix += matrix.T
+    start = process_time()
+    eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+    return process_time() - start
+
+
+if __name__ == "__main__":
+    timing.print_results(main)
