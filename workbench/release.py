@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from html import escape
+from itertools import chain
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -18,7 +19,7 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.bars import Answers
 from workbench.estimates.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
-from workbench.libraries import pd
+from workbench.libraries import pa, pd
 from workbench.privacy import (
     ADD_REMOVE,
     DP,
@@ -29,7 +30,13 @@ from workbench.privacy import (
     compose,
     guarantee,
 )
-from workbench.release_files import read_release, refuse_place, write_release
+from workbench.release_files import (
+    read_release,
+    read_release_in_ranges,
+    refuse_place,
+    write_release,
+    write_release_in_ranges,
+)
 from workbench.table import PUBLIC, STATED, Bound
 from workbench.transform import basis_of
 from workbench.wording import cell, format_number, number
@@ -558,7 +565,67 @@ class Release:
         ValueError
             If it is not a whole release of this workbench, or a CSV file was changed.
         """
-        table, record = read_release(path)
+        return cls._of_file(path, *read_release(path))
+
+    @classmethod
+    def load_in_ranges(cls, path: str | Path) -> Iterator[Release]:
+        """Read a Parquet file some released rows at a time: what is larger than memory.
+
+        Each has the whole release's guarantee and some of its rows, in their order; answers, without
+        their errors, add up.
+
+        Parameters
+        ----------
+        path : the file.
+
+        Yields
+        ------
+        Release
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As `load`, or a CSV file.
+        """
+        for table, record in read_release_in_ranges(path):
+            yield cls._of_file(path, table, record)
+
+    def save_in_ranges(
+        self,
+        pieces: Iterable[Any],
+        path: str | Path,
+        *,
+        simulated: bool = False,
+        force: bool = False,
+    ) -> Path:
+        """Write a Parquet file as `save` does, of estimates that follow each other.
+
+        Parameters
+        ----------
+        pieces : estimates as this release's, of which each has some of the rows.
+        path, simulated, force : as for `save`.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ValueError, FileNotFoundError, OSError
+            As `save`, or a CSV file.
+        """
+        path = Path(path)
+        self._refuse_unfit(simulated)
+        if path.suffix != ".parquet":
+            raise ValueError(f"{path}: what is written in ranges is Parquet")
+        refuse_place(path, force)
+        tables = (piece.to_arrow() for piece in chain([self.estimate], pieces))
+        write_release_in_ranges(tables, self._record(), path, force)
+        return path
+
+    @classmethod
+    def _of_file(cls, path: str | Path, table: pa.Table, record: dict[str, Any]) -> Release:
         try:
             estimate = next(k for k in estimates.ALL if k.kind == record["kind"])
             ledger = tuple(_receipt(path, **r) for r in record["ledger"])

@@ -11,7 +11,7 @@ import pytest
 from joblib.externals.loky import ProcessPoolExecutor
 
 from tests.agreement import RARE, runs, same_counts, same_law, seeded
-from workbench import DP, Bound, Domain, SparseTable
+from workbench import DP, Bound, Domain, SparseTable, release_files
 from workbench.interactions import Interactions
 from workbench.mechanisms import (
     HPA,
@@ -25,7 +25,8 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.scale import Rows, counting, release
+from workbench.release import Release
+from workbench.scale import Rows, counting, release, release_to_file
 from workbench.table import UNBOUNDED
 from workbench.transform import Dyadic, Haar
 from workbench.workload import Marginals
@@ -266,6 +267,42 @@ def _sum(estimate):
 
 def _place(estimate):
     return (estimate.keys * np.abs(estimate.values)).sum() + estimate.tau
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        HighPassFilter(DP(1.0), theta=2),
+        ThresholdSampling(DP(1.0), tau=5),
+        StabilityHistogram(DP(9.0, 0.1)),
+    ],
+    ids=str,
+)
+def test_a_file_written_range_by_range_is_the_release(mechanism, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(release_files, "_ROWS", 64)
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    path = tmp_path / "released.parquet"
+    with pytest.raises(ValueError, match="simulated=True"):
+        release_to_file(mechanism, rows, path, rng=seeded(), ranges=7)
+    release_to_file(mechanism, rows, path, rng=seeded(), ranges=7, simulated=True)
+    made = release(mechanism, rows, rng=seeded(), ranges=7)
+    assert_equal(Release.load(path), made)
+    pieces = list(Release.load_in_ranges(path))
+    sizes = [len(piece.estimate) for piece in pieces]
+    assert sizes == [64] * (len(made.estimate) // 64) + [len(made.estimate) % 64]
+    keys = np.concatenate([piece.estimate.keys for piece in pieces])
+    assert (keys == made.estimate.keys).all()
+    answers = sum(piece.answer([{"a": 3}, {}]) for piece in pieces)
+    assert np.allclose(answers, made.answer([{"a": 3}, {}]))
+    with pytest.raises(ValueError, match="exists"):
+        release_to_file(mechanism, rows, path)
+
+
+def test_what_stands_together_is_not_written_range_by_range(folder, tmp_path):
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    for mechanism in (PrioritySampling(DP(1.0), size=9), LaplaceQueries(DP(1.0), Marginals(1))):
+        with pytest.raises(ValueError, match="stands together"):
+            release_to_file(mechanism, rows, tmp_path / "released.parquet")
 
 
 def test_progress_tells_shares_of_bytes_and_of_the_domain(folder):

@@ -1,6 +1,6 @@
 """Rows beyond memory, beyond one core and beyond one machine: the same release, exactly."""
 
-from workbench.scale.release import release
+from workbench.scale.release import release, release_to_file
 from workbench.scale.rows import Rows
 
-__all__ = ["Rows", "release"]
+__all__ = ["Rows", "release", "release_to_file"]
