@@ -179,8 +179,3 @@ def value_codes(
         f"column {column!r}, row {first_row + row}: {values[row].as_py()!r} is outside the domain "
         f"of {attribute!r}"
     )
-
-
-def dictionary_encoded(values: pa.Array) -> pa.DictionaryArray:
-    """An Arrow array as indices into a dictionary of its values."""
-    return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()

@@ -11,7 +11,6 @@ import numpy as np
 
 from workbench.arrays import Int, UInt64
 from workbench.contributions.names import NumberedNames
-from workbench.labelled_rows import dictionary_encoded
 from workbench.libraries import pa, pc, pd
 from workbench.value import shown
 
@@ -174,12 +173,11 @@ class UserNumbers:
             if self._kind == _WHOLE and len(numbers) and numbers.min() < 0:
                 self._refuse_other_sign(pa.types.is_uint64(values.type))
             return numbers
-        encoded = dictionary_encoded(values)
-        places = encoded.indices.to_numpy()
-        distinct = encoded.dictionary
+        places = values.indices.to_numpy() if is_coded else slice(None)
+        texts = values.dictionary if is_coded else values
         if self._kind != _TEXT:
-            distinct = distinct.cast(pa.string())
-        names = distinct.cast(pa.large_binary())
+            texts = texts.cast(pa.string())
+        names = texts.cast(pa.large_binary())
         nameless = pc.equal(pc.binary_length(names), 0).to_numpy(zero_copy_only=False)
         if nameless.any() and nameless[places].any():
             raise refuse(int(nameless[places].argmax()), "a user")

@@ -55,6 +55,7 @@ class ParquetFile(FileSource):
             name
             for name, dtype in zip(self.names, self._types, strict=True)
             if name in columns
+            and name != one_kind  # of many different texts a list takes longer than the texts
             and (pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
         ]
         self.raw = CountedFile(self.path)
