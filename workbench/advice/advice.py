@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,14 @@ import numpy as np
 from workbench import noise
 from workbench.advice.errors import NEGLIGIBLE, QueryError, mean_log_error
 from workbench.advice.model import CountModel
+from workbench.advice.noise_kinds import NoiseComparison, compare_noise
 from workbench.advice.options import Option, all_options, three_digits
 from workbench.domain import Domain
 from workbench.libraries import pd
+from workbench.mechanisms import CountSketch
 from workbench.privacy import DP
 from workbench.table import Bound
+from workbench.transform import basis_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,8 +52,31 @@ class Advice:
 
     @property
     def mechanism(self) -> Any:
-        """The best of those that fit, ready to be called on a table."""
-        return self.ranked[0].mechanism
+        """The best of those that fit, ready to be called on a table.
+
+        Where a δ is given it has the kind of noise that is the smaller, if it can draw both.
+        """
+        best = self.ranked[0].mechanism
+        return best if self.noise is None else self.noise.applied(best)
+
+    @cached_property
+    def noise(self) -> NoiseComparison | None:
+        """Both kinds of noise on what the best of them measures; None without a δ."""
+        if not self.budget.delta:
+            return None
+        best = self.ranked[0].mechanism
+        blocks = basis_of(getattr(best, "transform", None), self.domain).noise_blocks
+        depth = best.depth if isinstance(best, CountSketch) else 1
+        l1 = sum(block.nodes_per_count for block in blocks) * Fraction(self.bound.l1) * depth
+        moved = sum((block.l2_squared(self.bound) for block in blocks), Fraction(0)) * depth
+        if isinstance(best, CountSketch):
+            moved = Fraction(self.bound.l1) ** 2 * depth  # a unit's counts may share a bucket
+        return compare_noise(self.budget, l1, moved)
+
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        """What is to be said below the table."""
+        return self.notes if self.noise is None else (*self.notes, str(self.noise))
 
     @property
     def reason(self) -> str:
@@ -116,14 +143,15 @@ class Advice:
 
     def __repr__(self) -> str:
         table = self.display_table().to_string(index=False, max_colwidth=None)
-        return "\n".join([self.caption, table, *self.notes, repr(self.mechanism), self.reason])
+        below = (*self._sentences, repr(self.mechanism), self.reason)
+        return "\n".join([self.caption, table, *below])
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
         from html import escape
 
         caption = f"<p>{escape(self.caption)}</p>"
-        below = (*self.notes, repr(self.mechanism), self.reason)
+        below = (*self._sentences, repr(self.mechanism), self.reason)
         paragraphs = [f"<p>{escape(text)}</p>" for text in below]
         return "".join([caption, self.display_table().to_html(index=False), *paragraphs])
 
@@ -173,7 +201,8 @@ def advise(
     size : int
         How many cells to release, about.
     delta : float
-        With δ > 0 there is also the stability histogram.
+        With δ > 0 there is also the stability histogram, and Gaussian noise is compared with geometric
+        noise, each at what (ε, δ) pays for.
     bound : Bound, optional
         How far one unit moves the table; Bound() unless it is given.
     density : float, optional

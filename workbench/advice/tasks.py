@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import exp, sqrt
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from workbench import noise
 from workbench.advice import made_up
+from workbench.advice.noise_kinds import NoiseComparison, compare_noise
 from workbench.advice.options import three_digits
 from workbench.domain import Domain
 from workbench.hierarchy import Hierarchy, Prefixes, Quadtree
@@ -37,7 +39,8 @@ from workbench.mechanisms._full_table import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, Haar
-from workbench.workload import Marginals, RandomBoxes, linear_queries
+from workbench.workload import Marginals, RandomBoxes, linear_queries, workload_sensitivity
+from workbench.workload.sensitivity import workload_l2_squared
 
 _EXACT = "exact"
 _MOST_CELLS = 2**22  # of a full table that is tried
@@ -136,7 +139,7 @@ def advise_boxes(
 
 
 def advise_marginals(
-    domain: Domain, epsilon: float, bound: Bound, order: int = 2
+    domain: Domain, epsilon: float, bound: Bound, order: int = 2, *, delta: float = 0.0
 ) -> TaskAdvice:
     """All marginals on `order` attributes: the root mean square error of a cell of one.
 
@@ -150,6 +153,8 @@ def advise_marginals(
         How far one unit moves the table.
     order : int
         How many attributes a marginal has.
+    delta : float
+        With δ > 0 Gaussian noise is compared with what is best, each at what (ε, δ) pays for.
 
     Returns
     -------
@@ -176,7 +181,27 @@ def advise_marginals(
         options.append(
             TaskOption("every cell, added up", full, what, sqrt(float(variance)), _EXACT)
         )
-    return _ranked("marginals", options, [])
+    if not delta:
+        return _ranked("marginals", options, [])
+    compared = [_noise_of(o.mechanism, domain, DP(epsilon, delta), bound) for o in options]
+    for option, noises in list(zip(options, compared, strict=True)):
+        if noises.takes_gaussian:
+            mechanism = noises.applied(option.mechanism)
+            smaller = option.value * noises.gaussian / noises.geometric
+            name = f"{option.name}, with Gaussian noise"
+            options.append(TaskOption(name, mechanism, what, smaller, _EXACT))
+            compared.append(noises)
+    best = min(range(len(options)), key=lambda i: options[i].value)
+    return _ranked("marginals", options, [str(compared[best])])
+
+
+def _noise_of(mechanism: Any, domain: Domain, budget: DP, bound: Bound) -> NoiseComparison:
+    """Both kinds of noise on linear queries, or on all cells."""
+    if not isinstance(mechanism, LaplaceQueries):
+        return compare_noise(budget, bound.l1, bound.l2_squared)
+    l1 = Fraction(bound.l1)
+    moved = Fraction(workload_sensitivity(mechanism.workload, domain)) * l1
+    return compare_noise(budget, moved, workload_l2_squared(mechanism.workload, domain) * l1**2)
 
 
 def advise_rows(

@@ -163,6 +163,7 @@ def advise(
             "per_user": per_user,
             "popularity": popularity,
         }
+        beliefs["delta"] = delta
         advice = _task_advice(task, where, epsilon, stated, beliefs)
         mechanism = advice.mechanism
         _show(task, epsilon, advice)
@@ -204,7 +205,9 @@ def _task_advice(
             where, epsilon, parse_numbers("--shape", text) if text else None
         )
     if task == "marginals":
-        return tasks.advise_marginals(where, epsilon, bound, beliefs["order"])
+        return tasks.advise_marginals(
+            where, epsilon, bound, beliefs["order"], delta=beliefs["delta"]
+        )
     if task == "rows":
         text = beliefs["rows"]
         rows = None if text == "paid" else parse_number("--rows", text)
@@ -284,7 +287,8 @@ def _advise_summaries(
     columns = list(rows.columns)
     screen.table(advice.caption, columns, rows.to_numpy(), right=columns[1:])
     reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
-    for note in (*advice.notes, reason):
+    compared = [] if advice.noise is None else [str(advice.noise)]
+    for note in (*advice.notes, reason, *compared):
         screen.paragraph(note)
     return advice.mechanism
 
