@@ -54,7 +54,8 @@ class NoiseComparison:
         least = self.budget.epsilon**2 / (4 * self.rho)
         numbers = f"a unit touches {_numbers(self.touched)}"
         if self.takes_gaussian:
-            return f"{both}: Gaussian noise is better, since {numbers}, and it is from {least:.0f} or so on."
+            enough = f"since {numbers}, and it is from {least:.0f} or so on"
+            return f"{both}: Gaussian noise is better, {enough}."
         if self.touched == 1 and self.l1 > 1:
             numbers = (
                 f"a unit may move one number by all of its {format_number(self.l1)}: l2 = l1, and nothing "
