@@ -161,3 +161,34 @@ def test_what_promises_nothing_is_never_booked(session, cost):
     with pytest.raises(ValueError, match="is not allowed"):
         session.book(cost, "something")
     assert not len(session.ledger)
+
+
+def test_questions_at_a_rho_are_answered_with_gaussian_noise(tmp_path, data):
+    session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
+    queries = Ranges([0, 8], [8, 64])
+    release = session.ask(queries, rho=0.125)
+    assert release.privacy == ZCDP(0.125) and session.remaining == 0.375
+    values, errors = session.recall(queries)
+    assert np.allclose(values, release.estimate.values, atol=1e-6)
+    assert np.allclose(errors**2, release.estimate.variances, rtol=1e-6)
+    with pytest.raises(
+        ValueError, match="rho = 0.4 is more than the 0.375 that remain of 0.5-zCDP"
+    ):
+        session.ask(queries, rho=0.4)
+    ended = Session.open(tmp_path / "other.dp", data, DP(1.0))
+    with pytest.raises(ValueError, match="is a budget of epsilon"):
+        ended.ask(queries, rho=0.1)
+    assert ended.remaining == 1.0
+
+
+def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
+    session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
+    queries = Ranges([0, 8], [8, 64])
+    session.ask(queries, rho=0.01)
+    rho = float(session.price(queries, 2.0, alpha=float("inf")))
+    assert 0.1 < rho < 0.125
+    session.ask(queries, rho=rho)
+    _, errors = session.recall(queries, alpha=float("inf"))
+    assert errors.max() <= 2.0 * (1 + 1e-6) and errors.max() >= 1.99
+    with pytest.raises(ValueError, match="costs rho = "):
+        session.price(queries, 0.1, alpha=float("inf"))

@@ -42,14 +42,17 @@ from workbench.mechanisms._contributions import item_edge_budgets
 from workbench.mechanisms.hpa import HPA
 from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.sra import SRA
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 
 _CHOSEN_FIELD = {SRA: "l", HPA: "l", LPA: "bound"}
 
 
 def _check_mechanism(mechanism) -> str | None:
-    good = type(mechanism) in _CHOSEN_FIELD
-    return None if good else "need SRA, HPA or LPA, whose l or bound is chosen"
+    if type(mechanism) not in _CHOSEN_FIELD:
+        return "need SRA, HPA or LPA, whose l or bound is chosen"
+    if isinstance(mechanism.budget, ZCDP):
+        return "need one of an epsilon, whose geometric noise the choice weighs"
+    return None
 
 
 def _check_candidates(candidates) -> str | None:

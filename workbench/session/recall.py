@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import Recalled
-from workbench.mechanisms import LaplaceQueries
-from workbench.privacy import DP
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
 from workbench.session.file import SessionFile
 from workbench.session.price import Price
@@ -30,6 +31,8 @@ from workbench.workload import (
     serialise,
     workload_sensitivity,
 )
+from workbench.workload.linear import Linear
+from workbench.workload.sensitivity import workload_l2_squared
 
 if TYPE_CHECKING:
     import sqlite3
@@ -124,7 +127,7 @@ class Recall(Spending):
         *,
         by: str | None = None,
     ) -> Price:
-        """The least further ε for this workload after which kernel PCA errs by no more than `error`.
+        """The least further ε, or ρ, for this workload after which kernel PCA errs by no more than `error`.
 
         To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
         the figure is kernel PCA's all the same, and `Price.why` says so: it depends on the bank alone.
@@ -158,26 +161,42 @@ class Recall(Spending):
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
             return Price(0.0, KERNEL, why)
-        moved = workload_sensitivity(queries, self.domain) * self.bound.l1
-        epsilon = sqrt(2 / wanted) * moved
+        price, variance, measured = self._price_of_variance(queries)
+        cost = price(wanted)
         remaining = self.remaining
         noise_variance = inf
-        while noise_variance > wanted and epsilon <= remaining:
-            trial = LaplaceQueries(DP(epsilon), queries)(self._empty_table).estimate
-            noise_variance = float(trial.variances[0])
+        while noise_variance > wanted and cost <= remaining:
+            noise_variance = measured(cost)
             if noise_variance > wanted:  # the grid adds to the noise
-                epsilon *= sqrt(noise_variance / wanted) * (1 + 1e-9)
-        if epsilon > remaining:
-            most = 2 * (moved / remaining) ** 2 if remaining else LARGE_VARIANCE
-            best = sqrt(variance_left(most))
-            message = (
-                f"error = {error!r} costs epsilon = {epsilon:.6g}, but {remaining!r} remain of "
-            )
+                cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
+        if cost > remaining:
+            best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
+            message = f"error = {error!r} costs {self._price} = {cost:.6g}, but {remaining!r} remain of "
             message += str(self.budget)
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)
-        return Price(epsilon, KERNEL, why)
+        return Price(cost, KERNEL, why)
+
+    def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
+        """What noise of a variance costs, the variance that a price buys, and that of its draws.
+
+        In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
+        """
+        table = self._empty_table
+        if isinstance(self.budget, ZCDP):
+            squared = float(workload_l2_squared(queries, self.domain)) * self.bound.l1**2
+
+            def drawn(rho: float) -> float:
+                return float(GaussianQueries(ZCDP(rho), queries)(table).estimate.variances[0])
+
+            return lambda v: squared / (2 * v), lambda rho: squared / (2 * rho), drawn
+        moved = workload_sensitivity(queries, self.domain) * self.bound.l1
+
+        def variance(epsilon: float) -> float:
+            return float(LaplaceQueries(DP(epsilon), queries)(table).estimate.variances[0])
+
+        return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, variance
 
     def _priced(
         self, workload: Workload, alpha: float | None, by: str | None

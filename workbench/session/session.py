@@ -15,7 +15,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.libraries import pd
 from workbench.mechanism import Release, refuse_place
-from workbench.mechanisms import LaplaceQueries
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho
 from workbench.release import USERS_CUT, knows_users_cut
 from workbench.session import file as session_file
@@ -442,8 +442,6 @@ def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> An
         return LaplaceQueries(DP(epsilon), workload)
     if epsilon is not None or rho is None:
         raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
-    from workbench.mechanisms import GaussianQueries
-
     return GaussianQueries(ZCDP(rho), workload)
 
 
