@@ -17,6 +17,7 @@ from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from math import expm1, fsum, inf, log, log1p, nextafter, sqrt
+from sys import float_info
 from typing import Any, NamedTuple
 
 from workbench.enclosures import exp_neg, ln, round_down, round_up
@@ -29,6 +30,7 @@ LOCAL = "local"
 RELATIONS = (ADD_REMOVE, REPLACE, LOCAL)
 WITHDRAWN = "(as printed, guarantee withdrawn)"
 
+_LARGEST = float_info.max
 _BITS = 256  # of enclosed logarithms and exponentials
 _SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
 
@@ -38,8 +40,9 @@ def _at_least_zero(x: Any) -> str | None:
     return None if good else "need a number >= 0 (inf promises nothing)"
 
 
-def _not_above_zero(x: Any) -> bool:
-    return not (isinstance(x, int | float) and not isinstance(x, bool) and 0 < x < inf)
+def _finite_above_zero(x: Any) -> str | None:
+    good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
+    return None if good else "need a finite number > 0"
 
 
 def _from_zero_below_one(x: Any) -> str | None:
@@ -90,7 +93,7 @@ class ZCDP:
     (5.221534444530169, 1e-06)-DP
     """
 
-    rho: float = parameter(low=0, strict=True, doc="privacy loss ρ")
+    rho: float = parameter(check=_finite_above_zero, doc="privacy loss ρ")
     delta: float = parameter(0.0, check=_from_zero_below_one, doc="probability δ of no promise")
 
     @classmethod
@@ -299,8 +302,9 @@ class Receipt:
     rho: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.rho is not None and _not_above_zero(self.rho):
-            raise not_allowed(self, "rho", "need a finite number > 0")
+        wrong = None if self.rho is None else _finite_above_zero(self.rho)
+        if wrong:
+            raise not_allowed(self, "rho", wrong)
 
     @property
     def description(self) -> str:
