@@ -260,6 +260,31 @@ def test_bars_of_attributes_that_were_never_bought_together_are_cautious():
     assert np.isinf(AnswerBank(history).recall(asked).errors).all()
 
 
+def test_an_attribute_of_a_hundred_thousand_values_is_asked_by_ranges():
+    wide = Domain(("x", "y"), (100_000, 2))
+    ends = np.linspace(0, 100_000, 41).astype(int).tolist()
+    bought_ranges = [{"x": (lo, hi)} for lo, hi in zip(ends, ends[1:], strict=False)]
+    queries = Products.of(wide, [*bought_ranges, {"y": {0}}, {"y": {1}}])
+    history = NoisyAnswers(wide, queries, np.array([100.0] * 40 + [1500, 2500]), 2.0)
+    asked = Products.of(wide, [{"x": (0, 25_000)}, {"x": (0, 50_000), "y": {0}}])
+    recalled = AnswerBank(history, 4000.0).recall(asked)
+    assert recalled.values == pytest.approx([1000, 750], rel=0.02)
+    with pytest.raises(ValueError, match="every code of 'x'"):
+        linear_queries(Marginals(1), wide)
+    assert len(linear_queries(NamedMarginals((("y",),)), wide)) == 2
+
+
+def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
+    monkeypatch.setattr("workbench.inference.answer_bank._MOST_ANSWERS", 10)
+    history = bought(chained(), Marginals(1), 5.0)
+    bank = AnswerBank(history, 4000.0)
+    recalled = bank.recall(Marginals(1))
+    assert recalled.by == TREE and "noise only" in recalled.why
+    assert np.abs(recalled.values - history.values).max() < 20
+    with pytest.raises(ValueError, match="at most 10"):
+        bank.recall(Marginals(1), KERNEL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
 def test_extreme_noise_is_survived(epsilon):

@@ -57,6 +57,7 @@ _STRENGTHS = (
 )  # tuples; strong ones first, as starts for weak ones
 _NEAR_IN_TRIALS = 0.1  # deviations of the noise
 _TREE_CELLS = 2**17
+_MOST_ANSWERS = 12_000  # of which kernel PCA makes a matrix
 _ALPHAS = 16
 _FOLDS = 5
 _FEWEST_SETS = 5  # fewer sets of attributes: single answers are held out
@@ -167,7 +168,12 @@ class AnswerBank:
 
     @cached_property
     def eigen(self) -> Eigenqueries:
-        """The history's eigenqueries: one decomposition."""
+        """The history's eigenqueries: one decomposition; a ValueError where answers are too many."""
+        if len(self.history) > _MOST_ANSWERS:
+            raise ValueError(
+                f"{KERNEL} is not allowed for this bank: it has {len(self.history)} answers, and at most "
+                f"{_MOST_ANSWERS} make a matrix that is decomposed in minutes"
+            )
         return Eigenqueries.of(self.history, self.total, self.prior)
 
     @cached_property
@@ -315,7 +321,9 @@ class AnswerBank:
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """All methods that this bank allows, each at the parameters that it speaks for."""
-        if not self.folds or not len(self.eigen) or not isfinite(self.alpha):
+        if len(self.history) > _MOST_ANSWERS or not self.folds or not len(self.eigen):
+            return ()
+        if not isfinite(self.alpha):
             return ()
         judged = [*self._kernel_candidates()]
         if self._network is not None:
@@ -364,6 +372,10 @@ class AnswerBank:
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
         if by == ENTROPY:
             return _unjudged(by, 0.0), "as was asked for"
+        if len(self.history) > _MOST_ANSWERS and by in (None, TREE):
+            return self._untried(
+                TREE
+            ), f"more than {_MOST_ANSWERS} answers: by the tree, unjudged"
         candidates = [c for c in self.candidates if by in (None, c.by)]
         if by in (TREE, SQUARES) and not candidates:
             return self._untried(by), "as was asked for; answers are too few to judge it"
@@ -443,6 +455,9 @@ class AnswerBank:
 
     def _with_bars(self, candidate: Candidate, queries) -> tuple[np.ndarray, np.ndarray, str]:
         """Values, their bars, and what these are made of."""
+        if len(self.history) > _MOST_ANSWERS:
+            values = _answers(self.fit(candidate.by, candidate.parameter), queries)
+            return values, self._bootstrapped(candidate, queries), f"bars: {NOISE_ONLY}"
         posterior = self.posterior(
             self._alpha_of_bars(candidate.by, candidate.parameter) if self.candidates else None
         )

@@ -27,6 +27,8 @@ from workbench.workload.linear import (
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload, digest_text
 
+_MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matrix of 2 GiB
+
 
 class TableGroup(NamedTuple):
     """Queries on the same attributes: their tables, and which queries of the workload they are."""
@@ -407,6 +409,13 @@ def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Pr
     sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
     if sum(sizes) > MAX_TERMS:
         raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
+    used = {k for axes in sets for k in axes}
+    for k in used:
+        if domain.shape[k] > _MOST_CODES:
+            raise ValueError(
+                f"{recipe!r} asks for every code of {domain.attributes[k]!r}, which has "
+                f"{domain.shape[k]}: need at most {_MOST_CODES}, or ranges"
+            )
     which = np.zeros((sum(sizes), len(domain.shape)), np.int64)
     start = 0
     for axes, size in zip(sets, sizes, strict=True):
@@ -416,6 +425,10 @@ def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Pr
             if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
                 which[start : start + size, k] = code + 1
         start += size
-    factors = tuple(sealed(np.concatenate([np.ones((1, n)), np.eye(n)])) for n in domain.shape)
+    codes_of = [n if k in used or n <= _MOST_CODES else 0 for k, n in enumerate(domain.shape)]
+    factors = tuple(
+        sealed(np.concatenate([np.ones((1, n)), np.eye(rows, n)]))
+        for n, rows in zip(domain.shape, codes_of, strict=True)
+    )
     times = np.ones(len(which))
     return Products(domain.attributes, factors, which, times, np.arange(len(which) + 1))
