@@ -20,6 +20,7 @@ from workbench.domain import Domain
 from workbench.workload import Ranges, Selections, Subsets, Workload
 
 MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
+_CELLS_AT_ONCE = 256
 _LEAST_LOOKUPS = 16  # that a cell counts for
 
 # all of them unsigned: numba turns mixed signs into floats
@@ -72,7 +73,21 @@ def sum_buckets(which, lo, hi, parameters, row, out):
     """out[which[i]] += Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
-    for i in range(lo.size):
+    bucket_of = np.empty(_CELLS_AT_ONCE, np.uint64)
+    sign_of = np.empty(_CELLS_AT_ONCE, np.int64)
+    i = 0
+    while i < lo.size:
+        n = 0  # single cells: where all their buckets are is known before any is fetched
+        while n < _CELLS_AT_ONCE and i + n < lo.size and hi[i + n] - lo[i + n] == 1:
+            x = _mixed(np.uint64(lo[i + n]), mix_a, mix_b)
+            bucket_of[n] = (_hash(x, a, b, c) >> _HALF) * width >> _HALF
+            sign_of[n] = -np.int64(_hash(x, d, e, f) >> _SIGN)
+            n += 1
+        for j in range(n):
+            out[which[i + j]] += (row[bucket_of[j]] ^ sign_of[j]) - sign_of[j]
+        i += n
+        if n:
+            continue
         total = 0.0
         for key in range(lo[i], hi[i]):
             x = _mixed(np.uint64(key), mix_a, mix_b)
@@ -80,6 +95,7 @@ def sum_buckets(which, lo, hi, parameters, row, out):
             value = row[(_hash(x, a, b, c) >> _HALF) * width >> _HALF]
             total += (value ^ -sign) + sign
         out[which[i]] += total
+        i += 1
 
 
 @njit(cache=True, nogil=True)

@@ -67,7 +67,7 @@ class Sketch(Estimate):
         if self.estimate != "mean":
             answers = np.median(rows, axis=0)
             return (answers, np.full(len(answers), np.nan)) if error else answers
-        answers = np.mean(rows, axis=0)
+        answers = rows[0] if depth == 1 else np.mean(rows, axis=0)
         if not error:
             return answers
         noise = self.law.variance
