@@ -128,7 +128,9 @@ class AnswerBank:
         self.domain = history.domain
         self.total = total
         self.marginals = BankMarginals(history, total)
+        self.given_prior = prior
         self.prior = self.marginals.prior() if prior is None else prior
+        self.strengths = _STRENGTHS
         self._fits: dict[tuple[str, float], Any] = {}
         self._noisy_fits: dict[tuple[str, float], list[Any]] = {}
         self._unknown_at: dict[float, np.ndarray] = {}
@@ -213,8 +215,8 @@ class AnswerBank:
     # All methods
 
     @cached_property
-    def _network(self) -> NetworkProblem | None:
-        """None where no total is known, or no set of attributes is small enough."""
+    def network(self) -> NetworkProblem | None:
+        """What the tree fits; None where no total is known, or no set of attributes is small enough."""
         if self.marginals.total is None:
             return None
         try:
@@ -235,9 +237,9 @@ class AnswerBank:
             posterior = self.posterior(parameter)
             return posterior if values is None else posterior.with_values(values)
         if by == TREE:
-            rows = None if used is None else used[self._network.rows]
+            rows = None if used is None else used[self.network.rows]
             near = NEAR if values is None and used is None else _NEAR_IN_TRIALS
-            return self._network.fit(parameter, start, values, rows, near)
+            return self.network.fit(parameter, start, values, rows, near)
         if by == SQUARES:
             return self._cells.fit(values, used)
         return self._entropy()
@@ -252,6 +254,10 @@ class AnswerBank:
                 start = self._fits[TREE, min(known)].weights if known else None
             self._fits[key] = self._fit(by, parameter, start=start)
         return self._fits[key]
+
+    def keep_fit(self, by: str, parameter: float, fitted: Any) -> None:
+        """Take a fit that was made before."""
+        self._fits[by, parameter] = fitted
 
     def _entropy(self) -> Model:
         """Maximum entropy as Chen et al. have it, at a weight of one nat a deviation of the noise."""
@@ -326,9 +332,9 @@ class AnswerBank:
         if not isfinite(self.alpha):
             return ()
         judged = [*self._kernel_candidates()]
-        if self._network is not None:
+        if self.network is not None:
             trees = []
-            for strength in _STRENGTHS:
+            for strength in self.strengths:
                 trees.append(self._judged(TREE, strength))
                 if len(trees) > 2 and _worse(trees[-1], trees[-2]):
                     break
@@ -393,7 +399,7 @@ class AnswerBank:
         return chosen, why if by is None else f"as was asked for; {why}"
 
     def _untried(self, by: str) -> Candidate:
-        problem = self._network if by == TREE else self._cells
+        problem = self.network if by == TREE else self._cells
         if problem is None:
             needs = "a total and sets of attributes of few cells" if by == TREE else "few cells"
             raise ValueError(f"by = {by!r} is not allowed for this bank: it needs {needs}")

@@ -20,6 +20,7 @@ from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
 from workbench.session.file import SessionFile
+from workbench.session.fits import FEWEST, fits_path, load_fits, save_fits
 from workbench.session.price import Price
 from workbench.session.spending import Spending
 from workbench.session.synthesis import SyntheticRows
@@ -215,8 +216,13 @@ class Recall(Spending):
     def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """The fits to all answers, made anew only after new ones."""
         if self._fits is None or self._fits[0] != len(answers):
-            history = NoisyAnswers.history(answers)
-            self._fits = (len(answers), AnswerBank(history, self.total, self._prior))
+            bank = AnswerBank(NoisyAnswers.history(answers), self.total, self._prior)
+            self._fits = (len(answers), bank)
+            if len(bank.history) >= FEWEST:
+                place = fits_path(self.path)
+                load_fits(place, bank)
+                if "candidates" not in vars(bank):
+                    save_fits(place, bank)
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
