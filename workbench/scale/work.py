@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.temporary import temporary_folder
+from workbench.threads import limited_threads
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
 _WORKERS = 64  # where an executor does not say how many it has
@@ -66,9 +67,10 @@ class Tasks:
 
 
 def attempt(function: Callable, *arguments: Any) -> Any:
-    """A task on a worker."""
+    """A task on a worker, by one thread: there are as many workers as cores."""
     try:
-        return function(*arguments)
+        with limited_threads(1):
+            return function(*arguments)
     except ValueError:
         return _Refused()
 
