@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from html import escape
 from itertools import chain
-from math import exp, sqrt
+from math import erfc, exp, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -184,7 +184,9 @@ class Release:
             if np.isnan(deviations).any():
                 return False
             released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
-            expected *= exp(-sqrt(2) * DEVIATIONS)  # of Laplace noise, and about of geometric
+            is_gaussian = any(isinstance(receipt.cost, ZCDP) for receipt in self.ledger)
+            beyond = erfc(DEVIATIONS / sqrt(2)) if is_gaussian else exp(-sqrt(2) * DEVIATIONS)
+            expected *= beyond  # of Laplace noise, and about of geometric; of Gaussian
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def __repr__(self) -> str:

@@ -248,3 +248,11 @@ def test_noise_that_no_word_holds_is_refused():
     with pytest.raises(ValueError, match="rho = 1e-300 is too small"):
         GaussianHistogram(ZCDP(1e-300))(table)
     assert SRA(ZCDP(1e6), 3).budgets() == (5e5, 5e5)
+
+
+def test_a_table_of_gaussian_noise_is_said_to_be_noise():
+    domain = Domain(("x",), (4000,))
+    empty = SparseTable.from_keys(domain, [], [], Bound())
+    full = SparseTable.from_keys(domain, range(0, 4000, 40), [99] * 100, Bound())
+    assert GaussianHistogram(RHO)(empty, seeded()).mostly_noise
+    assert not GaussianHistogram(RHO)(full, seeded()).mostly_noise
