@@ -7,6 +7,7 @@ from tests.agreement import seeded
 from workbench import DP, Bound, Domain, Dyadic, SparseTable
 from workbench.laws import Subject, releases
 from workbench.mechanisms import ChosenThreshold, HighPassFilter, PrioritySampling
+from workbench.privacy import ZCDP
 
 DOMAIN = Domain(("x",), (60,))
 B = DP(1.0)
@@ -83,6 +84,7 @@ def test_what_cannot_be_chosen_is_refused():
         (PrioritySampling(B, 3), (1, 2), 1.0, "need a HighPassFilter"),
         (HighPassFilter(B, size=3), (1, 2), 1.0, "need a HighPassFilter with theta"),
         (HighPassFilter(B, 3, transform=Dyadic()), (1, 2), 1.0, "without a transform"),
+        (HighPassFilter(ZCDP(0.1), 3), (1, 2), 1.0, "and an epsilon"),
         (HighPassFilter(B, 3), (2.5, 3), 1.0, "whole numbers >= 1"),
         (HighPassFilter(B, 3), (2,), 1.0, "two or more different"),
         (HighPassFilter(B, 3), (1, 2), 0.0, "epsilon = 0.0"),

@@ -41,8 +41,10 @@ _LARGEST = 2**50
 
 def _check_mechanism(mechanism) -> str | None:
     good = isinstance(mechanism, HighPassFilter) and mechanism.theta is not None
-    good = good and mechanism.transform is None
-    return None if good else "need a HighPassFilter with theta, and without a transform"
+    good = good and mechanism.transform is None and isinstance(mechanism.budget, DP)
+    return (
+        None if good else "need a HighPassFilter with theta and an epsilon, without a transform"
+    )
 
 
 def _check_candidates(candidates) -> str | None:
