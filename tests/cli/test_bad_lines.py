@@ -124,7 +124,7 @@ def _of_release():
         "1_0,1",
     ):
         yield last_options(f"{FILTER} --bound {shlex.quote(text)}")
-    for text in ("2", "-1", "1e-6", "nan"):
+    for text in ("2", "-1", "nan"):
         yield last_options(f"{FILTER} --delta {text}")
     for name in (
         "HighPasFilter",

@@ -116,7 +116,7 @@ BAD = {
     f"release t.csv {FILTER} --epsilon 0": "epsilon=0",
     f"release t.csv {FILTER} --epsilon nan": "DP.epsilon = nan",
     f"release t.csv {FILTER} --epsilon inf": "finite epsilon",
-    f"release t.csv {FILTER} --delta 1e-6": "spends no delta",
+    f"release t.csv {RELEASE} --mechanism GeometricHistogram --delta 1e-6": "spends no delta",
     f"release t.csv {RELEASE} --mechanism HighPassFilter --theta -1": "HighPassFilter.theta = -1",
     f"release t.csv {RELEASE} --mechanism HighPassFilter --theta x": "HighPassFilter.theta = 'x'",
     f"release t.csv {FILTER} --tau 3": "HighPassFilter has no option --tau; it has --theta",
