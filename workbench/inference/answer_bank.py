@@ -72,7 +72,7 @@ _MADE_UP = (
     0.1  # of a question's squared norm, which past ones may lack and be taken to make it up
 )
 _ENOUGH = 500  # questions that are looked at
-_STEEPEST = 1.0  # nats of noise in a weight of maximum entropy: α·N/b
+_WEIGHT = 10.0  # nats by which a count pulls at maximum entropy, at most: α·N/b
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,13 +260,13 @@ class AnswerBank:
         self._fits[by, parameter] = fitted
 
     def _entropy(self) -> Model:
-        """Maximum entropy as Chen et al. have it, at a weight of one nat a deviation of the noise."""
+        """Maximum entropy as Chen et al. have it."""
         total = self.marginals.total
         if total is None:
             raise ValueError(
                 f"{ENTROPY} needs the number of tuples: declare total, or buy a table of all"
             )
-        alpha = _STEEPEST * float(np.median(self.history.scales)) / total * 1e3
+        alpha = _WEIGHT * float(np.median(self.history.scales)) / total
         return MaximumEntropy(alpha, total, self.prior)(self.history)
 
     def _judged(self, by: str, parameter: float) -> Candidate:
