@@ -31,7 +31,7 @@ test-long: .venv/installed
 
 # Every planted mistake, and the test that sees it; the table is part of the documentation.
 mutants: .venv/installed
-	$(BIN)/python -m tests.planted --out docs/audit/mutants.inc
+	$(BIN)/python -m tests.planted --out docs/planted.inc
 
 # The tutorials are shown as they ran; pictures of figures are those of runs, where there are any.
 docs: .venv/docs

@@ -20,6 +20,8 @@ from workbench.temporary import Draft
 from workbench.value import shown
 
 ENDINGS = (".parquet", ".csv")
+_FEW_ROWS = 2**20
+_ROWS_PER_BYTE = 1024  # equal numbers, as we write them, are some 220 a byte
 _NONE = type(None)
 _RECORD: dict[
     str, tuple[type, ...]
@@ -214,6 +216,7 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     if path.suffix == ".csv":
         return _csv_rows(path, record), record
     with _whole_parquet(path):
+        _refuse_many_rows(path, parquet.read_metadata(path).num_rows)
         return parquet.read_table(path), record
 
 
@@ -273,6 +276,13 @@ def _check_types(path: Path, record: Any, types: dict[str, tuple[type, ...]]) ->
             raise ValueError(
                 f"{path}: {name} = {shown(record[name])} is not allowed: need {kinds}"
             )
+
+
+def _refuse_many_rows(path: Path, rows: int) -> None:
+    """A ValueError, before they are in memory, if a small file says that it has very many rows."""
+    size = path.stat().st_size
+    if rows > _FEW_ROWS + _ROWS_PER_BYTE * size:
+        raise ValueError(f"{path}: {rows:,} rows are too many for a file of {size:,} bytes")
 
 
 @contextmanager

@@ -104,12 +104,22 @@ def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"
     return places if inside.all() else with_missing(np.where(inside, places, OUTSIDE), values)
 
 
+def _text(values: pl.Series) -> pl.Series:
+    """Bytes as text, all null where some are none."""
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        return pl.Series(values.name, [None] * len(values), pl.String)
+
+
 def whole_numbers(values: pl.Series) -> pl.Series:
     """Whole numbers, also where they are written 3.0; null where a value is none, or not exact."""
     if values.dtype.is_integer() or values.dtype == pl.Boolean:
         return values.cast(pl.Int64, strict=False)
     if not values.dtype.is_float():
-        values = values.cast(pl.String, strict=False)  # bytes that are no text are null
+        if values.dtype == pl.Binary:
+            values = _text(values)
+        values = values.cast(pl.String)
         whole = values.cast(pl.Int64, strict=False)
         if whole.null_count() == values.null_count():
             return whole

@@ -16,7 +16,8 @@ from workbench.reading.source import Columns, CountedFile, FileSource
 from workbench.wording import counted
 
 _BLOCK = 2**24  # bytes that are parsed at a time; a row is at most as long
-_LONGEST_FIELD = 2**31 - 1
+_LONGEST_FIELD = _BLOCK  # characters; what is longer is a quote that is left open
+_LONGEST_LINE = 2**22
 
 
 class _QuoteCounter(RawIOBase):
@@ -138,12 +139,19 @@ class CsvFile(FileSource):
 
     def _records(self, text: TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
         """The records with the lines that they end on; empty lines are none, but in a single column."""
-        records = csv.reader(text)
+        records = csv.reader(self._lines(text))
         width = 0
         for record in records:
             if record or width == 1:
                 yield records.line_num, record
             width = width or len(record)
+
+    def _lines(self, text: TextIOWrapper) -> Iterator[str]:
+        """The lines; a ValueError for one that no table has, before it is in memory."""
+        while line := text.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise ValueError(f"{self}: a line of more than {_LONGEST_LINE:,} characters")
+            yield line
 
     def _options(self, columns: Sequence[str]) -> dict[str, Any]:
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
