@@ -72,6 +72,7 @@ def test_the_best_summary_is_advised_with_the_smaller_noise():
     assert one.noise.applied(full) == full
 
 
+@pytest.mark.slow
 def test_marginals_are_asked_with_the_smaller_noise():
     few = Domain(tuple("abc"), (3, 3, 3))
     many = Domain(tuple("abcdefgh"), (6,) * 8)

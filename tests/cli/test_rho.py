@@ -96,6 +96,7 @@ def test_a_budget_of_rho_pays_for_both_kinds_of_noise(run):
     assert len(Session.open("b.sqlite").ledger) == 6
 
 
+@pytest.mark.slow
 def test_five_fifths_of_a_rho_are_one(run):
     run(["budget", "new", "b.sqlite", "--rho", "1", *PEOPLE])
     for i in range(5):

@@ -92,6 +92,7 @@ def table(bound):
     return SparseTable.from_keys(domain, [1, 5, 11], [4, 2, 1], bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [Bound(), Bound(2, 1, 2), Bound(2, 2, 3)])
 @pytest.mark.parametrize(
     ("mechanism", "linear"),

@@ -63,7 +63,7 @@ def test_conversion_agrees_with_published_numbers(rho, delta, epsilon):
     assert round(ZCDP(rho).at(delta).epsilon, 9) == epsilon
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(RHO, DELTA)
 def test_epsilon_is_never_below_the_best_order_and_hardly_above(rho, delta):
     best = tight(rho, delta)
@@ -71,7 +71,7 @@ def test_epsilon_is_never_below_the_best_order_and_hardly_above(rho, delta):
     assert best <= ours <= best * (1 + Decimal(2) ** -45) + Decimal("1e-25")
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.floats(1e-9, 1e6), DELTA)
 def test_what_is_within_a_budget_never_costs_more_and_no_more_would_fit(epsilon, delta):
     budget = DP(epsilon, delta)
@@ -80,7 +80,7 @@ def test_what_is_within_a_budget_never_costs_more_and_no_more_would_fit(epsilon,
     assert ZCDP(rho * (1 + 1e-9)).at(delta).epsilon > epsilon
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.fractions(0, 2, max_denominator=1000), st.integers(2, 40))
 def test_delta_at_the_epsilon_of_an_order_is_the_corollary_s(rho, order):
     epsilon = order * rho + _price_of_order(Fraction(order - 1), Fraction(1, 10**6))
@@ -89,7 +89,7 @@ def test_delta_at_the_epsilon_of_an_order_is_the_corollary_s(rho, order):
     assert abs(delta / Decimal("1e-6") - 1) < Decimal("1e-50")
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.floats(1e-6, 20))
 def test_pure_epsilon_costs_the_rho_of_randomised_response(epsilon):
     decayed = decimal(-Fraction(epsilon)).exp()
@@ -108,7 +108,7 @@ def test_randomised_response_has_at_most_that_divergence_at_every_order(epsilon)
     assert (truth - lie) * (truth / lie).ln() >= rho * (1 - Decimal("1e-15"))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.fractions(1, 10**12), st.integers(64, 160))
 def test_logarithms_are_enclosed(x, bits):
     enclosed = ln(x, bits)
@@ -156,7 +156,7 @@ def ledgers():
     return st.lists(st.one_of(pure, plain, approximate, gaussian), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(ledgers())
 def test_the_best_of_all_subsets_is_reported(receipts):
     delta = 1e-8

@@ -181,6 +181,7 @@ def test_questions_at_a_rho_are_answered_with_gaussian_noise(tmp_path, data):
     assert ended.remaining == 1.0
 
 
+@pytest.mark.slow
 def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
     session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
     queries = Ranges([0, 8], [8, 64])
