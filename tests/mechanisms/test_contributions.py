@@ -140,13 +140,13 @@ def test_noise_is_for_what_one_user_can_have():
 @pytest.mark.parametrize("d, l1", [(2, 2), (5, 3)])
 def test_every_look_is_priced_for_what_a_user_moves(d, l1, monkeypatch):
     """HPA's popularity costs as much as d records of a user, and its counts as l."""
-    seen, real = [], noise.geometric
+    seen, real = [], noise.add_noise
 
-    def look(values, *, l1, epsilon, rng):
+    def look(values, *, l1, epsilon, **options):
         seen.append((l1, epsilon))
-        return real(values, l1=l1, epsilon=epsilon, rng=rng)
+        return real(values, l1=l1, epsilon=epsilon, **options)
 
-    monkeypatch.setattr(noise, "geometric", look)
+    monkeypatch.setattr(noise, "add_noise", look)
     release = HPA(B, 3, d)(made(bound=Bound(3, 3, 3)), seeded())
     assert seen[0] == (l1, pytest.approx(0.1)) and [x for x, _ in seen] == [l1, 3, 3]
     assert sum(e for _, e in seen) == pytest.approx(release.privacy.epsilon)

@@ -13,8 +13,7 @@ MISTAKES = (
         "shares",
         "return T.bound.l1",
         "return T.bound.linf",
-        "laws/test_laws.py::"
-        "test_neighbours_are_hard_to_tell_apart[two cells-GeometricHistogram]",
+        "mechanisms/test_summaries.py::test_answers_have_noise_for_all_tuples_of_a_unit",
         "a unit that moves two cells is protected by half of what was promised",
     ),
     Mistake(
