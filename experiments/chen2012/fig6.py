@@ -198,14 +198,7 @@ class Fig6(PublishedFigure):
 
     title = "Errors of joint distributions of two and three attributes"
     page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
-    quick = {
-        "data": (TWIN,),
-        "size": 60_000,
-        "people": 60_000,
-        "steps": 150,
-        "triples": 9,
-        "seeds": 2,
-    }
+    quick = dict(data=(TWIN,), size=60_000, people=60_000, steps=150, triples=9, seeds=2)
     sized_by = ("size", "people", "triples")
     claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig6", CHECKS)
 
