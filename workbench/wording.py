@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from difflib import get_close_matches
 from math import floor, isfinite, log10, ulp
 from typing import Any
@@ -41,6 +42,16 @@ def stated(x: float) -> str:
     clean = float(f"{x:.14g}")
     shown = clean if abs(clean - x) <= 4 * ulp(x) else float(x)
     return repr(shown).removesuffix(".0")
+
+
+def stated_at_most(x: float, digits: int = 4) -> str:
+    """The least number of so many digits that is no less: a weaker promise, which is easier to read.
+
+    >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
+    ('2.142', '0.3', '12350')
+    """
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(stated(x))
+    return stated(float(rounded))
 
 
 def format_number(x: float) -> str:
