@@ -23,9 +23,8 @@ ENDINGS = (".parquet", ".csv")
 _FEW_ROWS = 2**20
 _ROWS_PER_BYTE = 1024  # equal numbers, as we write them, are some 220 a byte
 _NONE = type(None)
-_RECORD: dict[
-    str, tuple[type, ...]
-] = {  # what a file says of itself; what is not here may be missing
+# what a file says of itself; what is not here may be missing
+_RECORD: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "estimate": (dict,),
     "guarantee": (str,),
@@ -33,9 +32,9 @@ _RECORD: dict[
     "bound": (dict, _NONE),
     "simulated": (bool,),
     "mechanism": (str,),
-    "commit": (str, _NONE),
     "versions": (dict,),
 }
+_NEWER: dict[str, tuple[type, ...]] = {"commit": (str, _NONE)}  # older files do not say it
 _RECEIPT: dict[str, tuple[type, ...]] = {
     "name": (str,),
     "cost": (dict,),
@@ -257,6 +256,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     if record.get("format") != 1:
         raise ValueError(f"{path}: a table, but not a release of this workbench")
     _check_types(path, record, _RECORD)
+    _check_types(path, record, {name: _NEWER[name] for name in _NEWER.keys() & record})
     for receipt in record["ledger"]:
         _check_types(path, receipt, _RECEIPT)
     for field in {"guarantee", "ledger", "mechanism", "versions"}:

@@ -39,7 +39,7 @@ class Law:
     A geometric rate is ε/Δ; a Gaussian one ρ/Δ², where Δ is in the l2 norm: it is 1/(2σ²).
 
     >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
-    (100.0, 199.83349999...)
+    (100.0, 199.833416...)
     """
 
     kind: str = parameter(choices=(GEOMETRIC, GAUSSIAN), doc="the shape")
