@@ -12,8 +12,8 @@ import numpy as np
 
 from workbench.value import shown
 
-_ARRAY = re.compile(r"(Int|UInt64|Float)\[np\.ndarray, ['\"](.*)['\"]\]$")
-_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf"}  # whole numbers are numbers
+_ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
+_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("step", "scale"), (lambda x: x > 0, "above 0")),
     **dict.fromkeys(("variance", "theta", "tau", "total"), (lambda x: x >= 0, "at least 0")),
@@ -62,7 +62,7 @@ def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
         return ""
     wanted, names = match[1], match[2].split()
     if not isinstance(x, np.ndarray) or x.dtype.kind not in _KINDS[wanted]:
-        return "whole numbers" if wanted != "Float" else "numbers"
+        return "numbers" if "f" in _KINDS[wanted] else "whole numbers"
     if x.ndim != len(names):
         return f"{len(names)} dimensions"
     for name, size in zip(names, x.shape, strict=True):
