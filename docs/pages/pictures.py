@@ -46,6 +46,7 @@ SMALL: dict[str, dict[str, Any]] = {  # fields fit for so little data; others ar
     "BasicAdaptiveHistogram": {"threshold": 10},
     "CountSketch": {"width": 32, "depth": 1},
     "DirectSynthesis": {"records": sum(PEAKS.values())},
+    "GaussianQueries": {"workload": Marginals(1)},
     "HPA": {"l": 3},
     "ImprovedAdaptiveHistogram": {"threshold": 10},
     "LaplaceQueries": {"workload": Marginals(1)},
@@ -105,7 +106,7 @@ def shown(cls: type) -> Shown:
             mechanism, records.answer(EACH), noisy, "Counts of the 64 leaves of a tree"
         )
     release = mechanism(table(), rng)
-    if cls.__name__ == "LaplaceQueries":
+    if cls.__name__ in ("GaussianQueries", "LaplaceQueries"):
         noisy = np.asarray(release.estimate.values)
         return Shown(mechanism, table().answer(EACH), noisy, "Answers to 64 queries")
     if getattr(cls, "ranked", False):
