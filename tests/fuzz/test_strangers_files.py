@@ -105,6 +105,15 @@ def test_a_release_names_no_file_to_read(tmp_path, monkeypatch, name):
         Release.load(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("kind", ["sketch", "projection"])
+def test_a_release_whose_hashed_places_are_none_is_refused(tmp_path, kind):
+    """Compiled loops would read beyond it."""
+    table, record = next(each for each in releases() if each[1]["kind"] == kind)
+    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table.slice(0, 0), record))
+    with pytest.raises(ValueError, match="not allowed: need"):
+        Release.load(tmp_path / "a.parquet")
+
+
 def test_a_domain_reads_labels_from_files_alone(tmp_path):
     (tmp_path / "d.json").write_text('{"home": {"file": "/dev/zero"}}')
     with pytest.raises(ValueError, match="is no file"):

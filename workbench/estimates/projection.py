@@ -62,4 +62,7 @@ class Projection(Estimate):
 
     @classmethod
     def _from_columns(cls, table, fields: dict) -> dict:
+        words = len(table)
+        if words.bit_count() != 1:  # the compiled loops look up whatever a hash function says
+            raise ValueError(f"{words:,} words of bits are not allowed: need 1, 2, 4, 8, …")
         return {"bits": table["noisy"].to_numpy()}

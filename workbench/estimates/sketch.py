@@ -89,4 +89,6 @@ class Sketch(Estimate):
     @classmethod
     def _from_columns(cls, table, fields: dict) -> dict:
         depth = len(fields["hash_parameters"])
+        if not len(table):
+            raise ValueError("no buckets are not allowed: need one at least in each row")
         return {"values": table["noisy"].to_numpy().reshape(depth, -1)}
