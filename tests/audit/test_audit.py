@@ -258,11 +258,13 @@ def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", mechanisms.__all__)
 def test_no_mechanism_loses_more_than_it_is_paid(name):
-    for job in default_jobs([getattr(mechanisms, name)], [1.0]):
+    cls = getattr(mechanisms, name)
+    for job in default_jobs([cls], [1.0]):
         found = audit(job.mechanism, pairs_for(job.mechanism)[job.pair], runs=100)
         assert not found.leaks, found
         shows_all = found.exact is not None and found.reached > 0.7
-        assert shows_all or found.delta, found
+        pays_twice = cls in mechanisms.COMPOSED  # and one pair is the worst of one part alone
+        assert shows_all or found.delta or pays_twice, found
 
 
 def test_probabilities_of_parts_add_up_without_cancelling():

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import ceil, inf
+from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
@@ -334,7 +334,8 @@ class _Batch:
                 language="python",
                 progress_bar=False,
                 execution_timeout=self.timeout,
-                iopub_timeout=ceil(self.timeout),  # on a busy machine outputs come late
+                iopub_timeout=60,  # on a busy machine outputs come late, or are lost:
+                raise_on_iopub_timeout=False,  # the cell has run, and the page lacks them
                 km=kernel,
             )
             log.add_cells(executed)
