@@ -329,7 +329,7 @@ def test_data_also_count(tmp_path):
         Session.open(path, TABLE, DP(1.0), data=data)
 
 
-@pytest.mark.parametrize("flips", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("flips", [25, pytest.param(200, marks=pytest.mark.long)])
 def test_no_flipped_bit_changes_what_is_recalled_or_left(path, flips):
     create(path).release(HistogramOf(DP(0.25)), TABLE)
     session = Session.open(path, TABLE, total=20.0)
