@@ -184,8 +184,7 @@ class Model(Estimate):
         ValueError
             If `size` is no whole number from 0 to 2^31.
         """
-        if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
-            raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
+        refuse_size(size)
         shape = self.domain.shape
         rng = np.random.default_rng(seed)
         chains = Chains(shape, self.prior, self.sets)
@@ -282,6 +281,12 @@ def cell_probabilities(shape, prior, sets, potentials) -> CellProbabilities:
     total = score.sum()
     score /= total
     return CellProbabilities(score, float(largest + np.log(total)))
+
+
+def refuse_size(size: Any) -> None:
+    """A ValueError unless a synthetic table can have so many tuples."""
+    if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
+        raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
 
 
 def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.estimates.junction_tree import CalibratedTree, JunctionTree
-from workbench.estimates.model import Model
+from workbench.estimates.model import Model, refuse_size
 from workbench.table import PUBLIC, SparseTable
 
 
@@ -59,8 +59,7 @@ class TreeModel(Model):
         ValueError
             If `size` is no whole number from 0 to 2^31.
         """
-        if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
-            raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
+        refuse_size(size)
         codes = self.tree.draw(int(size), np.random.default_rng(seed))
         keys = self.domain.keys(codes)
         return SparseTable.from_keys(self.domain, keys, np.ones(len(keys), np.int64), PUBLIC)
