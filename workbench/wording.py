@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from difflib import get_close_matches
 from math import floor, isfinite, log10, ulp
@@ -119,3 +119,12 @@ def nearest(name: str, names: Sequence[str]) -> str:
     shown = ", ".join(other[:_LONGEST] for other in names[:_LISTED])
     more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return f"there {'is' if len(names) == 1 else 'are'} {shown}{more}"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The names nearest to one that does not exist, else all of them, to end a sentence with."""
+    names = list(names)
+    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; there are: {', '.join(names)}"

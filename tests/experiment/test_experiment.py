@@ -238,7 +238,7 @@ DECIDE = (
     "mechanisms/priority_sampling mechanisms/laborious noise/priorities noise/kernels".split()
 )
 DECIDE += "datasets/gaussian_sparse metrics/answers workload/queries".split()
-DECIDE += "estimates/summary experiment/sweep".split()
+DECIDE += "estimates/summary experiment/sweep experiment/running".split()
 
 
 @pytest.mark.parametrize("room", DECIDE)

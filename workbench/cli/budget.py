@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli import options, screen
-from workbench.cli.release_text import rounded
 from workbench.wording import stated
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
         return ""
     if _price(budget) == "epsilon":
         raise ValueError("--delta: this budget is one of ε, which needs no δ to be read")
-    return f", at δ = {stated(delta)} {rounded(budget.at(delta))}"
+    return f", at δ = {stated(delta)} {screen.rounded(budget.at(delta))}"
 
 
 def _spent_at(session: Session, delta: float | None) -> str:

@@ -80,8 +80,9 @@ def export(
 def _of_name(name: str) -> str | type[Figure]:
     """What a name stands for: a panel, by its name, or a figure."""
     from workbench import widgets
-    from workbench.figures.project import did_you_mean, find_figure, find_notebooks
+    from workbench.figures.project import find_figure, find_notebooks
     from workbench.project import project_folder
+    from workbench.wording import did_you_mean
 
     if widgets.is_panel(name):
         return name

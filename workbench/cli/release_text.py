@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli import screen
 from workbench.privacy import DP
-from workbench.wording import cell, counted, format_number, number, stated, stated_at_most
+from workbench.wording import cell, counted, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.cli.budget import Account
@@ -162,14 +162,9 @@ def _times(cost: DP) -> str:
     return f"{factor} times"
 
 
-def rounded(cost: DP) -> DP:
-    """What follows from a ρ, with an ε that a person can read: rounded up, it is promised too."""
-    return DP(float(stated_at_most(cost.epsilon)), cost.delta)
-
-
 def guarantee_at(release: Release, delta: float) -> str:
     """What the release promises at a δ, by the best proven line over all that paid for it."""
-    cost = rounded(release.at(delta))
+    cost = screen.rounded(release.at(delta))
     return (
         f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, but "
         f"for a chance of {number(delta)}."

@@ -28,7 +28,7 @@ _MARKS = {
 
 def _use_cluster(scheduler: str, insecure: bool) -> None:
     """Have the trials of all notebooks run on a cluster that answers; what is timed stays here."""
-    from workbench.experiment.sweep import SCHEDULER, SCHEDULER_INSECURE
+    from workbench.experiment.running import SCHEDULER, SCHEDULER_INSECURE
 
     cluster.connected(scheduler, insecure).shutdown()
     is_file = Path(scheduler).exists()  # kernels run in another folder

@@ -10,10 +10,16 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 import typer
+
+from workbench.wording import stated_at_most
+
+if TYPE_CHECKING:
+    from workbench.privacy import DP
 
 
 def plain(text: Any) -> str:
@@ -154,3 +160,8 @@ def size(count: float) -> str:
         count /= 1000
         unit = larger
     return f"{count:.3g} {unit}"
+
+
+def rounded(cost: DP) -> DP:
+    """What follows from a ρ, with an ε that a person can read: rounded up, it is promised too."""
+    return replace(cost, epsilon=float(stated_at_most(cost.epsilon)))

@@ -65,3 +65,8 @@ def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[
     """
     names = (name for name in published if ours[name] != published[name])
     return tuple(f"{ours[name]:,} {name} (published: {published[name]:,})" for name in names)
+
+
+def remarks_on(dataset: Any) -> tuple[str, ...]:
+    """How a published file differs from what is published of it; of anything else nothing."""
+    return dataset.remarks() if hasattr(dataset, "remarks") else ()

@@ -7,11 +7,11 @@ the numpy and scipy versions.
 """
 
 from workbench.experiment.columns import mechanism_columns as mechanism_columns
+from workbench.experiment.running import run as run
+from workbench.experiment.running import watched as watched
 from workbench.experiment.sweep import Dataset as Dataset
 from workbench.experiment.sweep import Estimator as Estimator
 from workbench.experiment.sweep import Metric as Metric
 from workbench.experiment.sweep import Sweep as Sweep
 from workbench.experiment.sweep import Trial as Trial
 from workbench.experiment.sweep import first_available as first_available
-from workbench.experiment.sweep import run as run
-from workbench.experiment.sweep import watched as watched

@@ -13,12 +13,10 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.experiment.sweep import Dataset, Sweep, Trial
 from workbench.temporary import Draft, remove_drafts
-
-if TYPE_CHECKING:
-    from workbench.experiment.sweep import Dataset, Sweep, Trial
 
 _STARTED = time()
 

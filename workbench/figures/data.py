@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench import plugins
-from workbench.datasets._kinds import GENERATOR, TWIN, kind_of
+from workbench.datasets._kinds import GENERATOR, TWIN, kind_of, remarks_on
 from workbench.figures.project import find_figure, find_notebooks
 from workbench.project import project_folder
 
@@ -74,11 +74,6 @@ def other_dataset(name: str) -> Any:
             "shows how far releases are from it"
         )
     return dataset
-
-
-def remarks_on(dataset: Any) -> tuple[str, ...]:
-    """How a published file differs from what is published of it; of anything else nothing."""
-    return dataset.remarks() if hasattr(dataset, "remarks") else ()
 
 
 def _remedy(dataset: Any, paper: str) -> str:

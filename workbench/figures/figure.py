@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from workbench import claims, option_grammar
 from workbench.claims import Claim, Verdict
-from workbench.datasets._kinds import unwrapped
-from workbench.figures.data import remarks_on
-from workbench.figures.project import did_you_mean
+from workbench.datasets._kinds import remarks_on, unwrapped
+from workbench.wording import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench import plugins
 from workbench.project import project_folder
+from workbench.wording import did_you_mean
 
 if TYPE_CHECKING:
     from workbench.figures.figure import Figure
@@ -81,15 +80,6 @@ def load_figure(path: Path, project: Path) -> type[Figure]:
     if len(own) != 1:
         raise ValueError(f"{path}: need one Figure, there are {len(own)}")
     return own[0]
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The names nearest to one that does not exist, else all of them, to end a sentence with."""
-    names = list(names)
-    near = get_close_matches(name, names, n=3, cutoff=0.6)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
-    return f"; there are: {', '.join(names)}"
 
 
 def _spec_files(folder: Path) -> list[Path]:

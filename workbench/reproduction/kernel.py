@@ -14,7 +14,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
-from workbench.experiment.sweep import SCHEDULER
+from workbench.experiment.running import SCHEDULER
 
 _START = 60  # seconds a kernel may take to answer
 BATCH = "WORKBENCH_BATCH"  # a variable of kernels in which nobody moves sliders

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench import option_grammar, plugins
 from workbench.figures import Figure, find_figure
-from workbench.figures.project import did_you_mean
+from workbench.wording import did_you_mean
 
 MANY = 200  # runs that are started without being asked for twice
 

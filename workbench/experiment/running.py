@@ -1,0 +1,179 @@
+"""Running a sweep: the trials that are not kept yet, here or elsewhere, and the rows of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from workbench.experiment.columns import mechanism_columns, metric_columns
+from workbench.experiment.store import read_rows, row_file, write_rows
+from workbench.experiment.sweep import Dataset, Sweep, Trial
+from workbench.threads import limited_threads
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEDULER = "WORKBENCH_SCHEDULER"  # the address or file of a cluster that runs trials
+SCHEDULER_INSECURE = "WORKBENCH_SCHEDULER_INSECURE"  # set: it may be unencrypted
+
+_tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", default=None)
+
+
+@contextmanager
+def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Have `tell(done, of)` called after each trial that is measured inside the block."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def run(
+    sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
+) -> pd.DataFrame:
+    """Run the trials that `store` does not hold, and return the rows of all.
+
+    Each trial's rows are written when it ends, whole or not at all, so that a run may be killed and
+    continued, and two runs may share a store.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What is run.
+    store : path
+        The folder that keeps rows; it is made if it is not there.
+    workers : int
+        Processes at once.
+    executor : concurrent.futures.Executor, optional
+        Runs trials elsewhere: processes, or a cluster, as `scale.dask.connect` gives it. Rows are the same
+        but for `seconds`, which compare nothing there. By default the cluster that WORKBENCH_SCHEDULER
+        names, if any.
+
+    Returns
+    -------
+    DataFrame
+        One tidy row a trial, estimator and metric: dataset, mechanism and its parameters, seed,
+        seconds, cells released, metric, workload and `value`.
+    """
+    import pandas as pd
+
+    store = Path(store)
+    store.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, list[dict]] = {}  # by text: 1 and 1.0 are equal, and seed differently
+    missing: dict[Dataset, list[tuple[Trial, Path | None]]] = {}
+    for trial in sweep.trials():
+        file = row_file(trial, sweep, store)
+        rows[repr(trial)] = read_rows(file)
+        if not rows[repr(trial)]:
+            missing.setdefault(trial.dataset, []).append((trial, file))
+    if executor is None and missing and os.environ.get(SCHEDULER):
+        insecure = bool(os.environ.get(SCHEDULER_INSECURE))
+        executor = _cluster(os.environ[SCHEDULER], insecure)
+    for dataset, tasks in missing.items():
+        measured = _measure_all(dataset, tasks, sweep, workers, executor)
+        for (trial, _), rows_of_trial in zip(tasks, measured, strict=True):
+            rows[repr(trial)] = rows_of_trial
+    return pd.DataFrame([row for rows_of_trial in rows.values() for row in rows_of_trial])
+
+
+@cache
+def _cluster(address: str, insecure: bool) -> Executor:
+    """Of this process, connected once. No name of it stands in an import: a cluster decides no rows."""
+    return import_module("workbench.scale.dask").connect(address, insecure=insecure)
+
+
+def _measure_all(
+    dataset: Dataset,
+    tasks: list[tuple[Trial, Path | None]],
+    sweep: Sweep,
+    workers: int,
+    executor: Executor | None,
+) -> Iterator[list[dict]]:
+    from tqdm.auto import tqdm
+
+    data = dataset.load()
+    arguments = ((trial, data, sweep.metrics, sweep.estimators, file) for trial, file in tasks)
+    if executor is not None:
+        measured = _measure_elsewhere(executor, data, tasks, sweep)
+    elif workers > 1:
+        from joblib import Parallel, delayed
+
+        parallel = Parallel(n_jobs=workers, return_as="generator", mmap_mode="r")
+        measured = parallel(delayed(_measure_alone)(*each) for each in arguments)
+    else:
+        measured = (_measure(*each) for each in arguments)
+    name = type(dataset).__name__
+    tell = _tell.get()
+    bar = tqdm(measured, total=len(tasks), desc=name, disable=None, leave=False)
+    for done, rows in enumerate(bar, start=1):
+        if tell is not None:
+            tell(done, len(tasks))
+        yield rows
+
+
+def _measure_elsewhere(
+    executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
+) -> Iterator[list[dict]]:
+    """The rows of each trial, kept here: a worker needs no folder of ours."""
+    if hasattr(executor, "share"):
+        data = executor.share(data)
+    how = (sweep.metrics, sweep.estimators, None)
+    futures = [executor.submit(_measure_alone, trial, data, *how) for trial, _ in tasks]
+    try:
+        for future, (_, file) in zip(futures, tasks, strict=True):
+            rows = future.result()
+            if file is not None:
+                write_rows(file, rows)
+            yield rows
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _measure_alone(*arguments: Any) -> list[dict]:
+    """`_measure` in one of several processes, which takes one thread."""
+    with limited_threads(1):
+        return _measure(*arguments)
+
+
+def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list[dict]:
+    """The rows of one trial, kept in `file` if there is one."""
+    start = perf_counter()
+    release = trial.release(data)
+    seconds = perf_counter() - start
+    trial_columns = {
+        "dataset": repr(trial.dataset),
+        "truth_public": bool(trial.dataset.truth_public),
+        **mechanism_columns(trial.mechanism),
+        "seed": trial.seed,
+        "seconds": seconds,
+        "released": len(release.estimate),
+        "by_theorem": release.by_theorem,
+        "trial": repr(trial),
+    }
+    rows = []
+    for estimator in (None, *estimators):
+        estimate = estimator(release.estimate) if estimator else release.estimate
+        estimator_column = {"estimator": repr(estimator)} if estimators else {}
+        for metric in metrics:
+            columns = trial_columns | estimator_column | metric_columns(metric)
+            rows += [columns | own for own in _own_rows(metric(data, estimate))]
+    if file is not None:
+        write_rows(file, rows)
+    return rows
+
+
+def _own_rows(measured: float | pd.DataFrame) -> list[dict]:
+    """What a metric adds to a trial's columns: a row, or as many as its table has."""
+    if hasattr(measured, "to_dict"):
+        return measured.to_dict("records")
+    return [{"value": measured}]
