@@ -275,7 +275,7 @@ def test_an_attribute_of_a_hundred_thousand_values_is_asked_by_ranges():
 
 
 def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
-    monkeypatch.setattr("workbench.inference.answer_bank._MOST_ANSWERS", 10)
+    monkeypatch.setattr(AnswerBank, "most_answers", 10)
     history = bought(chained(), Marginals(1), 5.0)
     bank = AnswerBank(history, 4000.0)
     recalled = bank.recall(Marginals(1))
@@ -288,7 +288,8 @@ def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
 def test_extreme_noise_is_survived(epsilon):
-    history = bought(chained(500), Marginals(2), epsilon)
+    table = chained(500).project(list("abcd"))
+    history = bought(table, Marginals(2), epsilon)
     for total in (None, 500.0):
         recalled = AnswerBank(history, total).recall(Marginals(3))
         assert np.isfinite(recalled.values).all() and not np.isnan(recalled.errors).any()

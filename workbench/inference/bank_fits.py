@@ -1,0 +1,198 @@
+"""What each method makes of a bank of paid answers: fits to all of them, or to some, each made once.
+
+Which answers are held out, and which noise is added to try a method, is the same for all methods, and
+each time.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Float, Int
+from workbench.estimates import Model, NoisyAnswers
+from workbench.inference.bank_marginals import BankMarginals, largest_sets, used_attributes
+from workbench.inference.cell_least_squares import CellProblem
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.held_out import HeldOut
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
+from workbench.inference.maximum_entropy import MaximumEntropy
+
+KERNEL = "kernel PCA"
+TREE = "junction tree"
+SQUARES = "least squares"
+ENTROPY = "maximum entropy"
+METHODS = (KERNEL, TREE, SQUARES, ENTROPY)
+_NEAR_IN_TRIALS = 0.1  # deviations of the noise
+_TREE_CELLS = 2**17
+_ALPHAS = 16
+_FOLDS = 5
+_FEWEST_SETS = 5  # fewer sets of attributes: single answers are held out
+_BOOTSTRAPS = 12
+_WEIGHT = 10.0  # nats by which a count pulls at maximum entropy, at most: α·N/b
+
+
+class BankFits:
+    """Noisy answers, and fits to them, each made when it is first needed.
+
+    Parameters
+    ----------
+    history : NoisyAnswers
+        All that was bought, with independent noise.
+    total : float, optional
+        How many tuples there are, where that is public.
+    prior : tuple, optional
+        Weights of codes for each attribute; by default what the bank's own complete tables say.
+    """
+
+    most_answers = 12_000  # of which kernel PCA makes a matrix
+
+    def __init__(
+        self, history: NoisyAnswers, total: float | None = None, prior: tuple | None = None
+    ):
+        self.history = history
+        self.domain = history.domain
+        self.total = total
+        self.marginals = BankMarginals(history, total)
+        self.given_prior = prior
+        self.prior = self.marginals.prior() if prior is None else prior
+        self._fits: dict[tuple[str, float], Any] = {}
+        self._noisy_fits: dict[tuple[str, float], list[Any]] = {}
+
+    # What is held out, and what noise is added: the same for all methods, and each time.
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        return used_attributes(self.history.workload, self.domain)
+
+    @cached_property
+    def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
+        """The answers of each set of attributes that no other set holds; None if these are few."""
+        number = largest_sets(self._used)
+        sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
+        sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
+        return sets if len(sets) >= _FEWEST_SETS else None
+
+    @cached_property
+    def folds(self) -> list[Int[np.ndarray, " held_out"]]:
+        """Five parts of what is held out; none of a bank of very few answers."""
+        units = self._sets
+        if units is None:
+            units = [np.array([i]) for i in range(len(self.history))]
+        if len(units) < _FEWEST_SETS:
+            return []
+        order = np.random.default_rng(0).permutation(len(units))
+        parts = np.array_split(order, _FOLDS)
+        return [np.sort(np.concatenate([units[i] for i in part])) for part in parts]
+
+    @cached_property
+    def _noise(self) -> Float[np.ndarray, "draws queries"]:
+        normal = np.random.default_rng(1).standard_normal((_BOOTSTRAPS, len(self.history)))
+        return normal * np.sqrt(self.history.variances)
+
+    # Kernel PCA
+
+    @cached_property
+    def eigen(self) -> Eigenqueries:
+        """The history's eigenqueries: one decomposition; a ValueError where answers are too many."""
+        if len(self.history) > self.most_answers:
+            raise ValueError(
+                f"{KERNEL} is not allowed for this bank: it has {len(self.history)} answers, and at most "
+                f"{self.most_answers} make a matrix that is decomposed in minutes"
+            )
+        return Eigenqueries.of(self.history, self.total, self.prior)
+
+    @cached_property
+    def _held_out(self) -> HeldOut:
+        return HeldOut(self.eigen, self.history.values, self.history.variances)
+
+    @cached_property
+    def alpha(self) -> float:
+        """That of the least error where answers are held out; else the total, or ∞."""
+        if not self.folds or not len(self.eigen):
+            return self.total or inf
+        alphas = self._alphas
+        return float(alphas[np.argmin(self._held_out.mean_squares(alphas, self._sets))])
+
+    @property
+    def _alphas(self) -> Float[np.ndarray, " alphas"]:
+        deviations = np.sqrt(self.history.variances)
+        low = 1e-3 * float(deviations.min())
+        most = self.total or float(np.abs(self.history.values).max() + deviations.max())
+        high = min(max(most, 1e3 * low), self._held_out.largest_alpha)
+        return np.geomspace(min(low, high / 1e3), high, _ALPHAS)
+
+    def posterior(self, alpha: float | None = None) -> Posterior:
+        """What kernel PCA says, at the bank's own α if none is given."""
+        return Posterior(self.eigen, self.alpha if alpha is None else alpha)
+
+    @cached_property
+    def alpha_at_bought(self) -> float:
+        """That of the least error at the questions that were bought."""
+        alphas = self._alphas
+        return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
+
+    @cached_property
+    def network(self) -> NetworkProblem | None:
+        """What the tree fits; None where no total is known, or no set of attributes is small enough."""
+        if self.marginals.total is None:
+            return None
+        try:
+            return NetworkProblem.of(
+                self.history, self.marginals.total, self.prior, _TREE_CELLS
+            )
+        except ValueError:
+            return None
+
+    @cached_property
+    def _cells(self) -> CellProblem | None:
+        """None where the attributes that are asked about have many cells."""
+        return CellProblem.of(self.history, self.total)
+
+    def _fit(self, by: str, parameter: float, values=None, used=None, start=None) -> Any:
+        """A method's fit; to other answers or to fewer of them if these are given."""
+        if by == KERNEL:
+            posterior = self.posterior(parameter)
+            return posterior if values is None else posterior.with_values(values)
+        if by == TREE:
+            rows = None if used is None else used[self.network.rows]
+            near = NEAR if values is None and used is None else _NEAR_IN_TRIALS
+            return self.network.fit(parameter, start, values, rows, near)
+        if by == SQUARES:
+            return self._cells.fit(values, used)
+        return self._entropy()
+
+    def fit(self, by: str, parameter: float) -> Any:
+        """The fit to all answers, made once."""
+        key = (by, parameter)
+        if key not in self._fits:
+            start = None
+            if by == TREE:
+                known = [p for name, p in self._fits if name == TREE and p > parameter]
+                start = self._fits[TREE, min(known)].weights if known else None
+            self._fits[key] = self._fit(by, parameter, start=start)
+        return self._fits[key]
+
+    def keep_fit(self, by: str, parameter: float, fitted: Any) -> None:
+        """Take a fit that was made before."""
+        self._fits[by, parameter] = fitted
+
+    def _entropy(self) -> Model:
+        """Maximum entropy as Chen et al. have it."""
+        total = self.marginals.total
+        if total is None:
+            raise ValueError(
+                f"{ENTROPY} needs the number of tuples: declare total, or buy a table of all"
+            )
+        alpha = _WEIGHT * float(np.median(self.history.scales)) / total
+        return MaximumEntropy(alpha, total, self.prior)(self.history)
+
+
+def answers_of(fitted: Any, queries) -> Float[np.ndarray, " queries"]:
+    """What a fit answers, of whichever method it is."""
+    model = fitted.model if isinstance(fitted, NetworkFit) else fitted
+    return model.answer(queries)

@@ -1,0 +1,201 @@
+"""Questions to a session's table, for a price, and plans of what to ask."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from workbench.enclosures import round_up
+from workbench.estimates import NoisyAnswers
+from workbench.libraries import pd
+from workbench.mechanism import Release
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
+from workbench.session import file as session_file
+from workbench.session.booking import refuse_unpaid
+from workbench.session.plan import (
+    OPTIMISED,
+    Reconstruction,
+    free_plan,
+    plan_by_data,
+    reconstructed,
+    strategy_for,
+)
+from workbench.session.recall import Recall
+from workbench.session.spending import now
+from workbench.workload import Workload, serialise
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class Asking(Recall):
+    """Answers that are bought from the session's table, and enter its bank."""
+
+    def ask(
+        self,
+        workload: Workload,
+        epsilon: float | None = None,
+        *,
+        rho: float | None = None,
+        strategy: str | None = None,
+    ) -> Release | Reconstruction:
+        """Spend ε and answer the workload with Laplace noise; the bank keeps the answers as well.
+
+        From a budget of zCDP, spend ρ and answer with Gaussian noise; or spend the ρ that Laplace noise
+        of some ε costs on these queries, which is less than ε·tanh(ε/2) where a unit is in many of them.
+
+        Exact sums decide whether the budget suffices: ten times the float 0.1 is more than 1, and
+        `remaining` is always accepted.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries that are sums of cells with weights, such as `Ranges` or `Marginals`.
+        epsilon : float, optional
+            What the answers cost a unit.
+        rho : float, optional
+            The same in zCDP; one of the two.
+        strategy : "optimised", optional
+            Ask a better set of queries in its place, and reconstruct; `plan` tells the expected error.
+
+        Returns
+        -------
+        Release
+            Its estimate are the `NoisyAnswers`, in counts; with a strategy a `Reconstruction`, which
+            unpacks to values and errors.
+
+        Raises
+        ------
+        ValueError
+            If there is no table, the workload does not fit it, or less than is asked for remains;
+            then nothing is spent.
+        """
+        if self._table is None:
+            raise ValueError("this session has no table to ask: open it with one, or recall")
+        if strategy is not None:
+            if strategy != OPTIMISED:
+                raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
+            found = strategy_for(workload, self._table.domain, rho)
+            answered: Any = self.ask(found.queries, epsilon, rho=rho)
+            return reconstructed(answered, workload, found)
+        if self.relation != ADD_REMOVE:
+            raise ValueError(
+                f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
+            )
+        mechanism = _queries(workload, epsilon, rho)
+        # On no data: what is refused at all is refused before it is paid for.
+        tried = mechanism(self._empty_table)
+        trial = tried.estimate
+        cost = mechanism.budget
+        if isinstance(self.budget, ZCDP) and isinstance(cost, DP):
+            cost = ZCDP(round_up(exact_rho(tried.ledger)[0]))  # the same of any table
+        places, question = self._spend(cost, repr(workload), trial)
+        release = mechanism(self._table)
+        try:
+            with self._file.transaction() as db:
+                values = release.estimate.values.tolist()
+                rows = zip(values, places, strict=True)
+                db.executemany("UPDATE bank SET value = ? WHERE place = ?", rows)
+                texts = serialise.to_text(trial.workload)
+                answers = zip(texts, trial.variances.tolist(), values, strict=True)
+                session_file.seal(db, question, list(answers))
+        except (OSError, ValueError) as e:
+            warnings.warn(f"answered and paid for, but not kept in the bank: {e}", stacklevel=2)
+        return release
+
+    def plan(
+        self,
+        questions: Workload | Iterable[Workload],
+        budget: DP | ZCDP | float,
+        *,
+        by: str | None = None,
+        epsilon: float | None = None,
+    ) -> pd.DataFrame:
+        """How to share a budget among questions, what each is then expected to err by, and how to ask.
+
+        Free: it uses questions, domain, bound and budget, and nothing else. With `by="data"` the table
+        chooses some of the questions' marginals first, by the exponential mechanism, for ε of its own,
+        which is booked before it is drawn.
+
+        Parameters
+        ----------
+        questions : Workload, or several
+            What is wanted.
+        budget : DP, ZCDP or float
+            What all of it may cost; a float is an ε.
+        by : "data", optional
+            See above.
+        epsilon : float, optional
+            What the choice costs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a question: its price, the `error` expected with `strategy="optimised"`, that of the
+            `plain` questions, and the share of the singular-value bound that is reached.
+
+        Raises
+        ------
+        ValueError
+            For another `by`, no table where it is needed, or a price that the budget does not pay.
+        """
+        several: Any = [questions] if hasattr(questions, "on") else questions
+        asked = list(several)
+        if not asked:
+            raise ValueError("questions = [] is not allowed: need at least one")
+        whole = budget if isinstance(budget, DP | ZCDP) else DP(budget)
+        if by is None:
+            return free_plan(self, asked, whole)
+        if by != "data":
+            raise ValueError(f"by = {by!r} is not allowed: need 'data'")
+        return plan_by_data(self, asked, whole, epsilon)
+
+    def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
+        """Write a spend, and make room for the answers: their places, and the question's number."""
+        with self._file.transaction() as db:
+            try:
+                left = self._exactly_remaining(db)
+                price, delta = refuse_unpaid(cost, left, self.budget)
+            except ValueError as e:
+                raise ValueError(f"{e}. {_what_recall_answers(db)}") from None
+            if self._stated_bank:
+                self._belong_to(self._file.begin_bank(db, self._stated_bank))
+            question = session_file.spend(
+                db,
+                time=now(),
+                asked=text,
+                queries=len(trial),
+                deviation=sqrt(trial.variances.max()),
+                delta=float(delta),
+                **{self._price: float(price)},
+            )
+            first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
+            places = range(first, first + len(trial))
+            rows = zip(
+                places, serialise.to_text(trial.workload), trial.variances.tolist(), strict=True
+            )
+            db.executemany(f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))", rows)
+        self._stated_bank = {}
+        self._file.count()
+        return places, question
+
+
+def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> Any:
+    """The mechanism that answers at a price of ε or of ρ."""
+    if epsilon is not None and rho is None:
+        return LaplaceQueries(DP(epsilon), workload)
+    if epsilon is not None or rho is None:
+        raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
+    return GaussianQueries(ZCDP(rho), workload)
+
+
+def _what_recall_answers(db: sqlite3.Connection) -> str:
+    answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
+    rows = db.execute(f"SELECT asked, queries, deviation FROM {answered}").fetchall()
+    sources = [f"{text[:80]} ({n} queries, noise of ±{d:.3g})" for text, n, d in rows[:5]]
+    if len(rows) > 5:
+        sources.append(f"{len(rows) - 5} more questions")
+    return f"Recall still answers, for nothing, from {'; '.join(sources) or 'an empty bank'}"
