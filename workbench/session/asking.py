@@ -15,11 +15,11 @@ from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
 from workbench.session import file as session_file
 from workbench.session.booking import refuse_unpaid
+from workbench.session.choosing import chosen_by_data
 from workbench.session.plan import (
     OPTIMISED,
     Reconstruction,
     free_plan,
-    plan_by_data,
     reconstructed,
     strategy_for,
 )
@@ -109,16 +109,19 @@ class Asking(Recall):
     def plan(
         self,
         questions: Workload | Iterable[Workload],
-        budget: DP | ZCDP | float,
+        budget: DP | ZCDP | float | None = None,
         *,
+        rho: float | None = None,
         by: str | None = None,
         epsilon: float | None = None,
+        rounds: int | None = None,
     ) -> pd.DataFrame:
         """How to share a budget among questions, what each is then expected to err by, and how to ask.
 
         Free: it uses questions, domain, bound and budget, and nothing else. With `by="data"` the table
-        chooses some of the questions' marginals first, by the exponential mechanism, for ε of its own,
-        which is booked before it is drawn.
+        chooses some of the questions' marginals first, those that the bank knows least, by the
+        exponential mechanism (`session.choosing`), for a price of its own, which is booked before
+        anything is drawn.
 
         Parameters
         ----------
@@ -126,16 +129,21 @@ class Asking(Recall):
             What is wanted.
         budget : DP, ZCDP or float
             What all of it may cost; a float is an ε.
+        rho : float, optional
+            The budget as a ρ; with `by="data"` and a budget, what the choice costs.
         by : "data", optional
             See above.
         epsilon : float, optional
             What the choice costs.
+        rounds : int, optional
+            How many marginals the table chooses; by default as many as join all attributes.
 
         Returns
         -------
         pandas.DataFrame
             A row a question: its price, the `error` expected with `strategy="optimised"`, that of the
-            `plain` questions, and the share of the singular-value bound that is reached.
+            `plain` questions, and the share of the singular-value bound that is reached. Its
+            `attrs["questions"]` are the workloads, to be asked.
 
         Raises
         ------
@@ -146,12 +154,27 @@ class Asking(Recall):
         asked = list(several)
         if not asked:
             raise ValueError("questions = [] is not allowed: need at least one")
-        whole = budget if isinstance(budget, DP | ZCDP) else DP(budget)
+        if by not in (None, "data"):
+            raise ValueError(f"by = {by!r} is not allowed: need 'data'")
+        if by is None and (epsilon is not None or rounds is not None):
+            raise ValueError("epsilon and rounds are those of by = 'data'")
+        whole = budget
+        if budget is None or (by is None and rho is not None):
+            if rho is None or budget is not None:
+                raise ValueError("need budget or rho, what all of it may cost: one of the two")
+            whole = ZCDP(rho)
+            rho = None
+        if not isinstance(whole, DP | ZCDP):
+            whole = DP(whole)
         if by is None:
             return free_plan(self, asked, whole)
-        if by != "data":
-            raise ValueError(f"by = {by!r} is not allowed: need 'data'")
-        return plan_by_data(self, asked, whole, epsilon)
+        if (epsilon is None) == (rho is None):
+            raise ValueError(
+                "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
+                "asked: state one of them; it is booked at once"
+            )
+        price = ZCDP(rho) if epsilon is None else DP(epsilon)
+        return free_plan(self, chosen_by_data(self, asked, whole, price, rounds), whole)
 
     def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, prod, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import noise
 from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.inference import KernelPCA
 from workbench.inference.strategies import L1, L2, Strategy, optimised_strategy
 from workbench.libraries import pd
-from workbench.mechanism import Release, sensitivity
+from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP, ZCDP
-from workbench.workload import NamedMarginals, Workload, linear_queries
+from workbench.workload import Workload
 
 if TYPE_CHECKING:
     from workbench.session.session import Session
 
 OPTIMISED = "optimised"
-_MOST_TABLE = 2**22  # cells of a marginal that may be chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ def free_plan(
     """
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if is_zcdp else budget.epsilon
-    domain, empty = _place(session)
+    domain, empty = place_of(session)
     strategies = [optimised_strategy(q, domain, L2 if is_zcdp else L1) for q in questions]
     worths = np.array([s.squared_error for s in strategies])
     shares = np.sqrt(worths) if is_zcdp else np.cbrt(worths)
@@ -95,7 +93,9 @@ def free_plan(
                 "share of bound": strategy.share,
             }
         )
-    return pd.DataFrame(rows)
+    plan = pd.DataFrame(rows)
+    plan.attrs["questions"] = tuple(questions)
+    return plan
 
 
 def expected_error(strategy: Strategy, empty, price: float, is_zcdp: bool) -> float:
@@ -109,57 +109,7 @@ def expected_error(strategy: Strategy, empty, price: float, is_zcdp: bool) -> fl
     return sqrt(variance * strategy.per_noise)
 
 
-def plan_by_data(
-    session: Session, questions: Iterable[Workload], budget: DP | ZCDP, epsilon: float | None
-) -> pd.DataFrame:
-    """Which marginals the table itself speaks for, by the exponential mechanism.
-
-    A score is how many people a model of independent attributes, from the bank alone, puts into wrong
-    cells: Σ |count − expected|, of whole numbers, which a unit moves by its l1 at most. As many are chosen
-    as attributes less one, each for its part of ε, without regard to what was chosen before.
-    Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3.
-    """
-    table = session._table
-    if epsilon is None:
-        raise ValueError(
-            "by = 'data' reads the table, and costs what epsilon says, before any question is asked: "
-            "state epsilon=; it is booked at once"
-        )
-    if table is None:
-        raise ValueError(
-            "by = 'data' needs the table, and this session has none: open it with one"
-        )
-    domain = table.domain
-    sets = _sets_of(questions, domain)
-    rounds = min(len(sets), max(1, len(domain.shape) - 1))
-    expected = _expected_counts(session, domain, sets)
-    booking = session.book(DP(epsilon), f"plan by data: {rounds} of {len(sets)} marginals")
-    scores = np.array(
-        [
-            int(np.abs(_counts(table, names) - counts).sum())
-            for names, counts in zip(sets, expected, strict=True)
-        ]
-    )
-    available = np.ones((1, len(sets)), bool)
-    chosen: list[int] = []
-    receipts = []
-    for _ in range(rounds):
-        (i,), receipt = noise.exponential_mechanism(
-            scores[None],
-            sensitivity=sensitivity(table),
-            epsilon=epsilon * (1 - 1e-12) / rounds,
-            available=available,
-        )
-        chosen.append(int(i))
-        receipts.append(receipt)
-        available = available.copy()
-        available[0, i] = False
-    booking.check(receipts)
-    booking.confirm()
-    return free_plan(session, [NamedMarginals((sets[i],)) for i in chosen], budget)
-
-
-def _place(session: Session) -> tuple[Domain, Any]:
+def place_of(session: Session) -> tuple[Domain, Any]:
     """The domain and a table without records: of the bank, or of the table that will be asked."""
     if session.domain is not None:
         return session.domain, session._empty_table
@@ -167,44 +117,3 @@ def _place(session: Session) -> tuple[Domain, Any]:
         raise ValueError("this session has no domain yet: open it with its table")
     table = session._table
     return table.domain, type(table).from_keys(table.domain, [], [], table.bound)
-
-
-def _sets_of(questions: Iterable[Workload], domain: Domain) -> list[tuple[str, ...]]:
-    sets: dict[tuple[str, ...], None] = {}
-    for question in questions:
-        queries = linear_queries(question, domain)
-        for axes, _ in getattr(queries, "sets", ()):
-            cells = prod(domain.shape[k] for k in axes)
-            if axes and cells <= _MOST_TABLE:
-                sets[tuple(domain.attributes[k] for k in axes)] = None
-    if not sets:
-        raise ValueError("by = 'data' chooses among marginals: need questions about attributes")
-    return list(sets)
-
-
-def _counts(table, names: tuple[str, ...]) -> np.ndarray:
-    """All cells of a marginal, exactly."""
-    margin = table.project(names)
-    counts = np.zeros(margin.domain.size, np.int64)
-    counts[margin.keys] = margin.counts
-    return counts
-
-
-def _expected_counts(session: Session, domain: Domain, sets) -> list[np.ndarray]:
-    """Whole numbers, from what was bought; 0 everywhere where nothing tells how many there are."""
-    answers = session._answers()
-    prior = None
-    total = session.total or 0.0
-    if answers:
-        bank = session._answer_bank(answers)
-        prior = bank.prior
-        total = bank.marginals.total or 0.0
-    if prior is None:
-        prior = tuple((1 / n,) * n for n in domain.shape)
-    expected = []
-    for names in sets:
-        product = np.array([float(total)])
-        for name in names:
-            product = np.multiply.outer(product, prior[domain.axis(name)])
-        expected.append(np.rint(product.ravel()).astype(np.int64))
-    return expected

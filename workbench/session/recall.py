@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.inference.answer_bank import KERNEL, AnswerBank
+from workbench.inference.bank_marginals import used_attributes
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import Recalled
+from workbench.libraries import pd
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
@@ -256,6 +259,60 @@ class Recall(Spending):
             "unit": self.unit or "as the table's bound says",
         }
         return SyntheticRows(model.synthetic(n, seed), model, guarantee)
+
+    def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
+        """How well the bank answers cells of each pair of attributes, at no cost: a map.
+
+        Of pairs of many cells some are looked at, always the same, drawn at random.
+
+        Parameters
+        ----------
+        queries : int
+            How many cells are looked at, over all pairs; at least four a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a pair: `first`, `second`, `cells`; `error`, the root mean square of the ±1 bars of its
+            cells by one method for all, in counts, inf where the bank cannot tell; and whether an answer
+            about both was `bought`.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty.
+        """
+        history = self.bank
+        domain = history.domain
+        pairs = list(combinations(range(len(domain.shape)), 2))
+        at_random = np.random.default_rng(0)
+        each = max(4, queries // max(1, len(pairs)))
+        lows = []
+        for k, j in pairs:
+            cells = domain.shape[k] * domain.shape[j]
+            chosen = at_random.choice(cells, min(cells, each), replace=False)
+            low = np.zeros((len(chosen), len(domain.shape)), np.int64)
+            low[:, k], low[:, j] = np.divmod(chosen, domain.shape[j])
+            lows.append(low)
+        number = np.repeat(np.arange(len(pairs)), [len(low) for low in lows])
+        lo = np.concatenate([np.zeros((0, len(domain.shape)), np.int64), *lows])
+        hi = np.tile(domain.shape, (len(lo), 1))
+        for axis in range(2):
+            own = np.array([pair[axis] for pair in pairs], int)[number]
+            hi[np.arange(len(lo)), own] = lo[np.arange(len(lo)), own] + 1
+        errors = self.recall(Products.boxes(domain, lo, hi)).errors
+        used = used_attributes(history.workload, domain)
+        rows = [
+            {
+                "first": domain.attributes[k],
+                "second": domain.attributes[j],
+                "cells": domain.shape[k] * domain.shape[j],
+                "error": float(np.sqrt(np.mean(errors[number == i] ** 2))),
+                "bought": bool((used[:, k] & used[:, j]).any()),
+            }
+            for i, (k, j) in enumerate(pairs)
+        ]
+        return pd.DataFrame(rows, columns=["first", "second", "cells", "error", "bought"])
 
     @property
     def bank(self) -> NoisyAnswers:
