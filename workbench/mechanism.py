@@ -32,6 +32,7 @@ from workbench.shares import (
     part_of,
     pure_budget,
     sensitivity,
+    settle_noise,
     split_epsilon,
     transform_field,
 )
@@ -50,6 +51,9 @@ class Mechanism(Protocol):
     One that `accepts_zcdp` takes a `ZCDP` as its budget too, and then draws Gaussian noise; its budget
     field (`pure_budget(zcdp=True)`) says so as well, or why it refuses.
 
+    Where `fixed_price`, its receipts say the same of any data of one domain and bound, so that a session
+    that spends ρ books what they will say, in place of the ρ that its ε implies.
+
     Figures, panels and advice call it by its `series`, a class variable or a property of the fields
     that its name depends on; by its class where it has none. One that puts geometric noise on the nodes of
     a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
@@ -60,6 +64,7 @@ class Mechanism(Protocol):
     cite: ClassVar[str]
     accepts_zcdp: ClassVar[bool] = False
     accepts_dp: ClassVar[bool] = True
+    fixed_price: ClassVar[bool] = False
     converges: ClassVar[bool] = True
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE

@@ -17,7 +17,7 @@ from workbench.noise.additive import NoisyValues
 from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
 from workbench.transform import TRANSFORMS, Basis, Cells
-from workbench.value import parameter
+from workbench.value import not_allowed, parameter
 
 
 def pure_budget(
@@ -113,13 +113,59 @@ def gaussian_budget() -> Any:
     return parameter(check=wrong, doc="what the release may cost")
 
 
-def noise_law_field() -> Any:
-    """The field of a mechanism that adds one of two kinds of noise."""
+class _Unstated(str):
+    """A default that is told from the same text where somebody states it."""
+
+
+_LAPLACE = _Unstated("laplace")
+
+
+def noise_law_field(*, zcdp: bool = False) -> Any:
+    """The field of a mechanism that adds one of two kinds of noise.
+
+    Parameters
+    ----------
+    zcdp : whether it takes a `ZCDP` as well, and then draws a third kind: see `settle_noise`.
+
+    Returns
+    -------
+    field
+        Of a `value` class.
+    """
+    choices = ("laplace", "geometric")
+    if not zcdp:
+        return parameter("laplace", choices=choices, doc="geometric: whole counts")
+    doc = "of ε; geometric: whole counts; of ρ it is gaussian"
     return parameter(
-        "laplace",
-        choices=("laplace", "geometric"),
-        doc="of ε (of ρ it is Gaussian); geometric: whole counts",
+        _LAPLACE,
+        choices=choices,
+        check=lambda x: None if isinstance(x, _Unstated) or x == GAUSSIAN else "another",
+        doc=doc,
     )
+
+
+def settle_noise(mechanism: Any) -> None:
+    """Hold the field `noise` against the kind of the budget: a ρ buys Gaussian noise, an ε the others.
+
+    Parameters
+    ----------
+    mechanism : whose `noise` is a `noise_law_field(zcdp=True)`.
+
+    Raises
+    ------
+    ValueError
+        If noise is stated that the budget does not buy.
+    """
+    of_rho = isinstance(mechanism.budget, ZCDP)
+    given = f" with {mechanism.budget!r}"
+    if of_rho and not isinstance(mechanism.noise, _Unstated) and mechanism.noise != GAUSSIAN:
+        why = "what a rho buys is Gaussian noise: need 'gaussian', or leave it out"
+        raise not_allowed(mechanism, "noise", why, given)
+    if not of_rho and mechanism.noise == GAUSSIAN:
+        why = "need 'laplace' or 'geometric', or a ZCDP, which buys Gaussian noise"
+        raise not_allowed(mechanism, "noise", why, given)
+    if not of_rho and mechanism.noise == _LAPLACE:
+        object.__setattr__(mechanism, "noise", _LAPLACE)  # so that its text leaves it out
 
 
 def memory_field() -> Any:

@@ -238,6 +238,7 @@ def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
 @in_every_basis
 def test_every_receipt_that_was_written_is_in_the_ledger(cls):
     releases.receipts_are_kept(Subject(cls))
+    releases.price_is_fixed(Subject(cls))
 
 
 @in_every_basis

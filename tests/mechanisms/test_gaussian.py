@@ -1,5 +1,7 @@
 """Mechanisms under a ρ: what a unit moves in the l2 norm, by brute force, and what they draw."""
 
+import pickle
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import sqrt
@@ -23,7 +25,9 @@ from workbench.mechanisms import (
     HierarchicalHistogram,
     ImprovedAdaptiveHistogram,
     LaplaceQueries,
+    Privelet,
     PrivTree,
+    UnattributedHistogram,
 )
 from workbench.mechanisms._contributions import l2_squared
 from workbench.mechanisms.hierarchical_histogram import _l2_squared as of_tree
@@ -241,6 +245,26 @@ def test_the_other_kind_of_noise_is_another_class():
             pure(ZCDP(0.1), *more)
         with pytest.raises(ValueError, match="need a ZCDP"):
             gaussian(DP(0.1), *more)
+
+
+@pytest.mark.parametrize("cls", [HierarchicalHistogram, Privelet, UnattributedHistogram])
+def test_noise_that_the_budget_does_not_buy_is_refused_where_it_is_stated(cls):
+    from workbench import DP
+
+    for kind in ("laplace", "geometric"):
+        with pytest.raises(
+            ValueError, match=rf"noise = '{kind}'.*ZCDP\(rho=0.125\).*'gaussian'"
+        ):
+            cls(RHO, noise=kind)
+    with pytest.raises(
+        ValueError, match=r"noise = 'gaussian'.*DP\(epsilon=1.0\).*need 'laplace'"
+    ):
+        cls(DP(1.0), noise="gaussian")
+    table = SparseTable.from_keys(Domain(("x",), (8,)), [1], [9], Bound())
+    drawn = [m(table, seeded()).to_frame() for m in (cls(RHO), cls(RHO, noise="gaussian"))]
+    assert drawn[0].equals(drawn[1])
+    stated = pickle.loads(pickle.dumps(cls(DP(1.0), noise="laplace")))
+    assert repr(stated) == repr(cls(DP(1.0))) and replace(stated, budget=RHO) == cls(RHO)
 
 
 def test_noise_that_no_word_holds_is_refused():

@@ -43,11 +43,20 @@ def test_what_is_known_of_the_structure_is_booked_and_held_against_the_receipts(
     tree = GeometricHistogram(DP(0.5), transform=Dyadic())
     known = round_up(exact_rho(tree(data, np.random.default_rng(0)).ledger)[0])
     assert known < rho_above(0.5) / 6
-    session.release(tree, data, rho=known)
+    session.release(tree, data)
     assert session.remaining == round_down(Fraction(0.5) - Fraction(known))
     with pytest.raises(ValueError, match="withheld.*was booked"):
         session.release(tree, data, rho=known / 2)
     assert session.remaining == pytest.approx(0.5 - 1.5 * known)  # spent all the same
+
+
+def test_what_its_structure_costs_is_paid_where_no_more_remains(tmp_path, data):
+    session = Session.create(tmp_path / "small.dp", ZCDP(0.02), **PEOPLE)
+    with pytest.raises(ValueError, match="rho = 0.1224.* is more than the 0.02 that remain"):
+        session.release(GeometricHistogram(DP(0.5)), data)
+    session.check(GeometricHistogram(DP(0.5), transform=Dyadic()))  # not known without data
+    session.release(GeometricHistogram(DP(0.5), transform=Dyadic()), data)
+    assert 0 < session.remaining < 0.02
 
 
 def test_spends_chosen_by_earlier_answers_never_exceed_the_budget(tmp_path, data):
@@ -187,6 +196,13 @@ def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
     queries = Ranges([0, 8], [8, 64])
     session.ask(queries, rho=0.01)
     rho = float(session.price(queries, 2.0, alpha=float("inf")))
+    assert session.price(queries, 2.0, alpha=float("inf"), rho=rho) == rho
+    with pytest.raises(
+        ValueError, match="0.1 may be spent: spending that leaves an error of 2"
+    ):
+        session.price(queries, 2.0, alpha=float("inf"), rho=0.1)
+    with pytest.raises(ValueError, match="ZCDP.rho = -1 is not allowed"):
+        session.price(queries, 2.0, rho=-1)
     assert 0.1 < rho < 0.125
     session.ask(queries, rho=rho)
     _, errors = session.recall(queries, alpha=float("inf"))

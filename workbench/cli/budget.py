@@ -224,9 +224,9 @@ class Account:
         """Book the release, and what else is drawn for it, before the first draw."""
         from workbench.session.booking import description
 
-        self.session.check(mechanism, private, unit=self.unit)
+        cost: Any = self.session.check(mechanism, private, unit=self.unit)
         what = description(mechanism, self.session.budget)
-        return self.session.book(mechanism.budget, what, also=also, out=out)
+        return self.session.book(cost, what, also=also, out=out)
 
     def remaining_in_words(self) -> str:
         """What is left, in a line."""

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.estimates import Leaves, Summary
 from workbench.laws.subject import CELLS, DOMAIN, Subject, answers, demand, seeded
 from workbench.noise.source import Source
-from workbench.privacy import ADD_REMOVE, ZCDP
+from workbench.privacy import ADD_REMOVE, ZCDP, exact_rho
 from workbench.release import Release
 from workbench.shares import amount
 from workbench.table import PUBLIC, Bound, SparseTable
@@ -143,6 +143,17 @@ def error_vanishes(subject: Subject) -> None:
         release = subject.release(table, seeded(), epsilon)
         errors.append(np.abs(release.answer(CELLS, weights="raw") - truth).sum())
     demand(errors[1] < 1e-6 < errors[0], f"errors are {errors} at ε = 0.1 and 10⁸")
+
+
+def price_is_fixed(subject: Subject) -> None:
+    """Where its price is said to be fixed, receipts say the same of any data."""
+    if not getattr(subject.cls, "fixed_price", False):
+        return
+    prices = {
+        exact_rho(subject.release(subject.table(counts), seeded(seed)).ledger)
+        for seed, counts in enumerate(([], [9, 1, 4], [900] * 9))
+    }
+    demand(len(prices) == 1, f"its receipts say {prices}")
 
 
 def receipts_are_kept(subject: Subject) -> None:

@@ -16,6 +16,7 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
     values.states_promises,
     releases.costs_its_budget,
     releases.receipts_are_kept,
+    releases.price_is_fixed,
     releases.randomness_is_the_rngs,
     releases.fit_to_publish,
     releases.estimate_is_public,

@@ -191,6 +191,7 @@ class SampledContributions(Contributions):
     """A release of at most `l` records of each user, where l can be suggested by public facts."""
 
     cite = "fan2015"
+    fixed_price = True
     converges = False  # a user's records beyond l are dropped, whatever ε is
 
     def __post_init__(self):

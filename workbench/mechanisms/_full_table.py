@@ -19,6 +19,8 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 class FullTable(Mechanism):
     """A release of every node; a subclass says what noise goes on a block of them."""
 
+    fixed_price = True
+
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """Noise and no threshold, from which `advice` computes errors."""
         return {}

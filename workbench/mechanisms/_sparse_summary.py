@@ -60,6 +60,7 @@ class SparseSummary(Mechanism):
 
     cite = "cormode2012"
     accepts_zcdp = True
+    fixed_price = True
 
     def refuse_inconsistent(self, theta: float | None) -> None:
         """A ValueError if `consistent` is asked for where it means nothing."""

@@ -49,6 +49,7 @@ class CountSketch(Mechanism):
     title = "count sketch"
     series = "count sketch"
     accepts_zcdp = True
+    fixed_price = True
     converges = False  # what shares a bucket is never told apart, at any ε
 
     def __post_init__(self):

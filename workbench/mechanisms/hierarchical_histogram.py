@@ -36,6 +36,7 @@ from workbench.mechanism import (
     parameter,
     pure_budget,
     sensitivity,
+    settle_noise,
 )
 from workbench.privacy import DP, ZCDP
 from workbench.table import Bound, SparseTable
@@ -70,11 +71,15 @@ class HierarchicalHistogram(Mechanism):
         choices=("nodes", "leaves"),
         doc="what answers ranges once zeroing has made them differ",
     )
-    noise: str = noise_law_field()
+    noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
     cite = "hay2010"
     title = "hierarchical histogram"
     accepts_zcdp = True
+    fixed_price = True
+
+    def __post_init__(self):
+        settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
         """k over m cells: as given, or "optimal", about the least average variance of a range.

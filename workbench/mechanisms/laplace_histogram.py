@@ -33,6 +33,7 @@ class LaplaceHistogram(Mechanism):
     memory: int = memory_field()
     cite = "hay2010"
     title = "Laplace histogram"
+    fixed_price = True
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release every cell of the domain."""

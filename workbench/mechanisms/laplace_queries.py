@@ -64,6 +64,7 @@ class LaplaceQueries(Mechanism):
     noise: str = noise_law_field()
     cite = "chen2012"
     title = "Laplace queries"
+    fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
         """How far one tuple moves all answers together, in their units."""

@@ -29,6 +29,7 @@ class LPA(shared.Contributions):
     memory: int = memory_field()
     cite = "fan2015"
     title = "LPA"
+    fixed_price = True
 
     @classmethod
     def example(cls, budget: DP):

@@ -25,6 +25,7 @@ from workbench.mechanism import (
     noise_law_field,
     pure_budget,
     sensitivity,
+    settle_noise,
 )
 from workbench.privacy import DP, ZCDP
 from workbench.table import SparseTable
@@ -37,11 +38,15 @@ class Privelet(Mechanism):
     """Release a histogram whose ranges have errors of polylogarithmic size."""
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
-    noise: str = noise_law_field()
+    noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
     cite = "xiao2011"
     title = "Privelet"
     accepts_zcdp = True
+    fixed_price = True
+
+    def __post_init__(self):
+        settle_noise(self)
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every cell."""

@@ -34,6 +34,7 @@ class StabilityHistogram(Mechanism):
     cite = "korolova2009"
     title = "stability histogram"
     series = "stability histogram"
+    fixed_price = True
     spends_delta = True
     accepts_zcdp = True
     converges = False  # a cell that one unit could fill stays out, at any ε

@@ -23,6 +23,7 @@ from workbench.mechanism import (
     parameter,
     pure_budget,
     sensitivity,
+    settle_noise,
 )
 from workbench.privacy import DP, ZCDP
 from workbench.table import SparseTable
@@ -37,12 +38,16 @@ class UnattributedHistogram(Mechanism):
     estimator: str = parameter(
         "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
     )
-    noise: str = noise_law_field()
+    noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
     cite = "hay2010"
     title = "unattributed histogram"
     accepts_zcdp = True
+    fixed_price = True
     ranked = True  # its domain is that of ranks
+
+    def __post_init__(self):
+        settle_noise(self)
 
     def __call__(self, table: SparseTable, rng=None) -> Release:
         """Release a count for every rank."""

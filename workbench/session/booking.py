@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.enclosures import round_down
+from workbench.enclosures import round_down, round_up
 from workbench.interactions import Interactions
 from workbench.mechanism import Release
 from workbench.privacy import (
@@ -120,6 +120,21 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
         with suppress(_FirstDraw):
             mechanism(_without_records(data), _Undrawn())
+
+
+def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
+    """Whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
+    is_fixed = getattr(mechanism, "fixed_price", False)
+    return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
+
+
+def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
+    """What its receipts say of any data of this domain and bound: those without a record are released.
+
+    From a seed, and thrown away.
+    """
+    rho, delta = exact_rho(mechanism(_without_records(data), np.random.default_rng(0)).ledger)
+    return ZCDP(round_up(rho), round_up(delta))
 
 
 class _FirstDraw(Exception):

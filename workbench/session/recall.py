@@ -130,6 +130,7 @@ class Recall(Spending):
         alpha: float | None = None,
         *,
         by: str | None = None,
+        rho: float | None = None,
     ) -> Price:
         """The least further ε, or ρ, for this workload after which kernel PCA errs by no more than `error`.
 
@@ -144,6 +145,8 @@ class Recall(Spending):
             The largest standard error wanted, in counts.
         alpha, by
             As in `recall`.
+        rho : float, optional
+            The most that it may cost, of a budget of zCDP; all that remains, if not given.
 
         Returns
         -------
@@ -153,12 +156,19 @@ class Recall(Spending):
         Raises
         ------
         ValueError
-            If it costs more than what remains.
+            If it costs more than that or than what remains, with the error that would be left.
         """
         from workbench.session.price import LARGE_VARIANCE, noise_for_error, variance_after
 
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
+        remaining = self.remaining
+        if rho is not None:
+            if not isinstance(self.budget, ZCDP):
+                raise ValueError(
+                    f"rho = {rho!r} is not allowed: {self.budget} is no budget of rho"
+                )
+            remaining = min(remaining, ZCDP(rho).rho)
         posterior, why = self._priced(workload, alpha, by)
         queries = linear_queries(workload, self.domain)
         variance_left = variance_after(posterior, queries)
@@ -167,7 +177,6 @@ class Recall(Spending):
             return Price(0.0, KERNEL, why)
         price, variance, measured = self._price_of_variance(queries)
         cost = price(wanted)
-        remaining = self.remaining
         noise_variance = inf
         while noise_variance > wanted and cost <= remaining:
             noise_variance = measured(cost)
@@ -175,8 +184,8 @@ class Recall(Spending):
                 cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
-            message = f"error = {error!r} costs {self._price} = {cost:.6g}, but {remaining!r} remain of "
-            message += str(self.budget)
+            message = f"error = {error!r} costs {self._price} = {cost:.6g}, but {remaining!r} "
+            message += f"remain of {self.budget}" if rho is None else "may be spent"
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)

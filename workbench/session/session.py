@@ -216,7 +216,8 @@ class Session(Asking):
             Overwrite an existing file.
         rho : float, optional
             What to book from a budget of zCDP for a mechanism whose own budget is an ε, where its
-            receipts are known to say less than the ε·tanh(ε/2) that is booked without it.
+            receipts are known to say less than what is booked without it: the ρ of its receipts, where
+            they say the same of any data (`fixed_price`), else the ε·tanh(ε/2) that the ε implies.
 
         Returns
         -------
@@ -231,7 +232,7 @@ class Session(Asking):
         data = self._table if data is None else data
         if data is None:
             raise ValueError("this session has no table: give the data to release")
-        self.check(mechanism, data, unit=unit, rho=rho)
+        cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
             refuse_place(Path(out), force)
         also = []
@@ -239,7 +240,6 @@ class Session(Asking):
             if self.relation == LOCAL or not knows_users_cut(data):
                 raise ValueError("report_cut: need data whose users were cut to their bound")
             also.append((DP(report_cut), USERS_CUT))
-        cost = mechanism.budget if rho is None else ZCDP(rho)
         what = description(mechanism, self.budget)
         booking = self.book(cost, what, also=also, out=out)
         release = self._of_unit(mechanism(data), unit)

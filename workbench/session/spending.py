@@ -13,7 +13,13 @@ from workbench.enclosures import round_down
 from workbench.libraries import pd
 from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
-from workbench.session.booking import Booking, refuse_unpaid, refuse_unpayable
+from workbench.session.booking import (
+    Booking,
+    in_rho_for_less,
+    refuse_unpaid,
+    refuse_unpayable,
+    rho_of_receipts,
+)
 from workbench.session.file import SessionFile, same_unit
 from workbench.table import ENFORCED, SparseTable
 
@@ -54,13 +60,18 @@ class Spending:
         *,
         unit: str | None = None,
         rho: float | None = None,
-    ) -> None:
+    ) -> DP | ZCDP | None:
         """Refuse, at no cost, what `release` would not book.
 
         Parameters
         ----------
         mechanism, data, unit, rho
             As for `release`; without mechanism or data, as far as can be told.
+
+        Returns
+        -------
+        DP or ZCDP
+            What `release` would book; None without a mechanism.
 
         Raises
         ------
@@ -70,11 +81,16 @@ class Spending:
         """
         self._refuse_other_unit(unit, getattr(data, "bound", None))
         if mechanism is None:
-            return
+            return None
         refuse_unpayable(mechanism, data, self.relation)
+        cost: DP | ZCDP = mechanism.budget if rho is None else ZCDP(rho)
+        if rho is None and in_rho_for_less(mechanism, self.budget):
+            if data is None:
+                return cost
+            cost = rho_of_receipts(mechanism, data)
         with self._file.transaction(write=False) as db:
-            cost = mechanism.budget if rho is None else ZCDP(rho)
             refuse_unpaid(cost, self._exactly_remaining(db), self.budget)
+        return cost
 
     def book(
         self,
