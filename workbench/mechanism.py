@@ -125,6 +125,8 @@ class Mechanism(Protocol):
 def series_name(mechanism: Any) -> str:
     """What figures call a mechanism: its `series`, or its class; its transform, and "consistent" if it is.
 
+    Of a ρ, where another budget would buy other noise, "Gaussian" too.
+
     >>> from workbench.mechanisms import HighPassFilter
     >>> from workbench.transform import Dyadic
     >>> series_name(HighPassFilter(DP(1.0), theta=5, transform=Dyadic()))
@@ -136,4 +138,6 @@ def series_name(mechanism: Any) -> str:
         parts.append(getattr(transform, "series", repr(transform)))
     if getattr(mechanism, "consistent", False):
         parts.append("consistent")
+    if isinstance(mechanism.budget, ZCDP) and getattr(mechanism, "accepts_dp", True):
+        parts.append("Gaussian")
     return ", ".join(parts)

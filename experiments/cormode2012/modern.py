@@ -12,9 +12,9 @@ Open    Made-up data, of which most methods are fond or not alike: ten regions, 
         ones have 4/5 of the θ of the filter of s, as 40 is to 50 in Figure 3. A sketch has one row of
         2·s buckets. ALP's size factor is 50 in the upper half, and grows with s in the lower one.
         Dirichlet synthesis draws as many records as there are, s of them in the lower half. Totals are
-        stated as public. Dirichlet synthesis promises ε for replacing a record, all else for adding or
-        removing one: at an equal ε, it promises less. Stability histograms and full tables have no
-        size to choose, and one mark in the lower half.
+        stated as public. Gaussian noise has the largest ρ that (ε, δ) pays for. Dirichlet synthesis
+        promises ε for replacing a record, all else for adding or removing one: at an equal ε, it promises
+        less. Stability histograms and full tables have no size to choose, and one mark in the lower half.
 Words   none.
 """
 
@@ -26,7 +26,7 @@ import pandas as pd
 
 from experiments.cormode2012.modern_panels import best_releases, by_family, panels
 from experiments.cormode2012.modern_releases import of_no_size, of_size
-from workbench import DP, RandomRanges, Sweep, plots
+from workbench import DP, ZCDP, RandomRanges, Sweep, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, seeds, whole, wholes
@@ -34,7 +34,7 @@ from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
 from workbench.value import value
 
-NO_PLACES = ("GeometricHistogram", "CountSketch", "ALP")
+NO_PLACES = ("GeometricHistogram", "GaussianHistogram", "CountSketch", "ALP")
 
 
 @value
@@ -45,7 +45,7 @@ class Modern(Figure):
     page = "no figure of the paper: beside Cormode et al., ICDT 2012"
     quick = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 10}
     rough = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 20}
-    shown = ("epsilon", "theta", "size", "width", "records", "size_factor")
+    shown = ("epsilon", "rho", "theta", "size", "width", "records", "size_factor")
 
     epsilons: tuple[float, ...] = numbers(
         (0.03, 0.1, 0.3, 1.0, 3.0), "ε in the upper half", 1e-6, 1000, kind=UNPRINTED
@@ -105,11 +105,17 @@ class Modern(Figure):
         }
 
     def rows(self, store) -> pd.DataFrame:
-        """With what a release takes, in `bytes`, and the size that was asked for, as `target`."""
+        """With what a release takes, in `bytes`, and the size that was asked for, as `target`.
+
+        Of a ρ with the ε and δ that it is within.
+        """
         rows = super().rows(store)
         sizes = {"no size": self.size} | {f"size = {size}": size for size in self.sizes}
         places = 1 + ~rows.mechanism.isin(NO_PLACES)
+        pairs = {ZCDP.within(DP(e, self.delta)).rho: e for e in (*self.epsilons, self.epsilon)}
         return rows.assign(
+            epsilon=rows.epsilon.fillna(rows.rho.map(pairs)),
+            delta=rows.delta.mask(rows.rho.notna(), self.delta),
             series=rows.series.str.replace("dyadic, consistent", "consistent"),
             target=rows.panel.map(sizes),
             panel=rows.panel.where(rows.panel == "ε", "size"),

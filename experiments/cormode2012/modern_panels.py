@@ -12,6 +12,7 @@ from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.plots import Panel
 
+GAUSSIAN = "Gaussian noise"  # of a ρ, whatever the mechanism
 FAMILIES = {  # of mechanisms, each with the series of others that stand beside it
     "full tables": (["GeometricHistogram"], []),
     "filters": (["HighPassFilter"], ["geometric"]),
@@ -19,6 +20,10 @@ FAMILIES = {  # of mechanisms, each with the series of others that stand beside 
     "others": (
         ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
         ["geometric", "filter"],
+    ),
+    GAUSSIAN: (
+        [GAUSSIAN],
+        ["geometric, Haar", "filter", "filter, dyadic", "filter-priority, dyadic"],
     ),
 }
 
@@ -45,8 +50,9 @@ def panels(data: GaussianSparse, asked: Mapping[int, RandomRanges]) -> list[Pane
 def by_family(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of each family, and of the releases that stand beside it."""
     frames = []
+    kinds = rows.mechanism.mask(rows.rho.notna(), GAUSSIAN)
     for family, (mechanisms, references) in FAMILIES.items():
-        members = rows.mechanism.isin(mechanisms)
+        members = kinds.isin(mechanisms)
         reference = rows.series.isin(references) & ~members
         frames += [rows[part].assign(family=family) for part in (reference, members)]
     return pd.concat(frames, ignore_index=True).assign(metric="error (counts)")

@@ -11,7 +11,7 @@ from workbench.mechanism import series_name
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
     """A mechanism as columns: its class, its name in figures, its budget, its fields."""
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
-    budget = {"epsilon": mechanism.budget.epsilon, "delta": mechanism.budget.delta}
+    budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
     return names | budget | _field_columns(mechanism)
 
 
@@ -24,7 +24,9 @@ def _field_columns(x: Any) -> dict[str, Any]:
             columns |= _field_columns(value)
         elif isinstance(value, int | float | str | bool):
             columns[field.name] = value
-        elif is_dataclass(value) and field.name != "budget":  # which is epsilon and delta
+        elif (
+            is_dataclass(value) and field.name != "budget"
+        ):  # which is epsilon, or rho, and delta
             columns[field.name] = repr(value)
     return columns
 
