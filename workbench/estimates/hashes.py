@@ -12,9 +12,12 @@ Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multip
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from workbench.arrays import Int, UInt64
+from workbench.arrays import Float, Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.workload import Ranges, Selections, Subsets, Workload
@@ -69,33 +72,40 @@ def add_counts(keys, counts, parameters, out):
 
 
 @njit(cache=True, nogil=True)
-def sum_buckets(which, lo, hi, parameters, row, out):
-    """out[which[i]] += Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
+def sum_buckets(lo, hi, parameters, row, out):
+    """out[i] = Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
     bucket_of = np.empty(_CELLS_AT_ONCE, np.uint64)
     sign_of = np.empty(_CELLS_AT_ONCE, np.int64)
-    i = 0
-    while i < lo.size:
-        n = 0  # single cells: where all their buckets are is known before any is fetched
-        while n < _CELLS_AT_ONCE and i + n < lo.size and hi[i + n] - lo[i + n] == 1:
-            x = _mixed(np.uint64(lo[i + n]), mix_a, mix_b)
-            bucket_of[n] = (_hash(x, a, b, c) >> _HALF) * width >> _HALF
-            sign_of[n] = -np.int64(_hash(x, d, e, f) >> _SIGN)
-            n += 1
-        for j in range(n):
-            out[which[i + j]] += (row[bucket_of[j]] ^ sign_of[j]) - sign_of[j]
-        i += n
-        if n:
+    for start in range(0, lo.size, _CELLS_AT_ONCE):
+        end = min(start + _CELLS_AT_ONCE, lo.size)
+        single = True
+        for i in range(start, end):
+            single &= hi[i] - lo[i] == 1
+        if single:  # where all their buckets are is known before any is fetched
+            for i in range(start, end):
+                x = _mixed(np.uint64(lo[i]), mix_a, mix_b)
+                bucket_of[i - start] = (_hash(x, a, b, c) >> _HALF) * width >> _HALF
+                sign_of[i - start] = -np.int64(_hash(x, d, e, f) >> _SIGN)
+            for i in range(start, end):
+                sign = sign_of[i - start]
+                out[i] = (row[bucket_of[i - start]] ^ sign) - sign
             continue
-        total = 0.0
-        for key in range(lo[i], hi[i]):
-            x = _mixed(np.uint64(key), mix_a, mix_b)
-            sign = np.int64(_hash(x, d, e, f) >> _SIGN)
-            value = row[(_hash(x, a, b, c) >> _HALF) * width >> _HALF]
-            total += (value ^ -sign) + sign
-        out[which[i]] += total
-        i += 1
+        for i in range(start, end):
+            total = 0.0
+            for key in range(lo[i], hi[i]):
+                x = _mixed(np.uint64(key), mix_a, mix_b)
+                sign = -np.int64(_hash(x, d, e, f) >> _SIGN)
+                total += (row[(_hash(x, a, b, c) >> _HALF) * width >> _HALF] ^ sign) - sign
+            out[i] = total
+
+
+def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
+    """Buckets in half the memory, if they fit and more cells are visited: more of them stay in cache."""
+    if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
+        return row
+    return row.astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
@@ -110,8 +120,8 @@ def set_bits(keys, levels, parameters, bits):
 
 
 @njit(cache=True, nogil=True)
-def sum_levels(which, lo, hi, parameters, bits, out):
-    """out[which[i]] += Σ over keys in [lo[i], hi[i]) of the level that fits the key's bits best.
+def sum_levels(lo, hi, parameters, bits, out):
+    """out[i] = Σ over keys in [lo[i], hi[i]) of the level that fits the key's bits best.
 
     A walk goes up with every set bit and down with every other; the level is the mean place of its
     maxima.
@@ -131,7 +141,7 @@ def sum_levels(which, lo, hi, parameters, bits, out):
                     places += j + 1
                     times += 1
             total += places / times
-        out[which[i]] += total
+        out[i] = total
 
 
 @njit(cache=True, nogil=True)
@@ -143,23 +153,51 @@ def _power(n):
     return power
 
 
-def visited_ranges(
-    workload: Workload, domain: Domain, lookups: int
-) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
+class Visited(NamedTuple):
+    """The ranges that make up queries, and which query each is of; None where they are the queries."""
+
+    ranges: Ranges
+    which: Int[np.ndarray, " pieces"] | None
+    cells: float  # of all of them
+    queries: int
+
+    def sums(
+        self, kernel: Callable[..., None], *arguments: Any
+    ) -> Float[np.ndarray, " queries"]:
+        """What a kernel sums over each range, as sums of queries."""
+        sums = np.empty(len(self.ranges))
+        kernel(self.ranges.lo, self.ranges.hi, *arguments, sums)
+        return sums if self.which is None else np.bincount(self.which, sums, self.queries)
+
+
+def visited_ranges(workload: Workload, domain: Domain, lookups: int) -> Visited:
     """The ranges that make up each query, if all cells can be visited at so many look-ups each."""
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
             "query, and need Ranges or Subsets, or labels"
         )
-    cells = workload.cells(domain).sum()
+    is_ranges = isinstance(workload, Ranges)
+    cells = (
+        _cells(workload.lo, workload.hi) if is_ranges else float(workload.cells(domain).sum())
+    )
     max_cells = MAX_LOOKUPS // max(lookups, _LEAST_LOOKUPS)
     if cells > max_cells:
         raise ValueError(
             f"the queries cover {cells:.3g} cells, each of which must be visited: need at most "
             f"{max_cells} in one answer, at {lookups} look-ups a cell"
         )
-    return workload.intervals(domain)
+    which, ranges = (None, workload) if is_ranges else workload.intervals(domain)
+    return Visited(ranges, which, cells, len(workload))
+
+
+@njit(cache=True, nogil=True)
+def _cells(lo, hi):
+    """How many cells ranges have, without arrays as long as they are."""
+    total = 0.0
+    for i in range(lo.size):
+        total += hi[i] - lo[i]
+    return total
 
 
 def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:

@@ -50,10 +50,8 @@ class Projection(Estimate):
     def _answer(self, workload: Workload, error: bool) -> Any:
         workload = workload.on(self.domain)
         levels = len(self.hash_parameters)
-        which, ranges = hashes.visited_ranges(workload, self.domain, levels)
-        answers = np.zeros(len(workload))
-        hashes.sum_levels(which, ranges.lo, ranges.hi, self.hash_parameters, self.bits, answers)
-        answers *= self.step
+        visited = hashes.visited_ranges(workload, self.domain, levels)
+        answers = visited.sums(hashes.sum_levels, self.hash_parameters, self.bits) * self.step
         return without_errors(answers, error)
 
     def _columns(self) -> dict:

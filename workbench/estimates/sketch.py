@@ -60,10 +60,11 @@ class Sketch(Estimate):
     def _answer(self, workload: Workload, error: bool) -> Any:
         workload = workload.on(self.domain)
         depth, width = self.values.shape
-        which, ranges = hashes.visited_ranges(workload, self.domain, depth)
-        rows = np.zeros((depth, len(workload)))
-        for row, function, buckets in zip(rows, self.hash_parameters, self.values, strict=True):
-            hashes.sum_buckets(which, ranges.lo, ranges.hi, function, buckets, row)
+        visited = hashes.visited_ranges(workload, self.domain, depth)
+        rows = [
+            visited.sums(hashes.sum_buckets, function, hashes.compact(buckets, visited.cells))
+            for function, buckets in zip(self.hash_parameters, self.values, strict=True)
+        ]
         if self.estimate != "mean":
             answers = np.median(rows, axis=0)
             return (answers, np.full(len(answers), np.nan)) if error else answers
