@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 KEY_BYTES = 32
+_ZEROS = memoryview(bytes(2**22))  # what a keystream is added to
 Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
@@ -54,7 +55,8 @@ class Keystream:
 
     def __call__(self, n: int) -> np.ndarray:
         """n independent uniform uint64."""
-        return np.frombuffer(self._stream.update(bytes(8 * n)), np.uint64)
+        zeros = _ZEROS[: 8 * n] if 8 * n <= len(_ZEROS) else bytes(8 * n)
+        return np.frombuffer(self._stream.update(zeros), np.uint64)
 
 
 class Aligned(np.random.Generator):

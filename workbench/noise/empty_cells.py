@@ -137,12 +137,14 @@ class EmptyCell:
             k = min(2 * (n - filled) + 16, _CHUNK)  # what stays in cache is much faster
             v = law.sample(k, words).view(np.int64) + t
             unsure = np.flatnonzero(v > floor(tau)) if wide else np.arange(k)
-            x = v[unsure]
-            kept = np.ones(k, bool)
-            kept[unsure] = accept(
-                chance(x.astype(float)), lambda i, bits, x=x: exact(int(x[i]), bits), words
-            )
-            v = v[kept][: n - filled]
+            if len(unsure):
+                x = v[unsure]
+                kept = np.ones(k, bool)
+                kept[unsure] = accept(
+                    chance(x.astype(float)), lambda i, bits, x=x: exact(int(x[i]), bits), words
+                )
+                v = v[kept]
+            v = v[: n - filled]
             values[filled : filled + v.size] = v
             filled += v.size
         return values

@@ -103,11 +103,30 @@ def invert(values, drawn, tau, above, out):
 
 
 @njit(cache=True, nogil=True)
-def at_most(values, limit, out, k):
-    """Append the values that are at most `limit` to out[:k]; returns how many there are then."""
+def between(values, low, high, out, k):
+    """Append the values above `low` and at most `high` to out[:k].
+
+    Returns how many values are at most `low`, and how many there are then in `out`.
+    """
+    below = 0
     for i in range(values.size):
+        is_below = values[i] <= low
+        below += is_below
         out[k] = values[i]
-        k += values[i] <= limit
+        k += (values[i] <= high) & (not is_below)
+    return below, k
+
+
+@njit(cache=True, nogil=True)
+def take(values, low, high, taken, unsure, start, k):
+    """taken[i] = values[i] <= low; the places, from `start` on, of those up to `high` go to unsure[k:].
+
+    Returns how many there are then in `unsure`.
+    """
+    for i in range(values.size):
+        taken[i] = values[i] <= low
+        unsure[k] = start + i
+        k += (values[i] <= high) & (values[i] > low)
     return k
 
 

@@ -28,6 +28,7 @@ from workbench.noise.exact import Interval
 from workbench.noise.laws import two_sided
 
 _CHUNK = 2**14
+_NEAR = 16  # times √size: so far beyond what is wanted guesses reach, or less
 GRID = 2**16  # τ_s is a multiple of 1/GRID counts
 
 Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bounds
@@ -90,31 +91,49 @@ def largest_priorities(
     All priorities above `tau` are among them, and more than `size`; with at most `size` candidates all
     are taken and τ_s = 0.
     """
-    starts = np.cumsum([0] + [len(pool.inverse) for pool in pools])
-    if starts[-1] <= size:
-        return np.ones(starts[-1], bool), 0.0
+    starts = np.cumsum([0] + [len(pool.values) for pool in pools])
+    taken = np.ones(starts[-1], bool)
+    if len(taken) <= size:
+        return taken, 0.0
 
     def bounds(i: int, extra: int) -> tuple[Fraction, Fraction]:
         pool = int(np.searchsorted(starts, i, side="right")) - 1
         return pools[pool].bounds(i - int(starts[pool]), extra)
 
-    def at_most(inverse: float) -> Bool[np.ndarray, " candidates"]:
-        return np.concatenate([pool.inverse <= inverse for pool in pools])
-
-    last = 1 / tau if tau else np.inf  # the cut lies below
-    near = np.empty(starts[-1])
-    k = 0
-    for pool in pools:
-        k = kernels.at_most(pool.inverse, last + margin(last), near, k)
-    near[:k].partition(size)
-    cut = near[size]
+    cut = _next_inverse(pools, size, 1 / tau if tau else np.inf)
     unsure = margin(cut)
-    taken = at_most(cut - unsure)
-    close = np.flatnonzero(taken ^ at_most(cut + unsure))
+    close = np.empty(len(taken), np.int64)
+    k = 0
+    for pool, start in zip(pools, starts, strict=False):
+        end = start + len(pool.values)
+        k = kernels.take(
+            pool.inverse, cut - unsure, cut + unsure, taken[start:end], close, start, k
+        )
+    close = close[:k]
     order = _sorted(list(close), bounds)
     missing = size - np.count_nonzero(taken)
     taken[order[:missing]] = True
     return taken, _on_grid(order[missing], bounds)
+
+
+def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
+    """The `size` + 1st smallest inverse priority, as a float; it lies below `last`.
+
+    Most often little lies between the two, and only that is put in order.
+    """
+    near = np.empty(sum(len(pool.values) for pool in pools))
+    high = last + margin(last)
+    for low in (last * (1 - min(_NEAR / sqrt(size + 1), 1)), -np.inf):
+        below = 0
+        k = 0
+        for pool in pools:
+            lower, k = kernels.between(pool.inverse, low, high, near, k)
+            below += lower
+        if below <= size < below + k:
+            break
+    near = near[:k]
+    near.partition(size - below)
+    return near[size - below]
 
 
 def margin(inverse: float) -> float:
