@@ -13,8 +13,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from workbench.reproduction import batch, read_status, reproduce
+from workbench.reproduction import batch, forks, read_status, reproduce
 from workbench.reproduction import kernel as kernels
+from workbench.reproduction.forks import CAN_FORK
 from workbench.reproduction.notebooks import source_hashes
 from workbench.reproduction.status import Stopped, locked
 
@@ -316,3 +317,32 @@ def _alive(pid):
         return False
     with open(f"/proc/{pid}/stat") as file:
         return file.read().split()[2] != "Z"
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux alone")
+def test_kernels_are_forked_where_there_are_several(tmp_path, go):
+    """All from one parent, in folders and with outputs of their own; one that dies leaves the others."""
+    ask = "import os, sys, tempfile; print(os.getppid(), tempfile.gettempdir(), 'scipy' in sys.modules)"
+    for stem in ("a", "b", "c"):
+        book(tmp_path, stem, ask)
+    book(tmp_path, "dead", "import os; os.kill(os.getpid(), 9)")
+    runs = {run.stem: run for run in go(workers=2)}
+    assert states(runs.values()) == {"a": "done", "b": "done", "c": "done", "dead": "failed"}
+    assert "kernel died" in runs["dead"].error
+    parents, folders, loaded = zip(
+        *(text(runs[s].notebook).split() for s in ("a", "b", "c")), strict=True
+    )
+    assert len(set(parents)) == 1 and parents[0] != str(os.getpid())
+    assert len(set(folders)) == 3 and set(loaded) == {"True"}
+    _until(lambda: not _alive(int(parents[0])))
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux alone")
+def test_without_a_parent_kernels_start_by_themselves(tmp_path, go, monkeypatch):
+    start = forks.subprocess.Popen
+    monkeypatch.setattr(
+        forks.subprocess, "Popen", lambda argv, **more: start([*argv[:2], "1/0"], **more)
+    )
+    for stem in ("a", "b"):
+        book(tmp_path, stem, "print(1)")
+    assert states(go(workers=1)) == {"a": "done", "b": "done"}

@@ -135,6 +135,10 @@ def _walk(
 ):
     """Section 4.2 as printed; weights drift up between two looks, and a look brings them up to date."""
     last = np.zeros(w.size, np.int64)
+    places = starts[:-1].copy()  # of the tuple, in the table of each set
+    for i in range(places.size):
+        for j in range(shape.size):
+            places[i] += strides[i, j] * t[j]
     for step in range(steps):
         for k in range(shape.size):
             o = rng.integers(0, shape[k])
@@ -145,9 +149,7 @@ def _walk(
             change = np.log(prior[begin[k] + o] / prior[begin[k] + t[k]])
             for e in range(first[k], first[k + 1]):
                 i = touching[e]
-                place = starts[i]
-                for j in range(shape.size):
-                    place += strides[i, j] * t[j]
+                place = places[i]
                 other = place + strides[i, k] * (o - t[k])
                 for at in (place, other):
                     w[at] = min(
@@ -156,11 +158,10 @@ def _walk(
                     last[at] = step
                 change += w[other] - w[place]
             if change >= 0 or rng.random() < np.exp(change):
+                for e in range(first[k], first[k + 1]):
+                    places[touching[e]] += strides[touching[e], k] * (o - t[k])
                 t[k] = o
-        for i in range(starts.size - 1):
-            place = starts[i]
-            for j in range(shape.size):
-                place += strides[i, j] * t[j]
+        for place in places:
             moved = w[place] + gamma * pi[place] * (step - last[place])
             moved = min(max(moved, -box[place]), box[place])
             w[place] = min(max(moved + gamma * (pi[place] - 1), -box[place]), box[place])

@@ -1,4 +1,4 @@
-"""Notebooks to executed notebooks: several at once, each in a kernel of its own.
+"""Notebooks to executed notebooks: several at once, each in a kernel of its own (`forks`).
 
 A notebook is run by papermill with the parameters `profile` ("quick" or "paper"), `results` (a folder)
 and those of its figure that were asked for, in its own folder, by this very interpreter. Its executed

@@ -11,14 +11,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
+from workbench.experiment.running import SCHEDULER
 from workbench.figures import (
     default_notebook,
     figure_folder,
@@ -31,6 +31,7 @@ from workbench.reproduction.notebooks import (
     runs_alone,
     source_hashes,
 )
+from workbench.reproduction.run_log import LOG, RunLog
 from workbench.reproduction.schedule import Job, in_order, next_job
 from workbench.reproduction.settings import Task, tasks
 from workbench.reproduction.status import (
@@ -50,10 +51,10 @@ from workbench.wording import counted
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+    from workbench.reproduction.forks import KernelParent
     from workbench.reproduction.kernel import Kernel
 
 TIMEOUT = {"quick": 600, "paper": 6 * 3600}  # seconds a cell may take
-LOG = "run.log"  # what a notebook's run took, cell by cell, and what its kernel said
 _ATTEMPTS = 3  # to start a kernel
 _PAUSE = 0.5  # seconds between two looks at the memory that is taken
 
@@ -155,7 +156,9 @@ def _run_all(
     """Start jobs while there is room for them, until none is left."""
     running: dict[Future[NotebookRun], Job] = {}
     done: dict[str, NotebookRun] = {}
-    with ThreadPoolExecutor(workers) as pool:
+    if sum(not job.alone for job in waiting) > workers:
+        batch.start_parent(max(1, cores // workers))
+    with closing(batch), ThreadPoolExecutor(workers) as pool:
         try:
             while waiting or running:
                 job = next_job(waiting, running.values(), workers, ceiling)
@@ -196,9 +199,24 @@ class _Batch:
     def __post_init__(self):
         self.stopped = threading.Event()
         self.kernels: dict[Kernel, Job] = {}
+        self.parent: KernelParent | None = None
         self.over: dict[Job, str] = {}
         self.sources = source_hashes(self.notebooks.parent)
         self.parameters = {"profile": self.profile, "results": str(self.results)}
+
+    def start_parent(self, threads: int) -> None:
+        """Have a process load what kernels need, of which they are forked where that can be done."""
+        from workbench.reproduction.forks import CAN_FORK, KernelParent
+        from workbench.reproduction.kernel import environment
+
+        if CAN_FORK:
+            own = environment(threads, self.notebooks.parent) | {SCHEDULER: ""}
+            self.parent = KernelParent(os.environ | own)
+
+    def close(self) -> None:
+        """End the kernels' parent, if there is one."""
+        if self.parent is not None:
+            self.parent.close()
 
     def stop(self) -> None:
         """Kill every kernel and let none start; who waits for one notices within a second."""
@@ -249,7 +267,7 @@ class _Batch:
         stem = task.name
         parameters = self.parameters | task.parameters
         partial = folder / f"{stem}.partial.ipynb"
-        log = _Log(folder / LOG)
+        log = RunLog(folder / LOG)
         setting: list[Any] = []
         keys = {"key": "", "own_key": ""}
         alone = job.alone
@@ -318,7 +336,7 @@ class _Batch:
         out: Path,
         parameters: Mapping[str, Any],
         threads: int,
-        log: _Log,
+        log: RunLog,
     ) -> None:
         import papermill
 
@@ -348,7 +366,8 @@ class _Batch:
 
         for _attempt in range(_ATTEMPTS):
             with temporary_folder(socket_folder()) as home:
-                kernel = Kernel.at(home, threads, self.notebooks.parent, job.alone)
+                parent = None if job.alone else self.parent
+                kernel = Kernel.at(home, threads, self.notebooks.parent, job.alone, parent)
                 self.kernels[kernel] = job
                 try:
                     why = "stopped"
@@ -364,32 +383,6 @@ class _Batch:
             if self.stopped.is_set():
                 break
         raise RuntimeError(f"no kernel: {why}")
-
-
-class _Log:
-    """The log of one notebook's run, beside what it makes."""
-
-    def __init__(self, file: Path):
-        self.file = file
-
-    def begin(self, text: str) -> None:
-        """A new log."""
-        self.file.unlink(missing_ok=True)
-        self.add(text)
-
-    def add(self, text: str) -> None:
-        """A line with the time, or several."""
-        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        with suppress(OSError), open(self.file, "a", encoding="utf-8") as file:  # a full disk
-            file.write(f"{now}  {text}\n")
-
-    def add_cells(self, executed: NotebookNode) -> None:
-        """How long each cell took."""
-        for cell in executed.cells:
-            seconds = cell.metadata.get("papermill", {}).get("duration")
-            if cell.cell_type == "code" and seconds is not None:
-                first = cell.source.strip().partition("\n")[0]
-                self.add(f"{seconds:8.1f} s  In [{cell.execution_count}]: {first}")
 
 
 def _read(task: Task) -> NotebookNode:

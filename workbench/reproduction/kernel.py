@@ -9,12 +9,14 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
 from workbench.experiment.running import SCHEDULER
+from workbench.reproduction.forks import KernelParent
 
 _START = 60  # seconds a kernel may take to answer
 BATCH = "WORKBENCH_BATCH"  # a variable of kernels in which nobody moves sliders
@@ -46,26 +48,48 @@ class Kernel(AsyncKernelManager):
 
     clients: list
     peak: int  # bytes of memory that it has taken, as far as it was asked
+    forked_by: KernelParent | None
 
     @classmethod
-    def at(cls, folder: Path, threads: int, project: Path, alone: bool = False) -> Kernel:
+    def at(
+        cls,
+        folder: Path,
+        threads: int,
+        project: Path,
+        alone: bool = False,
+        forked_by: KernelParent | None = None,
+    ) -> Kernel:
         """A kernel not yet started, with its share of the cores; one that is `alone` has no cluster."""
         specs = _ThisPython()
-        paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
-        specs.env = {name: _at_most(threads, os.environ.get(name)) for name in _THREAD_LIMITS}
+        specs.env = environment(threads, project)
         specs.env["TMPDIR"] = str(folder)  # what a kernel leaves goes with it
-        specs.env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        specs.env[BATCH] = "1"
         if alone:
             specs.env[SCHEDULER] = ""  # it measures times
-        specs.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         ipc = {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}
         kernel = cls(
             kernel_spec_manager=specs, connection_file=str(folder / "kernel.json"), **ipc
         )
         kernel.clients = []
         kernel.peak = 0
+        kernel.forked_by = forked_by
         return kernel
+
+    async def _async_launch_kernel(self, kernel_cmd: list[str], **kwargs: Any) -> None:
+        """Forked, where that can be; by itself otherwise, and where the parent has failed."""
+        fork = None
+        if self.forked_by is not None:
+            arguments = kernel_cmd[kernel_cmd.index("-f") :]
+            with suppress(OSError):
+                fork = self.forked_by.start(
+                    arguments, kwargs["env"], kwargs["cwd"], kwargs["stdout"]
+                )
+        if fork is None:
+            await super()._async_launch_kernel(kernel_cmd, **kwargs)
+            return
+        self.provisioner.process = fork
+        self.provisioner.pid = fork.pid
+        self.provisioner.pgid = fork.pid
+        self._reconcile_connection_info(self.provisioner.connection_info)
 
     def client(self, **kwargs):
         """A client, remembered."""
@@ -116,6 +140,18 @@ class Kernel(AsyncKernelManager):
         if self.has_kernel:
             run_sync(self.shutdown_kernel)()
         _signal_group(group, signal.SIGTERM)
+
+
+def environment(threads: int, project: Path) -> dict[str, str]:
+    """What kernels find in their environment that the batch has not, or not so."""
+    limits = {name: _at_most(threads, os.environ.get(name)) for name in _THREAD_LIMITS}
+    paths = [str(project), os.environ.get("PYTHONPATH", "")]  # for `import experiments`
+    return limits | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        BATCH: "1",
+    }
 
 
 def _at_most(threads: int, asked: str | None) -> str:
