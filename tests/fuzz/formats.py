@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from tests.fuzz.damage import as_text, damaged, damaged_json, damaged_table
-from workbench import DP, Bound, Domain, Release, SparseTable, mechanisms
+from workbench import DP, Bound, Domain, Marginals, Release, SparseTable, mechanisms
 from workbench.datasets import (
     Gowalla,
     MovieLens,
@@ -25,9 +26,15 @@ from workbench.datasets import (
     movielens,
     netflix_prize,
 )
+from workbench.estimates import Microdata
+from workbench.estimates.estimate import Estimate
+from workbench.hierarchy import Attributes, Prefixes, Taxonomy
+from workbench.inference import MaximumEntropy
 from workbench.interactions import Interactions
 from workbench.laws.subject import Subject, seeded
+from workbench.records import Records
 from workbench.session import Session
+from workbench.transform import Dyadic, Haar
 from workbench.workload.stated import read_marginals, read_queries
 
 DOMAIN = Domain(("home", "hour"), (3, 24), (("Bern", "Genf", "Chur"), None))
@@ -57,7 +64,42 @@ def releases() -> list[tuple[pa.Table, dict]]:
             pairs.append(
                 (release.estimate.to_arrow(), json.loads(json.dumps(release._record())))
             )
+    record = pairs[0][1]
+    for estimate in _others():
+        fields = {"kind": estimate.kind, "estimate": estimate.metadata()}
+        pairs.append((estimate.to_arrow(), json.loads(json.dumps(record | fields))))
     return pairs
+
+
+def _others() -> list[Estimate]:
+    """Estimates that no example holds: of other hierarchies and transforms, and of models."""
+    budget = DP(4.0)
+    table = SparseTable.from_keys(DOMAIN, [1, 30, 60], [40, 90, 10], Bound())
+    made = []
+    for transform in (Dyadic(), Haar(), Dyadic(2)):
+        filtered = mechanisms.HighPassFilter(budget, theta=5, transform=transform)
+        made.append(filtered(table, seeded()))
+    taxonomy = Taxonomy.of({"A": None, "B": None, "A1": "A", "A2": "A", "A21": "A2"})
+    for tree, values in (
+        (Prefixes("abc", 60), ["ab", "ab", "c" * 60, ""]),
+        (taxonomy, ["A1", "A21", "A21", "B"]),
+        (
+            Attributes(Domain(("x", "y"), (4, 9))),
+            pd.DataFrame({"x": [0, 3, 3], "y": [8, 1, 1]}),
+        ),
+    ):
+        records = Records.from_values(tree, values, Bound(), counts=[30] * len(values))
+        made.append(mechanisms.PrivTree(budget)(records, seeded()))
+    made.append(
+        mechanisms.DirectSynthesis(budget, depth=2, split="exponential")(records, seeded())
+    )
+    answers = mechanisms.LaplaceQueries(budget, Marginals(1))(table, seeded()).estimate
+    model = MaximumEntropy(0.01, 140.0)(answers)
+    return [
+        *(release.estimate for release in made),
+        model,
+        Microdata(DOMAIN, np.array([1, 1, 60])),
+    ]
 
 
 def parquet_bytes(table: pa.Table, record: Any) -> bytes:

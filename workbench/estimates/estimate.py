@@ -134,6 +134,9 @@ class Estimate:
         """The fields that are columns, given those of the metadata."""
         return {"values": table["noisy"].to_numpy()}
 
+    def _check_rows(self) -> None:
+        """A ValueError if rows of a file are not where, or in the order in which, they are released."""
+
     def to_frame(self) -> pd.DataFrame:
         """The released values as a table.
 
@@ -195,7 +198,9 @@ class Estimate:
         check_fields(cls, fields)
         columns = cls._from_columns(table, fields)
         check_fields(cls, fields | columns)
-        return cls(**fields, **columns)
+        estimate = cls(**fields, **columns)
+        estimate._check_rows()
+        return estimate
 
 
 def check_weights(weights: str) -> None:

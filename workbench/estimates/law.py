@@ -17,6 +17,7 @@ GEOMETRIC = "geometric"
 GAUSSIAN = "gaussian"
 DEVIATIONS = 3  # of noise, by which the count of an absent cell may lie above the cut
 _FINE = 512  # steps a standard deviation in which a wide Gaussian is summed
+_LEAST_RATE = 1e-45  # of a file: noise of 10^45 counts has a variance that is no infinity
 _REACH = 12  # standard deviations, beyond which a Gaussian is nothing to a float
 
 
@@ -126,4 +127,7 @@ def law_from_json(stored: Any) -> Law | None:
     """The law that `law_to_json` wrote."""
     if stored is None:
         return None
-    return Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)
+    law = Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)
+    if law.rate < _LEAST_RATE:
+        raise ValueError(f"{law!r} is not allowed: need a rate of at least {_LEAST_RATE}")
+    return law

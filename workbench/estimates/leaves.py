@@ -11,18 +11,22 @@ from workbench.arrays import Float, Int
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import HIERARCHY, LAW, Estimate
 from workbench.estimates.law import Law
+from workbench.estimates.schema import refuse_unless
 from workbench.hierarchy import (
     Hierarchy,
     Keys,
     OverHierarchy,
     Prefixes,
     Quadtree,
+    keys_above,
     search_unsorted,
 )
 from workbench.libraries import pd
 from workbench.records import Records
 from workbench.table import PUBLIC
 from workbench.workload import Boxes, Selections, Workload, key_runs, queries_on_hierarchy
+
+_MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
 
 class _Position(NamedTuple):
@@ -81,6 +85,13 @@ class Leaves(OverHierarchy, Estimate):
     def total(self) -> int:
         """How many synthetic records there are."""
         return int(self.counts().sum())
+
+    def _few_counts(self) -> Int[np.ndarray, " n"]:
+        """The counts, if that many records can be in memory."""
+        counts = self.counts()
+        if counts.sum(dtype=float) > _MOST_RECORDS:
+            raise ValueError(f"more than {_MOST_RECORDS:,} synthetic records are too many")
+        return counts
 
     def _answer(self, workload: Workload, error: bool) -> Any:
         if isinstance(workload, Selections):
@@ -190,7 +201,7 @@ class Leaves(OverHierarchy, Estimate):
         Records
             Public ones.
         """
-        counts = self.counts()
+        counts = self._few_counts()
         if isinstance(self.hierarchy, Prefixes):
             return Records.from_keys(self.hierarchy, self.keys, counts, PUBLIC)
         levels = np.repeat(self.levels, counts)
@@ -211,7 +222,7 @@ class Leaves(OverHierarchy, Estimate):
         float64[records, dims]
             In the units of the hierarchy's box.
         """
-        counts = self.counts()
+        counts = self._few_counts()
         levels = np.repeat(self.levels, counts)
         keys = np.repeat(self.keys, counts, axis=1)
         return self.hierarchy.points(levels, keys, np.random.default_rng(seed))
@@ -264,6 +275,13 @@ class Leaves(OverHierarchy, Estimate):
     @classmethod
     def _from_columns(cls, table, fields: dict) -> dict:
         words = range(fields["hierarchy"].digits.word_count)
-        keys = np.stack([table[f"key{i}"].to_numpy() for i in words]).astype(np.uint64)
+        keys = np.stack([table[f"key{i}"].to_numpy() for i in words])
         levels = table["level"].to_numpy()
         return {"levels": levels, "keys": keys, "values": table["noisy"].to_numpy()}
+
+    def _check_rows(self) -> None:
+        nodes = self.hierarchy.has_nodes(self.levels, self.keys)
+        refuse_unless(nodes, "levels and keys", "those of nodes of the hierarchy")
+        last = self.hierarchy.digits.highest_keys(self.levels, self.keys)
+        disjoint = keys_above(self.keys[:, 1:], last[:, :-1]).all()
+        refuse_unless(disjoint, "keys", "disjoint nodes in their order")

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
+from workbench.estimates.schema import refuse_unless
 from workbench.hierarchy import Hierarchy, OverHierarchy
 from workbench.libraries import pd
 from workbench.workload import Boxes, Selections, Workload, queries_on_hierarchy
@@ -69,3 +70,8 @@ class Partition(OverHierarchy, Estimate):
         lo = np.stack([table[f"lo{i}"].to_numpy() for i in axes], axis=1)
         hi = np.stack([table[f"hi{i}"].to_numpy() for i in axes], axis=1)
         return {"lo": lo, "hi": hi, "values": table["noisy"].to_numpy()}
+
+    def _check_rows(self) -> None:
+        shape = np.array(self.hierarchy.shape)
+        inside = (self.lo >= 0) & (self.lo < self.hi) & (self.hi <= shape)
+        refuse_unless(inside.all(), "lo and hi", "boxes of at least one cell of the space")

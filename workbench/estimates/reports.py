@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,11 +26,13 @@ from workbench.estimates.estimate import (
     without_errors,
 )
 from workbench.estimates.joints import ClippedJoints, clip_to_total, squared_queries
+from workbench.estimates.schema import check_fields, refuse_unless
 from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Products, TableQueries, Together, Workload, linear_queries
 
 _MAX_JOINT_CELLS = 2**22
+_MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
 
 
 class RandomisedReports(Estimate):
@@ -121,7 +123,8 @@ class RandomisedReports(Estimate):
         return clip_to_total(joint, self.total) if clipped else joint
 
 
-class _CellCounts(NamedTuple):
+@dataclass(frozen=True)
+class _CellCounts:
     keys: Int[np.ndarray, " cells"]
     counts: Int[np.ndarray, " cells"]
 
@@ -167,7 +170,9 @@ class Reports(RandomisedReports):
     def _sums(self, queries, power: int = 1) -> Float[np.ndarray, " queries"]:
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
-        return self._of_reports(queries, power).sums(self.domain, *self._cells)
+        return self._of_reports(queries, power).sums(
+            self.domain, self._cells.keys, self._cells.counts
+        )
 
     def _of_reports(self, queries, power: int) -> Products | TableQueries:
         """The queries that ask of the reports what `queries` ask of the tuples."""
@@ -224,4 +229,9 @@ class Reports(RandomisedReports):
         domain = fields["domain"]
         codes = [domain.encode(name, table[name].to_pylist()) for name in domain.attributes]
         cells = domain.keys(np.stack(codes, axis=1))
-        return {"keys": np.repeat(cells, table["noisy"].to_numpy())}
+        counts = table["noisy"].to_numpy()
+        check_fields(_CellCounts, {"keys": cells, "counts": counts})
+        refuse_unless((np.diff(cells) > 0).all(), "cells", "sorted ones, each once")
+        few = (counts > 0).all() and counts.sum(dtype=float) <= _MOST_REPORTS
+        refuse_unless(few, "counts", f"numbers above 0, together at most {_MOST_REPORTS:,}")
+        return {"keys": np.repeat(cells, counts)}

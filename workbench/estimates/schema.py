@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,14 @@ from workbench.value import shown
 
 _ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
 _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
+_MOST_WHOLE = 2**62  # the sum of two is still a number of 64 bits
+_MOST = 1e100  # its square is still a float
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("step", "scale"), (lambda x: x > 0, "above 0")),
-    **dict.fromkeys(("variance", "theta", "tau", "total"), (lambda x: x >= 0, "at least 0")),
+    "variance": (lambda x: x >= 0, "at least 0"),
+    **dict.fromkeys(
+        ("theta", "tau", "total"), (lambda x: 0 <= x <= _MOST_WHOLE, "from 0 to 2^62")
+    ),
     "sides": (lambda x: x in (1, 2), "1 or 2"),
     "branching": (lambda x: x >= 2, "at least 2"),
     "flip_probability": (lambda x: 0 < x < 1, "between 0 and 1"),
@@ -55,20 +59,33 @@ def check_fields(cls: type, given: dict[str, Any]) -> None:
                 raise ValueError(f"{field.name} = {shown(x)} is not allowed: need {need}")
 
 
+def refuse_unless(holds: Any, name: str, need: str) -> None:
+    """A ValueError if a field of a file is not as all of its kind are."""
+    if not holds:
+        raise ValueError(f"{name} are not allowed: need {need}")
+
+
 def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
     """What an array of a file would have to be, "" if it is; arrays of one dimension name are as long."""
     match = _ARRAY.match("UInt64[np.ndarray, 'words n']" if kind == "Keys" else str(kind))
     if not match:
         return ""
     wanted, names = match[1], match[2].split()
-    if not isinstance(x, np.ndarray) or x.dtype.kind not in _KINDS[wanted]:
-        return "numbers" if "f" in _KINDS[wanted] else "whole numbers"
+    kinds = _KINDS[wanted]
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
+        return "numbers" if "f" in kinds else "whole numbers"
+    if "i" in kinds and x.dtype == np.uint64:
+        return "numbers that may be below 0"
     if x.ndim != len(names):
         return f"{len(names)} dimensions"
     for name, size in zip(names, x.shape, strict=True):
         if sizes.setdefault(name, size) != size:
             return f"{sizes[name]} numbers, as others have"
-    return "" if np.isfinite(x).all() else "finite numbers"
+    if x.dtype.kind == "f":
+        return "" if (np.abs(x) <= _MOST).all() else "finite numbers up to 10^100"
+    if "i" in kinds and x.size and not -_MOST_WHOLE <= x.min() <= x.max() <= _MOST_WHOLE:
+        return "whole numbers up to 2^62"
+    return ""
 
 
 def _scalar_need(field: Any, x: Any) -> str:
@@ -80,8 +97,10 @@ def _scalar_need(field: Any, x: Any) -> str:
         case "float":
             number = isinstance(x, int | float) and not isinstance(x, bool)
             may_be_nan = field.default != field.default  # not known
-            good = number and (abs(x) < 1e300 if isfinite(x) else may_be_nan and x != x)
-            return "" if good else "a finite number"
+            if number and x != x:
+                return "" if may_be_nan else "a finite number"
+            most = _MOST_WHOLE if isinstance(x, int) else _MOST
+            return "" if number and abs(x) <= most else "a finite number up to 10^100"
         case "int":
             good = isinstance(x, int) and not isinstance(x, bool) and abs(x) < 2**63
             return "" if good else "a whole number"

@@ -13,6 +13,7 @@ from workbench.domain import Domain
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import DOMAIN, LAW, Estimate, Stored, check_weights
 from workbench.estimates.law import Law
+from workbench.estimates.schema import refuse_unless
 from workbench.libraries import pa, pd
 from workbench.value import read_only
 from workbench.workload import Workload
@@ -296,3 +297,6 @@ class Summary(Estimate):
                 codes.append(domain.encode(name, column.to_numpy(zero_copy_only=False)))
         keys = domain.keys(np.stack(codes, axis=1))
         return {"keys": keys, "values": table["noisy"].to_numpy()}
+
+    def _check_rows(self) -> None:
+        refuse_unless((np.diff(self.keys) > 0).all(), "keys", "sorted ones, each once")

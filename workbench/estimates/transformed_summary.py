@@ -12,6 +12,7 @@ from workbench.arrays import Float, Int
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import Stored
 from workbench.estimates.law import Law
+from workbench.estimates.schema import refuse_unless
 from workbench.estimates.summary import Summary
 from workbench.libraries import pd
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
@@ -220,3 +221,9 @@ class TransformedSummary(Summary):
     @classmethod
     def _from_columns(cls, table, fields: dict) -> dict:
         return {"keys": table["node"].to_numpy(), "values": table["noisy"].to_numpy()}
+
+    def _check_rows(self) -> None:
+        super()._check_rows()
+        nodes = sum(part.size for part in self.basis.noise_blocks)
+        inside = not len(self) or 0 <= self.keys[0] <= self.keys[-1] < nodes
+        refuse_unless(inside, "nodes", f"numbers from 0 to {nodes - 1}")

@@ -11,6 +11,7 @@ from workbench.hierarchy.keys import (
     Keys,
     argsort_keys,
     child_digits,
+    keys_above,
     search_unsorted,
     searchsorted_keys,
 )

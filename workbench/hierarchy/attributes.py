@@ -120,4 +120,9 @@ class Attributes(Hierarchy):
         """One row a box: a label of each attribute, or "*" for all of it."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
-        return frame.mask(wide, "*")
+        mixed = {
+            name: str
+            for name, any_wide in zip(frame, wide.any(axis=0), strict=True)
+            if any_wide
+        }
+        return frame.astype(mixed).mask(wide, "*")  # files have columns of one type

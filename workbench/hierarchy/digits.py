@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int, UInt64
-from workbench.hierarchy.keys import Keys
+from workbench.arrays import Float, Int, UInt64
+from workbench.hierarchy.keys import Keys, keys_above
 from workbench.value import value
 
 WORD = 2**64
@@ -139,7 +139,7 @@ class Digits:
             distance = distance * prod(self.radices[self.first_word_levels :]) + distances[1]
         fraction = ((distance + after) / widths[levels]).clip(2.0**-1000, 1 - 2.0**-53)
         last = self.highest_keys(levels, nodes)
-        beyond = _above(keys, last) | (after & (keys == last).all(axis=0))
+        beyond = keys_above(keys, last) | (after & (keys == last).all(axis=0))
         fraction[beyond] = 1
         fraction[(not after) & (keys == nodes).all(axis=0)] = 0
         return fraction
@@ -147,11 +147,3 @@ class Digits:
 
 def _products_after(radices: tuple[int, ...]) -> list[int]:
     return [prod(radices[i + 1 :]) for i in range(len(radices))]
-
-
-def _above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Whether each key is above the other."""
-    above = keys[-1] > others[-1]
-    if len(keys) == 2:
-        above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
-    return above

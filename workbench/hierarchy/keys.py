@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.arrays import Int, UInt64
+from workbench.arrays import Bool, Int, UInt64
 from workbench.compiled import njit
 
 Keys = UInt64[np.ndarray, "words n"]
@@ -37,6 +37,14 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
     counts = np.empty(len(order), np.int64)
     counts[order] = searchsorted_keys(keys, wanted[:, order], after)
     return counts
+
+
+def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
+    """Whether each key is above the other."""
+    above = keys[-1] > others[-1]
+    if len(keys) == 2:
+        above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
+    return above
 
 
 @njit(cache=True, nogil=True)

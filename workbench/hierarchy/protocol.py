@@ -35,6 +35,14 @@ class Hierarchy(Protocol):
         """Whether these are keys of the hierarchy."""
         return self.digits.contains(keys)
 
+    def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
+        """Whether there are nodes of these levels with these keys, their lowest."""
+        if not len(levels):
+            return True
+        if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
+            return False
+        return bool((self.digits.ancestors(levels, keys) == keys).all())
+
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:

@@ -193,6 +193,20 @@ class Taxonomy(Hierarchy):
         places = np.minimum(search_unsorted(leaves, keys), leaves.shape[1] - 1)
         return bool((leaves[:, places] == keys).all())
 
+    def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
+        """Whether these are leaves, or above them on the levels where the list has a code."""
+        if not super().has_nodes(levels, keys):
+            return False
+        leaves = self._leaves
+        is_leaf = leaves.levels[search_unsorted(leaves.keys, keys)] <= levels
+        for level in np.unique(levels[~is_leaf]):
+            wanted = keys[:, (levels == level) & ~is_leaf]
+            known = self._levels[level].keys
+            places = np.minimum(search_unsorted(known, wanted), known.shape[1] - 1)
+            if (known[:, places] != wanted).any():
+                return False
+        return True
+
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:

@@ -30,6 +30,8 @@ from workbench.workload.linear import (
 )
 from workbench.workload.queries import Boxes, digest_text
 
+_MOST_VALUES = 2**26  # of all different factors: half a gigabyte
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(Linear):
@@ -127,6 +129,8 @@ class Products(Linear):
         >>> queries.sums(domain, np.array([3, 50]), np.array([5, 7]))
         array([5., 5.])
         """
+        size = sum(domain.shape)
+        _refuse_size(size)
         rows: list[dict[bytes, int]] = [{np.ones(n).tobytes(): 0} for n in domain.shape]
         which: list[list[int]] = []
         times: list[float] = []
@@ -142,6 +146,9 @@ class Products(Linear):
                 for name, factor in factors.items():
                     axis = domain.axis(name)
                     values = factor_values(domain, name, factor).tobytes()
+                    if values not in rows[axis]:
+                        size += domain.shape[axis]
+                        _refuse_size(size)
                     row[axis] = rows[axis].setdefault(values, len(rows[axis]))
                 which.append(row)
                 times.append(float(coefficient))
@@ -358,3 +365,12 @@ class Products(Linear):
         units = np.zeros(len(self), object)
         np.add.at(units, self.query, whole_numbers(limbs))
         return units
+
+
+def _refuse_size(values: int) -> None:
+    """A ValueError, before there is memory for them, if factors have very many values."""
+    if values > _MOST_VALUES:
+        raise ValueError(
+            f"factors of {values:,} values are too many: need at most {_MOST_VALUES:,}, one a code "
+            "of each different factor"
+        )
