@@ -27,32 +27,38 @@ def rows() -> list[Row]:
 def table(rows: list[Row]) -> str:
     """A line for each mechanism and pair; a column for each ε."""
     epsilons = sorted({float(row["epsilon"]) for row in rows})
-    lines: dict[tuple[str, str], dict[float, Row]] = defaultdict(dict)
+    lines: dict[tuple[str, str, str], dict[float, Row]] = defaultdict(dict)
     for row in rows:
         name = re.match(r"\w+", row["name"])
+        kind = "ρ" if "ZCDP(" in row["name"] else "ε"
         pair = re.sub(r"\d+", "n", row["pair"]) if "count at" in row["pair"] else row["pair"]
-        lines[name.group() if name else row["name"], pair][float(row["epsilon"])] = row
-    head = ["mechanism", "neighbours", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
+        lines[name.group() if name else row["name"], kind, pair][float(row["epsilon"])] = row
+    head = ["mechanism", "price", "neighbours", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
     out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for (name, pair), by_epsilon in sorted(lines.items()):
+    for (name, kind, pair), by_epsilon in sorted(lines.items()):
         shown = [measured(by_epsilon[epsilon]) for epsilon in epsilons]
         fields = by_epsilon[epsilons[0]]["name"]
         mechanism = f"[`{name}`](/mechanisms/{name}.md)<br>`{other_fields(fields)}`"
-        out.append("| " + " | ".join([mechanism, cell(pair), *shown]) + " |")
+        out.append("| " + " | ".join([mechanism, kind, cell(pair), *shown]) + " |")
     return "\n".join(out) + "\n"
 
 
 def other_fields(text: str) -> str:
     """The fields of a mechanism's text but for its budget, as they are at the smallest ε."""
-    return re.sub(r"budget=DP\([^)]*\)(, )?", "", text).partition("(")[2][:-1] or "example"
+    return (
+        re.sub(r"budget=(DP|ZCDP)\([^)]*\)(, )?", "", text).partition("(")[2][:-1] or "example"
+    )
 
 
 def measured(row: Row) -> str:
-    """What was computed, and what runs showed, in parts of ε."""
+    """What was computed, in parts of ε or ρ, and what runs showed, in parts of ε."""
     epsilon = float(row["epsilon"])
     parts = []
-    if row["exact"]:
+    if row["rho"] and row["exact"]:
+        parts.append(f"**{part_of(float(row['exact_rho']) / float(row['rho']))}**")
+    elif row["exact"]:
         parts.append(f"**{part_of(float(row['exact']) / epsilon)}**")
+    if row["exact"]:
         if float(row["delta"]):
             parts.append(f"{part_of(float(row['spent_delta']) / float(row['delta']))} of δ")
         if row["all_noise"] == "False":

@@ -20,7 +20,7 @@ from workbench.audit.enumeration import output_laws
 from workbench.audit.events import bound_of_event, clopper_pearson
 from workbench.audit.outputs import observe
 from workbench.audit.tiles import evidence_of_tiles, is_product
-from workbench.mechanism import DP, Mechanism
+from workbench.mechanism import DP, ZCDP, Mechanism
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -245,8 +245,11 @@ def test_mechanisms_of_others_are_judged_by_runs():
 def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
     jobs = default_jobs()
     assert {type(job.mechanism) for job in jobs} == set(mechanisms.ALL)
-    pure = [job.mechanism for job in jobs if job.mechanism.accepts_dp]
-    assert {mechanism.budget.epsilon for mechanism in pure} == {0.3, 1.0, 3.0}
+    for cls in mechanisms.ALL:
+        budgets = [job.mechanism.budget for job in jobs if type(job.mechanism) is cls]
+        assert len({b for b in budgets if isinstance(b, DP)}) == 3 * cls.accepts_dp
+        assert len({b for b in budgets if isinstance(b, ZCDP)}) == 3 * cls.accepts_zcdp
+    assert {job.key[2] for job in jobs} == {0.3, 1.0, 3.0}
     thorough = thorough_jobs()
     some = thorough[::20]
     assert len(thorough) > 1000 and len({job.key for job in some}) == len(some)
@@ -260,11 +263,64 @@ def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
 def test_no_mechanism_loses_more_than_it_is_paid(name):
     cls = getattr(mechanisms, name)
     for job in default_jobs([cls], [1.0]):
+        if cls.accepts_dp and isinstance(job.mechanism.budget, ZCDP):
+            continue  # of which the next test is
         found = audit(job.mechanism, pairs_for(job.mechanism)[job.pair], runs=100)
         assert not found.leaks, found
         shows_all = found.exact is not None and found.reached > 0.7
         pays_twice = cls in mechanisms.COMPOSED  # and one pair is the worst of one part alone
         assert shows_all or found.delta or pays_twice, found
+
+
+SLOW = {"FPA", "HPA", "SRA"}  # of two values and more that a unit moves
+UNDER_RHO = [
+    pytest.param(cls, marks=pytest.mark.long if cls.__name__ in SLOW else pytest.mark.slow)
+    for cls in mechanisms.ALL
+    if cls.accepts_zcdp
+]
+
+
+@pytest.mark.parametrize("cls", UNDER_RHO)
+def test_no_mechanism_loses_more_than_its_rho(cls):
+    """The enumerated law, and most of ρ is seen; FPA pays for all coefficients where it keeps one."""
+    for job in default_jobs([cls], [3.0]):
+        if isinstance(job.mechanism.budget, ZCDP):
+            data = pairs_for(job.mechanism)[job.pair]
+            found = audit(job.mechanism, data, epsilon=3.0, method="exact")
+            assert not found.leaks, found
+            assert found.reached > (0.1 if cls is mechanisms.FPA else 0.7) or found.rho is None
+
+
+@pytest.mark.parametrize("rho", [0.002, 0.02, 0.2])
+def test_a_rho_that_is_spent_is_computed(rho, monkeypatch):
+    mechanism = mechanisms.GaussianHistogram(ZCDP(rho))
+    found = audit(mechanism, method="exact")
+    assert math.isclose(found.exact_rho, rho, rel_tol=1e-9) and not found.leaks
+    assert math.isclose(found.reached, 1.0, rel_tol=1e-9)
+    charged = mechanisms.GaussianHistogram._noisy
+
+    def dearer(self, values, block, rng):
+        return charged(self, values, block._replace(rho=1.1 * block.rho), rng)
+
+    monkeypatch.setattr(mechanisms.GaussianHistogram, "_noisy", dearer)
+    leak = audit(mechanism, method="exact")
+    assert leak.leaks and math.isclose(leak.exact_rho, 1.1 * rho, rel_tol=1e-9)
+    assert "ρ" in str(leak)
+
+
+def test_the_delta_of_a_rho_is_that_of_the_literal_law():
+    """Both laws of one noisy value, summed here; a threshold that is too low spends too much δ."""
+    rho = 0.02
+    found = audit(mechanisms.GaussianHistogram(ZCDP(rho)), method="exact")
+    x = np.arange(-400, 401)
+    law = np.exp(-rho * x**2.0)
+    p = law / law.sum()
+    literal = math.fsum(np.maximum(0, p[1:] - math.exp(found.epsilon) * p[:-1]))
+    assert math.isclose(found.spent_delta, literal, rel_tol=1e-6) and literal < found.delta
+    stable = StabilityHistogram(ZCDP(rho, 1e-3))
+    new = pairs_for(stable)[0]
+    assert not audit(stable, new, method="exact").leaks
+    assert audit(stable, new, method="exact", delta=1e-5).leaks
 
 
 def test_probabilities_of_parts_add_up_without_cancelling():

@@ -278,6 +278,32 @@ def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
     return seen
 
 
+def killed_audit(rows: Path) -> None:
+    """`workbench audit` is killed once a worker has audited something: no process stays that it started."""
+    code = "from workbench.cli import main; main()"
+    line = "audit GeometricHistogram --thorough --runs 80 --workers 1 --out".split()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *line, str(rows)],
+        env=os.environ | {"PYTHONPATH": str(PROJECT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not rows.exists():
+        assert process.poll() is None, "the audit ended without a row"
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.kill()
+    process.wait()
+    end = time.monotonic() + 120
+    while children and time.monotonic() < end:
+        children = [pid for pid in children if Path(f"/proc/{pid}/cmdline").exists()]
+        children = [pid for pid in children if Path(f"/proc/{pid}/cmdline").read_bytes()]
+        time.sleep(0.05)
+    for pid in children:
+        os.kill(int(pid), signal.SIGKILL)
+    assert not children, children
+
+
 KINDS = {
     "save": kills_of_save,
     "sweep store": kills_of_store,

@@ -1,9 +1,11 @@
 """Kills at any moment, full disks and folders that are gone; in full: `python -m tests.crash`."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.crash import disks
-from tests.crash.killed import KINDS, kills_of_reproduce
+from tests.crash.killed import KINDS, killed_audit, kills_of_reproduce
 
 
 @pytest.mark.slow
@@ -21,6 +23,12 @@ def test_nothing_is_lost_in_many_kills(kind, tmp_path):
 @pytest.mark.long
 def test_nothing_is_lost_when_reproduce_is_killed(tmp_path):
     kills_of_reproduce(tmp_path, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads processes from /proc")
+def test_workers_of_an_audit_end_with_it(tmp_path):
+    killed_audit(tmp_path / "rows.csv")
 
 
 @pytest.mark.slow

@@ -8,8 +8,12 @@ exact noise, so that no loss above ε can come about if the noise pays for what 
 output shows every noisy value the loss is that of the release itself; where later steps merge values, as
 least squares does, it says what is paid for, and runs say what is seen.
 
-Draws by other laws than geometric noise, coins, survivors and the exponential mechanism cannot be
-enumerated, nor records that are cut at random. Hash functions and the like, which do not depend on data,
+Of Gaussian noise, whose loss grows with every value, those that a neighbour moves are told apart value by
+value, or, where those are too many, in as many ranges as can be run through: what is computed then is a
+lower bound, close to the loss.
+
+Draws by other laws than these, coins, survivors and the exponential mechanism cannot be enumerated, nor
+records that are cut at random. Hash functions and the like, which do not depend on data,
 are fixed; a release holds them, or nothing is claimed to follow from their secrecy.
 """
 
@@ -22,8 +26,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import wraps
-from math import exp, expm1, fsum, inf, log, log1p
+from functools import lru_cache, wraps
+from math import ceil, exp, expm1, fsum, inf, log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +39,11 @@ from workbench.estimates import hashes
 from workbench.interactions import Interactions
 from workbench.noise import (
     dirichlet,
+    discrete_gaussian,
     empty_cells,
     exact,
     exponential,
+    gaussian_cells,
     laws,
     priorities,
     response,
@@ -52,6 +58,8 @@ _ONE_AT_A_TIME = threading.RLock()
 _MOST_RUNS = 3000  # of either input
 _SECONDS = 60.0
 _COARSEST = 2
+_REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
+_ORDERS = (2, 3, 4)  # of Rényi divergences, beside that of order 1
 _SECRET = ("rowsample", "proportional")  # what hides in words that nobody may know
 
 
@@ -62,12 +70,14 @@ class NotEnumerable(Exception):
 @dataclass(frozen=True)
 class ExactLoss:
     """The largest |ln P/P′| over outputs (the ε that is spent, given a δ), the δ that is spent at the
-    stated ε, where the loss is largest, and whether values that neither input moves had noise too."""
+    stated ε, where the loss is largest, the ρ that is spent (of orders 1 to 4), and whether values that
+    neither input moves had noise too."""
 
     loss: float
     delta: float
     outputs: int
     words: str
+    rho: float
     all_noise: bool = True
 
 
@@ -141,16 +151,19 @@ class _Cuts:
 
     def __init__(self) -> None:
         self.recording: list[np.ndarray] | None = None
+        self.rates: list[float] = []  # of the calls that draw Gaussian noise; 0 of others
         self.shapes: list[tuple[str, int]] = []
         self.followed: list[np.ndarray] = []
         self.table: list[list[list[int]]] = []
         self.everywhere: list[int] = []
         self.written: set[int] = set()  # bits that some count may set
 
-    def record(self, out: np.ndarray) -> None:
+    def record(self, out: np.ndarray, gaussian_rate: float = 0.0) -> None:
         """One call of the noiseless run: its exact values, and what the path makes of them."""
         call = len(self.recording)
         self.recording.append(np.array(out))
+        if call == len(self.rates):
+            self.rates.append(gaussian_rate)
         if call < len(self.followed) and len(self.followed[call]) == len(out):
             out[:] = self.followed[call]
 
@@ -161,8 +174,16 @@ class _Cuts:
         one, other = runs
         self.table = []
         moved: set[int] = set()
-        for x, y in zip(one, other, strict=True):
-            cuts = [_element_cuts(a, b, extra, level) for a, b in zip(x, y, strict=True)]
+        calls = [*zip(one, other, self.rates, strict=False)]
+        moved_gaussian = sum(np.count_nonzero(x != y) for x, y, rate in calls if rate)
+        parts = _MOST_RUNS ** (1 / max(1, moved_gaussian))
+        for x, y, rate in calls:
+            cuts = [
+                _gaussian_cuts(int(a), int(b), rate, parts)
+                if rate and a != b
+                else _element_cuts(a, b, extra, level)
+                for a, b in zip(x, y, strict=True)
+            ]
             self.table.append(cuts)
             moved |= {c for a, b, cut in zip(x, y, cuts, strict=True) if a != b for c in cut}
         self.everywhere = sorted(moved)
@@ -190,6 +211,17 @@ def _element_cuts(a: int, b: int, extra: int | None, level: int) -> list[int]:
         if extra is not None:
             cuts.add(extra)
     return sorted(cuts)
+
+
+def _gaussian_cuts(a: int, b: int, rate: float, parts: float) -> list[int]:
+    """Each value on which much of either law lies, or as many ranges of them as there may be parts.
+
+    The fewer there are, the closer to the middle they tell most.
+    """
+    low, high = sorted((a, b))
+    reach = ceil(min(_REACH, parts / 5) * sqrt(0.5 / rate))
+    cuts = min(high - low + 2 * reach + 1, max(1, int(parts) - 1))
+    return np.linspace(low - reach, high + reach, cuts).round().astype(int).tolist()
 
 
 def exact_loss(
@@ -332,13 +364,25 @@ def _loss(one: dict, other: dict, epsilon: float, delta: float) -> ExactLoss:
     loss = float(losses[worst])
     if delta:
         loss = 0.0 if spent_delta(0.0) <= delta else _smallest_root(spent_delta, delta, losses)
+    rho = max(_renyi_loss(p, q), _renyi_loss(q, p))
     output = (one.get(wholes[worst]) or other[wholes[worst]])[1]
     listed = ", ".join(f"{k} = {v:.6g}" for k, v in list(output.numbers.items())[:6])
     words = (
         f"an output of probability {p[worst]:.4g} under one neighbour and {q[worst]:.4g} under the "
         f"other ({listed}, …)"
     )
-    return ExactLoss(loss, spent_delta(epsilon), len(wholes), words)
+    return ExactLoss(loss, spent_delta(epsilon), len(wholes), words, rho)
+
+
+def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
+    """The largest of D_α(P‖Q)/α over some orders α, which a ρ promises to exceed."""
+    p, q = p[p > 0], q[p > 0]
+    if not q.all():
+        return inf
+    ratios = np.log(p) - np.log(q)
+    first = fsum(p * ratios)
+    others = (log(fsum(p * np.exp((a - 1) * ratios))) / ((a - 1) * a) for a in _ORDERS)
+    return max(first, *others)
 
 
 def _smallest_root(spent_delta: Callable[[float], float], delta: float, losses) -> float:
@@ -382,6 +426,28 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
             weights.append(_upper_tail(lowest[-1] - x, rate))
             chosen = replay.choose(weights)
             out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+
+    def add_gaussian(law, out, words):
+        rate = float(law.rate)
+        if cuts.recording is not None:
+            cuts.record(out, rate)
+            return
+        call = replay.calls
+        replay.calls += 1
+        for i in range(len(out)):
+            x = int(out[i])
+            lowest = cuts.of(call, i, len(out))
+            if not lowest:
+                out[i] = cuts.constant(call, i)
+                continue
+            chosen = replay.choose(_gaussian_parts(rate, tuple(a - x for a in lowest)))
+            out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+
+    def gaussian_survivors(cell, empty, words):
+        if cell.above is not None:
+            raise NotEnumerable("it draws empty cells again, at a lower threshold")
+        ranks = survivor_ranks(empty, lambda bits: cell.chance, words)
+        return ranks, np.full(len(ranks), max(1, cell.theta), np.int64)
 
     def survivor_ranks(empty, p, words):
         if cuts.recording is not None:
@@ -492,6 +558,8 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
 
     patches = [
         (laws.TwoSidedGeometric, "add", add),
+        (discrete_gaussian.DiscreteGaussian, "add", add_gaussian),
+        (gaussian_cells.GaussianCell, "survivors", gaussian_survivors),
         (empty_cells.EmptyCell, "values", values),
         *((room, "survivor_ranks", survivor_ranks) for room in (empty_cells, threshold, unary)),
         *(
@@ -557,6 +625,17 @@ def _between(low: int, high: int, rate: float) -> float:
     below = -expm1(-rate * (1 - low))
     above = exp(-rate) * -expm1(-rate * (high - 1))
     return (below + above) / (1 + exp(-rate))
+
+
+@lru_cache(4096)
+def _gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
+    """The chances of noise below, between and above these whole numbers, each summed by itself."""
+    reach = ceil(40 * sqrt(0.5 / rate))
+    values = np.arange(-reach, reach + 1)
+    chances = np.exp(-rate * values.astype(float) ** 2)
+    chances /= fsum(chances)
+    ends = np.clip(np.array([-reach, *lowest, reach + 1]), -reach, reach + 1) + reach
+    return [fsum(chances[low:high]) for low, high in itertools.pairwise(ends.tolist())]
 
 
 def _alike(data: Any) -> bool:

@@ -59,6 +59,10 @@ class Audit:
         What the audit took.
     note : str
         Why something was not measured.
+    rho : float or None
+        The ρ that is promised, of which `epsilon` at `delta` follow, if it has no δ of its own.
+    exact_rho : float or None
+        The ρ that the enumerated law spends, of orders 1 to 4.
     """
 
     name: str
@@ -76,6 +80,8 @@ class Audit:
     all_noise: bool = True
     seconds: float = 0.0
     note: str = ""
+    rho: float | None = None
+    exact_rho: float | None = None
 
     @property
     def leaks(self) -> bool:
@@ -85,11 +91,21 @@ class Audit:
             return measured
         slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
         computed = self.exact > self.epsilon + slack and self.spent_delta > self.delta + 1e-15
-        return measured or computed
+        above_rho = self.rho is not None and self.exact_rho > self.rho * (1 + 1e-9)
+        return measured or computed or above_rho
+
+    @property
+    def computed_part(self) -> float | None:
+        """The loss that was computed over what is promised: of ρ where that is, or else of ε."""
+        if self.exact is None or not 0 < self.epsilon < inf:
+            return None
+        return self.exact / self.epsilon if self.rho is None else self.exact_rho / self.rho
 
     @property
     def reached(self) -> float:
-        """The larger of bound and exact loss, over the stated ε."""
+        """The larger of bound and exact loss, over the stated ε, or of the computed ρ over the stated."""
+        if self.rho is not None and self.computed_part is not None:
+            return self.computed_part
         known = [x for x in (self.bound, self.exact) if x is not None]
         if not known or not 0 < self.epsilon < inf:
             return 0.0
@@ -102,6 +118,8 @@ class Audit:
         parts = []
         if self.exact is not None:
             parts.append(f"{self.exact:.4g} computed over {self.outputs} outputs")
+        if self.rho is not None and self.exact is not None:
+            parts.append(f"ρ = {self.exact_rho:.4g} computed of {self.rho:.4g}")
         if self.bound is not None:
             parts.append(f"at least {self.bound:.4g} in {self.runs} runs of each")
         parts = parts or ["nothing measured"]
@@ -181,6 +199,7 @@ def audit(
         pair = pairs_for(mechanism)[0]
     if not isinstance(pair, Pair):
         pair = Pair("the stated pair", *pair)
+    given = getattr(mechanism, "budget", None)
     budget = promised(mechanism)
     if epsilon is None and budget is None:
         raise ValueError(f"{name} states no ε: state the epsilon that it promises")
@@ -210,6 +229,7 @@ def audit(
         measured |= dict(
             exact=exact.loss,
             spent_delta=exact.delta,
+            exact_rho=exact.rho,
             outputs=exact.outputs,
             all_noise=exact.all_noise,
         )
@@ -222,6 +242,7 @@ def audit(
         stated_delta,
         seconds=time.perf_counter() - start,
         note=note,
+        rho=given.rho if isinstance(given, ZCDP) and not given.delta else None,
         **measured,
     )
 

@@ -101,6 +101,8 @@ def default_jobs(
 ) -> list[Job]:
     """One pair of each class of ours at each ε, that at which it shows most; of others, all pairs.
 
+    What takes a ρ is audited at that which each ε pays for, beside the ε if it takes both.
+
     Parameters
     ----------
     classes : sequence of classes, optional
@@ -114,18 +116,15 @@ def default_jobs(
     """
     jobs = []
     for cls in mechanisms.ALL if classes is None else classes:
-        for epsilon in epsilons:
-            budget = _budget(cls, epsilon)
+        for epsilon, budget in _budgets(cls, epsilons):
             mechanism = cls.example(budget)
-            sharp = _SHARP.get(cls.__name__) if _is_ours(cls) else None
+            stated = _stated(mechanism, epsilon)
             if not _is_ours(cls):  # nobody knows where it shows most
-                jobs += all_pairs(mechanism)
-            elif sharp is None:
-                jobs.append(Job(_fitted(mechanism), epsilon=_stated(mechanism, epsilon)))
-            else:
-                changed, *pairs = sharp
-                changed = replace(mechanism, **changed(budget))
-                jobs += [Job(changed, pair) for pair in pairs]
+                jobs += all_pairs(mechanism, stated)
+                continue
+            change, *pairs = _SHARP.get(cls.__name__, (lambda b: {}, 0))
+            mechanism = _fitted(replace(mechanism, **change(budget)))
+            jobs += [Job(mechanism, pair, stated) for pair in pairs]
     return jobs
 
 
@@ -145,9 +144,9 @@ def thorough_jobs(
         Those of `default_jobs` first; none twice.
     """
     jobs = default_jobs(classes, epsilons)
-    for epsilon in epsilons:
-        for cls in mechanisms.ALL if classes is None else classes:
-            for mechanism in _variants(_fitted(cls.example(_budget(cls, epsilon)))):
+    for cls in mechanisms.ALL if classes is None else classes:
+        for epsilon, budget in _budgets(cls, epsilons):
+            for mechanism in _variants(_fitted(cls.example(budget))):
                 jobs += all_pairs(mechanism, _stated(mechanism, epsilon))
     first: dict[tuple[str, int], Job] = {}
     for job in jobs:
@@ -155,11 +154,14 @@ def thorough_jobs(
     return list(first.values())
 
 
-def _budget(cls: type, epsilon: float) -> DP | ZCDP:
-    """The ε; of a class that takes none the ρ that it pays for."""
-    if not getattr(cls, "accepts_dp", True):
-        return ZCDP.within(DP(epsilon, DELTA))
-    return DP(epsilon, DELTA if getattr(cls, "spends_delta", False) else 0.0)
+def _budgets(cls: type, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
+    """Each ε, and the ρ that it pays for at δ, as far as the class takes them."""
+    delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
+    for epsilon in epsilons:
+        if getattr(cls, "accepts_dp", True):
+            yield epsilon, DP(epsilon, delta)
+        if getattr(cls, "accepts_zcdp", False):
+            yield epsilon, replace(ZCDP.within(DP(epsilon, DELTA)), delta=delta)
 
 
 def _stated(mechanism: Any, epsilon: float) -> float | None:
@@ -231,6 +233,7 @@ def run_job(
         event=computed.event or measured.event,
         exact=computed.exact,
         spent_delta=computed.spent_delta,
+        exact_rho=computed.exact_rho,
         outputs=computed.outputs,
         all_noise=computed.all_noise,
         seconds=computed.seconds + measured.seconds,

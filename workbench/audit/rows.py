@@ -38,9 +38,12 @@ def read_rows(path: Path) -> list[Audit]:
     try:
         rows = csv.DictReader(io.StringIO(whole))
         audits = [
-            Audit(**{f.name: _read(f.type, row[f.name]) for f in fields(Audit)}) for row in rows
+            Audit(
+                **{f.name: _read(f.type, row[f.name]) for f in fields(Audit) if f.name in row}
+            )
+            for row in rows
         ]
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path} holds something else than rows of audits: name a new file"
         ) from None
@@ -75,8 +78,8 @@ def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
     """
     largest: dict[str, float] = {}
     for audit in audits:
-        if audit.exact is not None:
-            part = audit.exact / audit.epsilon
+        part = audit.computed_part
+        if part is not None:
             largest[audit.name] = max(part, largest.get(audit.name, 0.0))
     unused = {name: 1 - part for name, part in largest.items() if part < _SPENT}
     return dict(sorted(unused.items(), key=lambda item: -item[1]))

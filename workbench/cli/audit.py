@@ -145,7 +145,7 @@ def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
 
 
 def _executor(workers: int | None, scheduler: str | None, insecure: bool):
-    """Processes of one thread each, or a cluster, whose calls have no time limit."""
+    """Processes of a thread each, which end with this one, or a cluster, without a limit of time."""
     if scheduler is not None:
         if workers is not None:
             raise ValueError("--workers and --scheduler: need one of them, not both")
@@ -153,9 +153,27 @@ def _executor(workers: int | None, scheduler: str | None, insecure: bool):
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    from workbench.threads import limit_process, thread_count
+    from workbench.threads import thread_count
 
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers} is not allowed: need at least 1")
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers or thread_count(), spawn, limit_process, (1,))
+    return ProcessPoolExecutor(workers or thread_count(), spawn, _begin_worker)
+
+
+def _begin_worker() -> None:
+    """One thread for the work; another ends the process once the command is gone, killed or not."""
+    from threading import Thread
+
+    from workbench.threads import limit_process
+
+    limit_process(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    import multiprocessing
+    import os
+
+    multiprocessing.parent_process().join()
+    os._exit(1)
