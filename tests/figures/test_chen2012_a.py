@@ -268,7 +268,8 @@ def test_figure_2_is_drawn_and_told_with_its_union():
 
 @pytest.fixture
 def small(monkeypatch):
-    """One small dataset, few queries, two seeds."""
+    """One small dataset, few queries, two seeds; a model answers from few tuples."""
+    monkeypatch.setattr("workbench.estimates.model._ANSWERING_TUPLES", 2000)
     for spec in (chen2012_fig2, chen2012_fig3):
         monkeypatch.setattr(spec, "datasets", lambda names: {CASES[1]: SMALL})
     return {"past": 40, "queries": 40, "seeds": 2}
