@@ -11,7 +11,10 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup
 SAME := --hypothesis-profile=ci
 WORKERS ?= auto
 
-.PHONY: reproduce test test-all test-long mutants docs lab explore bench clean
+# Tests start Python hundreds of times: without stored bytecode each start compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: reproduce test types quick-tests test-all test-long mutants docs lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -20,7 +23,12 @@ reproduce: .venv/installed
 test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
+	@$(MAKE) --no-print-directory -j2 types quick-tests
+
+types: .venv/installed
 	$(BIN)/mypy
+
+quick-tests: .venv/installed
 	$(PYTEST) -n $(WORKERS) $(SAME) -m 'not slow and not long'
 
 test-all: .venv/installed
