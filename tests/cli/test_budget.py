@@ -1,12 +1,9 @@
 """`workbench budget` and `release --budget`: one budget over many releases."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import run_command
 from workbench.mechanism import Release
 from workbench.privacy import DP
 from workbench.session import Session
@@ -14,19 +11,6 @@ from workbench.session import Session
 NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
 ROWS = "--domain domain.json --count n --bound 1,1 --mechanism HighPassFilter --theta 20"
 USERS = "t.csv --domain domain.json --bound 2 --mechanism SRA --l 1 --user n"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("domain.json").write_text(json.dumps({"home": ["kent", "bristol"], "age": 99}))
-    Path("t.csv").write_text("home,age,n\nkent,30,50\nbristol,41,70\n")
-
-    def run(line, code=0):
-        result = run_command(line.split() if isinstance(line, str) else line, code)
-        return re.sub(r"\s+", " ", result.stdout if code == 0 else result.stderr)
-
-    return run
 
 
 def release(out, epsilon, rest=""):

@@ -1,30 +1,14 @@
 """ρ on the command line: stated, booked, shown, and read as an ε at a δ that somebody names."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import run_command
 from workbench.mechanism import Release
 from workbench.privacy import DP, ZCDP
 from workbench.session import Session
 
 PEOPLE = ["--people", "customers of shop X", "--unit", "a user"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("domain.json").write_text(json.dumps({"home": ["kent", "bristol"], "age": 99}))
-    Path("t.csv").write_text("home,age,n\nkent,30,50\nbristol,41,70\n")
-
-    def run(line, code=0):
-        result = run_command(line.split() if isinstance(line, str) else line, code)
-        return re.sub(r"\s+", " ", result.stdout if code == 0 else result.stderr)
-
-    return run
 
 
 def release(out, price, mechanism="GaussianHistogram", rest=""):
