@@ -18,6 +18,7 @@ from tests.widgets.pages import moved, released  # noqa: E402
 from workbench import (  # noqa: E402
     DP,
     PUBLIC,
+    ZCDP,
     Advice,
     Aligned,
     Bound,
@@ -31,6 +32,7 @@ from workbench import (  # noqa: E402
     advise,
     datasets,
     figures,
+    guarantee,
     mechanisms,
     widgets,
 )
@@ -54,23 +56,28 @@ from workbench.widgets.scenes.summaries import QUERY_SEED  # noqa: E402
 from workbench.widgets.setting import Setting, qualified_text  # noqa: E402
 from workbench.workload import RandomRanges  # noqa: E402
 
-# a panel's slider is an ε: those that draw Gaussian noise alone have none
-SPENDING_EPSILON = [cls for cls in mechanisms.ALL if cls.accepts_dp]
-every = pytest.mark.parametrize("cls", SPENDING_EPSILON, ids=lambda c: c.__name__)
+every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 TABLE = ["Error of ranges", "The domain in 64 parts"]
 RECORDS = ["Error of nodes", "Nodes of a level", "Nodes released"]
 VISITS = ["Items, the most popular first", "Most popular items found", "Error of ranges"]
 LOCAL = [*TABLE, "Error of ranges over k attributes"]
+QUERIES = ["What is released, by its truth", "How far off that is"]
 DRAWN = {
     "Flipping": LOCAL,
     "RetentionReplacement": LOCAL,
-    "LaplaceQueries": ["What is released, by its truth", "How far off that is"],
+    "GaussianQueries": QUERIES,
+    "LaplaceQueries": QUERIES,
     "UnattributedHistogram": ["Error of ranges", "Counts in ascending order"],
 }
 
 
 def titles(shown):
     return [chart["title"] for chart in shown.view["charts"]]
+
+
+def price(cls):
+    """What its slider is."""
+    return "epsilon" if cls.accepts_dp else "rho"
 
 
 def control(shown, name):
@@ -86,7 +93,10 @@ def test_a_panel_of_any_mechanism_opens_at_its_example(cls):
     shown = widgets.panel(cls)
     view, delta = shown.view, 1e-6 if getattr(cls, "spends_delta", False) else 0.0
     json.dumps([shown.spec, view], allow_nan=False)
-    assert shown.release.mechanism == cls.example(DP(1.0, delta)) and shown.release.simulated
+    budget = DP(1.0, delta) if cls.accepts_dp else ZCDP(0.5, delta)
+    assert shown.release.mechanism == cls.example(budget) and shown.release.simulated
+    assert ("privacy" in shown.values) == (cls.accepts_dp and cls.accepts_zcdp)
+    assert set(shown.values) >= {price(cls)}
     kinds = {SparseTable: TABLE, Records: RECORDS, Interactions: VISITS}
     assert titles(shown) == DRAWN.get(cls.__name__, kinds[cls.takes])
     assert ("delta" in shown.values) == bool(delta)
@@ -131,20 +141,40 @@ def test_what_has_no_control_is_told(cls):
 @pytest.mark.slow
 @every
 def test_the_command_finds_it_by_its_name(cls):
-    shown = widgets.panel(cls, epsilon=2.0, seed=1)
+    shown = widgets.panel(cls, **{price(cls): 2.0}, seed=1)
     _, export, name, *words = shlex.split(shown.view["commands"][0])
-    assert (export, name) == ("export", cls.__name__) and words == ["epsilon=2.0", "seed=1"]
+    assert (export, name) == ("export", cls.__name__) and words == [
+        f"{price(cls)}=2.0",
+        "seed=1",
+    ]
     pd.testing.assert_frame_equal(widgets.from_settings(name, words).rows, shown.rows)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", SPENDING_EPSILON, ids=lambda c: c.__name__)
+@every
 def test_a_picture_is_drawn_while_one_drags(cls):
     shown = widgets.panel(cls)
-    view = moved(shown, epsilon=1.5)
-    assert not view["error"] and view["seq"] == 1 and shown.values["epsilon"] == 1.5
+    view = moved(shown, **{price(cls): 1.5})
+    assert not view["error"] and view["seq"] == 1 and shown.values[price(cls)] == 1.5
     for c in shown.spec["controls"]:  # a list shows what is set, None and bases too
         assert c["kind"] == "slider" or shown.view["values"][c["name"]] in c["stops"]
+
+
+def test_what_takes_a_rho_too_spends_what_its_list_says():
+    shown = widgets.panel(PrioritySampling, rho=0.02)
+    assert shown.view["guarantee"] == "1-DP"
+    shown.set(privacy="rho")
+    assert shown.release.mechanism == PrioritySampling.example(ZCDP(0.02))
+    epsilon = guarantee(shown.release.ledger, 1e-6).epsilon
+    said = shown.view["guarantee"]
+    assert said.startswith("0.02-zCDP: (") and said.endswith(", δ)-DP at δ = 1e-06")
+    assert epsilon <= float(said.split("(")[1].split(",")[0]) < 1.001 * epsilon
+    assert shown.view["commands"][0] == "workbench export PrioritySampling privacy=rho rho=0.02"
+    (which,) = [c for c in shown.spec["controls"] if c["name"] == "privacy"]
+    assert which["stops"] == ["epsilon", "rho"] and which["shown"] == ["ε", "ρ"]
+    started = widgets.panel(shown.release.mechanism)
+    assert started.values["privacy"] == "rho" and started.values["rho"] == 0.02
+    assert next(iter(started.scene.grid)) == "rho"
 
 
 # ---- what is set and measured

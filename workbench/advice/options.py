@@ -34,7 +34,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.mechanisms._full_table import BYTES_PER_CELL
-from workbench.privacy import DP
+from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar, basis_of
 from workbench.wording import power_of_ten
@@ -235,11 +235,12 @@ def predict_errors(
 
     A mechanism has a formula if its class has a method `release_rule(domain, bound)`: it returns θ and τ
     of geometric noise, as arguments of `ReleaseRule`, or in place of τ the `size` that decides it. A
-    ValueError for those without, and for transforms of which no formula is known here.
+    ValueError for those without, for transforms of which no formula is known here, and under a ρ.
     """
     transform = getattr(mechanism, "transform", None)
     several = getattr(mechanism, "consistent", False) or getattr(mechanism, "depth", 1) > 1
-    if not hasattr(mechanism, "release_rule") or transform not in (None, Dyadic()) or several:
+    unknown = not hasattr(mechanism, "release_rule") or isinstance(mechanism.budget, ZCDP)
+    if unknown or transform not in (None, Dyadic()) or several:
         raise ValueError(f"nothing is known beforehand of {mechanism!r}")
     return _Nodes(domain, bound, model, tuple(queries), transform).option(mechanism)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-SYMBOLS = {"epsilon": "ε", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
+SYMBOLS = {"epsilon": "ε", "rho": "ρ", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 
 AXIS_LABELS = {  # columns and metrics, as axes call them
     "epsilon": "ε",

@@ -21,7 +21,8 @@ class Control:
 
     `kind` is "slider" (over `stops`; a box beside it takes any number), "choice" (of `stops`) or
     "switch". Where `when` is given, its setting is used only if, for one of the mappings there, each
-    control that it names has one of the settings listed; else it is greyed out.
+    control that it names has one of the settings listed; else it is greyed out. `shown` says what a list
+    calls its choices.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Control:
     unit: str = ""
     doc: str = ""
     when: tuple[Mapping[str, tuple], ...] = ()
+    shown: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What a page needs to draw it; settings that are no plain values are their text."""
@@ -43,6 +45,7 @@ class Control:
             label=self.label or self.name,
             value=page_value(self.value),
             stops=[page_value(stop) for stop in self.stops],
+            shown=list(self.shown),
             kind=self.kind,
             unit=self.unit,
             doc=self.doc,

@@ -51,7 +51,7 @@ function control(declared, state, ask, fixed) {
     row.prepend(box);
     row.show = (x) => (box.checked = x);
   } else {
-    const list = make("select", { disabled: frozen, onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s) => make("option", {}, s === null ? "none" : String(s))));
+    const list = make("select", { disabled: frozen, onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
     row.append(list);
     row.show = (x) => (list.selectedIndex = declared.stops.indexOf(x));
   }

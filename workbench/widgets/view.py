@@ -10,13 +10,15 @@ import pandas as pd
 
 from workbench.mechanism import Release
 from workbench.option_grammar import release_options
-from workbench.privacy import Receipt, compose
+from workbench.privacy import ZCDP, Receipt, compose, guarantee
 from workbench.widgets.chart import charts, marker_paths
 from workbench.widgets.controls import page_value
 from workbench.widgets.scenes import Picture, Scene
 from workbench.widgets.setting import Setting
+from workbench.wording import stated_at_most
 
 BAND_SEEDS = 20  # releases behind a band
+STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
 SIMULATED = "simulated: the seed replays this noise, so it is never to be published"
 
 
@@ -49,16 +51,16 @@ def page_view(
     rows = joined_rows(drawn)
     facts = [list(fact) for fact in picture.facts]
     commands = [setting.command(seed, len(drawn)), *picture.commands]
-    guarantee = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
+    paid = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
     if release is not None:
         facts = [["released", _size_text(release)], *facts]
         ledger = (*release.ledger, *picture.ledger)
-        guarantee = dict(
-            guarantee=str(compose(ledger)), simulated=SIMULATED, ledger=_ledger_rows(ledger)
+        paid = dict(
+            guarantee=_guarantee_text(ledger), simulated=SIMULATED, ledger=_ledger_rows(ledger)
         )
         if options := release_options(release.mechanism):
             commands.append(f"workbench release YOUR.csv … {options}")
-    return guarantee | dict(
+    return paid | dict(
         values={c.name: page_value(setting.values[c.name]) for c in setting.scene.controls},
         seed=seed,
         bands=len(drawn) > 1,
@@ -69,6 +71,15 @@ def page_view(
         note="",
         error="",
     )
+
+
+def _guarantee_text(ledger: Sequence[Receipt]) -> str:
+    """What was spent; of a ρ also the (ε, δ) that follows at the δ that is named there."""
+    cost = compose(ledger)
+    if not isinstance(cost, ZCDP):
+        return str(cost)
+    epsilon = guarantee(ledger, STATED_DELTA).epsilon
+    return f"{cost}: ({stated_at_most(epsilon)}, δ)-DP at δ = {STATED_DELTA:g}"
 
 
 def _size_text(release: Release) -> str:

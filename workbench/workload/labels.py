@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,19 +12,9 @@ import numpy as np
 from workbench.domain import Domain
 from workbench.wording import nearest
 from workbench.workload.selections import CodeSets, Selections
+from workbench.workload.typed import ALL, conditions_of, query_of, typed_query
 
-ALL = "*"  # every value of an attribute, where queries are typed
-
-_TOKEN = re.compile(
-    r"""(?P<space>[\s,]+)
-      | (?P<quoted>"(?:[^"]|"")*"|'(?:[^']|'')*')
-      | (?P<sign>=|\||\.\.)
-      | (?P<bare>(?!["'])(?:(?!\.\.)[^\s,=|])+)""",
-    re.VERBOSE,
-)
-_FORM = (
-    "need attribute=label, attribute=first..last or attribute=one|other, with spaces between"
-)
+_MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
@@ -119,100 +110,67 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
     return Selections.cells_of(domain, names)
 
 
-def typed_query(text: str) -> dict[str, Any]:
-    """A query as it is typed, for `labelled_queries`.
+class TypedQuestion(NamedTuple):
+    """What was asked in one line: a query for each combination of labels of some attributes.
+
+    `by` names these attributes, and `labels` has those of each query; one query of no labels, where the
+    text names no attribute by itself.
+    """
+
+    queries: Selections
+    by: tuple[str, ...]
+    labels: tuple[tuple[Any, ...], ...]
+
+
+def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
+    """A question as it is typed: conditions, and attributes whose labels are asked for one by one.
 
     Parameters
     ----------
+    domain : Domain
+        Whose labels they are.
     text : str
-        Conditions, parted by spaces or commas: `attribute=label`, `attribute=first..last` (both belong
-        to it), `attribute=one|other` (a set, also of ranges), or `attribute=*`; `*` alone counts
-        everything. Names and labels with spaces or any of `= .. | ,` stand in quotes, in which a
-        doubled quote is one.
+        Conditions as `typed_query` reads them, and names of attributes by themselves, between which
+        `×`, `by`, `&` or a comma may stand.
+    most : int
+        Queries at most.
 
     Returns
     -------
-    dict
-        Labels, pairs and lists of each attribute.
+    TypedQuestion
+        The queries, the last attribute varying fastest.
 
     Raises
     ------
     ValueError
-        If it is written in another way.
+        If it is written in another way, names what the domain does not have, or makes too many queries.
 
     Examples
     --------
-    >>> typed_query('origin="St. Gallen"|Bern hour=7..9')
-    {'origin': ['St. Gallen', 'Bern'], 'hour': ('7', '9')}
+    >>> domain = Domain(("sex", "age"), (2, 90), (("F", "M"), None))
+    >>> question = typed_question(domain, "sex & age in 30..39")
+    >>> question.by, question.labels, question.queries.cells(domain)
+    (('sex',), (('F',), ('M',)), array([10., 10.]))
     """
-    conditions = _conditions(text)
-    query: dict[str, Any] = {}
-    for condition in conditions:
-        if condition == [("bare", ALL)] and len(conditions) == 1:
-            return {}
-        if len(condition) < 3 or condition[0][0] == "sign" or condition[1] != ("sign", "="):
-            raise ValueError(
-                f"query {text[:60]!r}: {_shown(condition)!r} is no condition: {_FORM}"
-            )
-        name = condition[0][1]
-        if name in query:
-            raise ValueError(
-                f"query {text[:60]!r} names {name!r} twice: need one set, as {name}=one|other"
-            )
-        query[name] = _typed_labels(text, condition[2:])
-    return {name: labels for name, labels in query.items() if labels != [ALL]}
-
-
-def _conditions(text: str) -> list[list[tuple[str, str]]]:
-    """The tokens between spaces and commas, with the kind of each."""
-    conditions: list[list[tuple[str, str]]] = [[]]
-    place = 0
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if not found:
-            raise ValueError(f"query {text[:60]!r}: a quote is opened and not closed")
-        kind = str(found.lastgroup)
-        token = found[0]
-        place = found.end()
-        if kind == "space":
-            conditions.append([])
-            continue
-        if kind == "quoted":
-            token = token[1:-1].replace(2 * token[0], token[0])
-        conditions[-1].append((kind, token))
-    conditions = [condition for condition in conditions if condition]
-    if not conditions:
-        raise ValueError(f"an empty query says nothing: {_FORM}; {ALL!r} counts everything")
-    return conditions
-
-
-def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
-    """A label, a pair, or a list of them; [ALL] where any value will do."""
-    if tokens == [("bare", ALL)]:
-        return [ALL]
-    parts: list[list[tuple[str, str]]] = [[]]
-    for token in tokens:
-        if token == ("sign", "|"):
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    labels: list[Any] = []
-    for part in parts:
-        match part:
-            case [(kind, label)] if kind != "sign":
-                labels.append(label)
-            case [(first, low), ("sign", ".."), (last, high)] if "sign" not in (first, last):
-                labels.append((low, high))
-            case _:
-                raise ValueError(
-                    f"query {text[:60]!r}: {_shown(tokens)!r} names no labels: {_FORM}; labels with "
-                    "any of = .. | , or spaces stand in quotes"
-                )
-    return labels[0] if len(labels) == 1 else labels
-
-
-def _shown(tokens: list[tuple[str, str]]) -> str:
-    return "".join(token for _, token in tokens)[:60]
+    conditions = conditions_of(text)
+    is_name = [len(c) == 1 and c[0][0] != "sign" and c != [("bare", ALL)] for c in conditions]
+    by = tuple(c[0][1] for c, name in zip(conditions, is_name, strict=True) if name)
+    stated = [c for c, name in zip(conditions, is_name, strict=True) if not name]
+    query = query_of(text, stated)
+    for name in by:
+        _axis(domain, name)
+        if by.count(name) > 1 or name in query:
+            raise ValueError(f"question {text[:60]!r} names {name!r} twice: need it once")
+    shape = [domain.shape[domain.axis(name)] for name in by]
+    if prod(shape) > most:
+        raise ValueError(
+            f"{' × '.join(by)[:60]} has {prod(shape):,} combinations of labels, and at most {most:,} are "
+            f"answered at once: name some of them, as {by[-1]}=first..last"
+        )
+    names = [domain.decode(name, np.arange(domain.shape[domain.axis(name)])) for name in by]
+    labels = tuple(product(*(column.tolist() for column in names)))
+    each = [query | dict(zip(by, row, strict=True)) for row in labels]
+    return TypedQuestion(labelled_queries(domain, each), by, labels)
 
 
 def _axis(domain: Domain, name: Any) -> int:

@@ -24,8 +24,8 @@ from workbench.datasets import (
 from workbench.interactions import Interactions
 from workbench.mechanism import Release, series_name
 from workbench.option_grammar import RENAMED
-from workbench.plots import Panel
-from workbench.privacy import DP, LOCAL
+from workbench.plots import SYMBOLS, Panel
+from workbench.privacy import DP, LOCAL, ZCDP
 from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.value import value
@@ -35,9 +35,14 @@ from workbench.widgets.scenes.summaries import ExpectedErrors, closed_form, rang
 from workbench.widgets.scenes.views import CHARTS, COUNTS, RANGES, rows_of_views
 from workbench.widgets.setting import Setting
 
-EXAMPLE_EPSILON, EXAMPLE_DELTA = 1.0, 1e-6
-EPSILONS = 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0  # of a file without a kernel
-TAKEN = "budget", "epsilon", "delta", "seed", "seeds", *RENAMED  # no control of a field's own
+EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
+EPSILON, RHO = "epsilon", "rho"
+PRICES = {  # of a file without a kernel
+    EPSILON: (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+    RHO: (0.005, 0.02, 0.1, 0.5, 2.0, 10.0),
+}
+BUDGET = "privacy", EPSILON, RHO, "delta"  # controls of what is spent
+TAKEN = "budget", *BUDGET, "seed", "seeds", *RENAMED  # no control of a field's own
 
 # Examples are made for tables of about a hundred units; TINY holds exactly that many.
 TINY = GaussianSparse(1000, 0.005, 20.0, 8.0, seed=78)
@@ -64,7 +69,10 @@ class Fields:
         """Of a class, by its example, or of an instance; on small made-up data that it takes."""
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             delta = EXAMPLE_DELTA if getattr(mechanism, "spends_delta", False) else 0.0
-            mechanism = mechanism.example(DP(EXAMPLE_EPSILON, delta))
+            budget: DP | ZCDP = DP(EXAMPLE_EPSILON, delta)
+            if not getattr(mechanism, "accepts_dp", True):
+                budget = ZCDP(EXAMPLE_RHO, delta)
+            mechanism = mechanism.example(budget)
         _refuse_no_mechanism(mechanism)
         if dataset is not None and not hasattr(dataset, "load"):
             raise ValueError(
@@ -106,11 +114,8 @@ class Fields:
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
-        """ε, δ where there is one to spend, and what each field says of itself."""
-        budget = self.mechanism.budget
-        controls = [_budget_control("epsilon", budget.epsilon, decades(0.01, 10))]
-        if budget.delta or getattr(self.mechanism, "spends_delta", False):
-            controls.append(_budget_control("delta", budget.delta, (0.0, *decades(1e-12, 0.1))))
+        """ε or ρ, δ where there is one to spend, and what each field says of itself."""
+        controls = [*_budget_controls(self.mechanism)]
         for f, x in _fields_inside(self.mechanism):
             if _has_control(f):
                 controls += controls_of_field(f, x)
@@ -118,18 +123,19 @@ class Fields:
 
     @cached_property
     def grid(self) -> dict[str, tuple]:
-        """ε, and the first slider and the first choice that are in use."""
+        """ε or ρ, and the first slider and the first choice that are in use."""
         present = {control.name: control.value for control in self.controls}
         free = [
             control
             for control in self.controls
-            if control.name not in ("epsilon", "delta")
+            if control.name not in BUDGET
             and not control.name.startswith("set_")
             and _is_used(control, present)
         ]
         sliders = [control for control in free if control.kind == "slider"]
         others = [control for control in free if control.kind != "slider"]
-        grid = {"epsilon": EPSILONS}
+        price = _price(self.mechanism.budget)
+        grid = {price: PRICES[price]}
         for controls, most in ((sliders, 6), (others, 4)):
             for control in controls[:1]:
                 last = len(control.stops) - 1
@@ -225,10 +231,36 @@ def suitable_dataset(mechanism: Any) -> Any:
 # ---- controls of fields
 
 
+def _budget_controls(mechanism: Any) -> Iterator[Control]:
+    """An ε, a ρ, or which of the two where it takes both; and δ where there is one to spend."""
+    budget = mechanism.budget
+    names = []
+    if getattr(mechanism, "accepts_dp", True):
+        names.append(EPSILON)
+    if getattr(mechanism, "accepts_zcdp", False):
+        names.append(RHO)
+    if len(names) == 2:
+        doc = "ε: differential privacy; ρ: zero-concentrated, with Gaussian noise"
+        shown = tuple(SYMBOLS[name] for name in names)
+        yield Control("privacy", _price(budget), (EPSILON, RHO), "choice", doc=doc, shown=shown)
+    starts = {EPSILON: EXAMPLE_EPSILON, RHO: EXAMPLE_RHO}
+    stops = {EPSILON: decades(0.01, 10), RHO: decades(0.0001, 10)}
+    for name in names:
+        control = _budget_control(name, getattr(budget, name, starts[name]), stops[name])
+        yield replace(control, when=({"privacy": (name,)},) if len(names) == 2 else ())
+    if budget.delta or getattr(mechanism, "spends_delta", False):
+        yield _budget_control("delta", budget.delta, (0.0, *decades(1e-12, 0.1)))
+
+
 def _budget_control(name: str, value: float, stops: tuple) -> Control:
-    label, doc = {"epsilon": ("ε", "privacy loss"), "delta": ("δ", "failure probability")}[name]
+    doc = {EPSILON: "privacy loss", RHO: "privacy loss, zCDP", "delta": "failure probability"}
     stops = tuple(sorted({*stops, float(value)}))
-    return Control(name, float(value), stops, label=label, doc=doc)
+    return Control(name, float(value), stops, label=SYMBOLS[name], doc=doc[name])
+
+
+def _price(budget: DP | ZCDP) -> str:
+    """What a budget counts."""
+    return RHO if isinstance(budget, ZCDP) else EPSILON
 
 
 def _has_control(f: Field) -> bool:
@@ -264,9 +296,17 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
         if hasattr(old, "budget"):
             new = _with_fields(old, values)
         elif f.name == "budget":
-            new = DP(values["epsilon"], values.get("delta", old.delta))
+            new = _budget(values, old)
         elif f.name in values and _has_control(f):
             new = values[f.name] if values.get(f"set_{f.name}", True) else None
         if new != old:  # 0 stays 0 where a slider says 0.0
             changes[f.name] = new
     return replace(mechanism, **changes)
+
+
+def _budget(values: Values, old: DP | ZCDP) -> DP | ZCDP:
+    """What the controls say is spent."""
+    delta = values.get("delta", old.delta)
+    if values.get("privacy", _price(old)) == RHO:
+        return ZCDP(values[RHO], delta)
+    return DP(values[EPSILON], delta)
