@@ -164,7 +164,8 @@ def test_what_takes_a_rho_too_spends_what_its_list_says():
     shown = widgets.panel(PrioritySampling, rho=0.02)
     assert shown.view["guarantee"] == "1-DP"
     shown.set(privacy="rho")
-    assert shown.release.mechanism == PrioritySampling.example(ZCDP(0.02))
+    start = PrioritySampling.example(DP(1.0))
+    assert shown.release.mechanism == replace(start, budget=ZCDP(0.02))
     epsilon = guarantee(shown.release.ledger, 1e-6).epsilon
     said = shown.view["guarantee"]
     assert said.startswith("0.02-zCDP: (") and said.endswith(", δ)-DP at δ = 1e-06")

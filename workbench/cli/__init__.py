@@ -14,6 +14,7 @@ from workbench.cli import (
     advise,
     answer,
     audit,
+    bank,
     bench,
     budget,
     command,
@@ -133,6 +134,7 @@ app.command()(synthesize.synthesize)
 app.command()(show.show)
 app.command()(answer.answer)
 app.add_typer(budget.app, name="budget")
+app.command()(bank.bank)
 app.add_typer(data.app, name="data")
 app.add_typer(domain.app, name="domain")
 app.command()(explore.explore)

@@ -29,7 +29,7 @@ def serve(
 
     `project` is the folder above the notebooks, whose `experiments` they import.
     """
-    port = _free_port(port)
+    port = free_port(port)
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
     paths = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
@@ -63,7 +63,7 @@ def allow_root() -> list[str]:
     return ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
 
 
-def _free_port(port: int) -> int:
+def free_port(port: int) -> int:
     """The first port from `port` on that nobody uses."""
     for candidate in range(port, min(port + 100, 65536)):
         with socket.socket() as s, suppress(OSError):

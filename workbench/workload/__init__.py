@@ -6,7 +6,12 @@ workload everywhere; it is what metrics and trials carry. Workloads are public.
 """
 
 from workbench.workload.conversion import linear_queries
-from workbench.workload.labels import labelled_queries, marginal_queries, typed_question
+from workbench.workload.labels import (
+    TypedQuestion,
+    labelled_queries,
+    marginal_queries,
+    typed_question,
+)
 from workbench.workload.linear import Margins
 from workbench.workload.nodes import Level, Nodes, key_runs, queries_on_hierarchy
 from workbench.workload.products import Products
