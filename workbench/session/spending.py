@@ -53,6 +53,11 @@ class Spending:
         """The session's file."""
         return self._file.path
 
+    @property
+    def has_table(self) -> bool:
+        """Whether it was opened with a table, so that questions can be asked of it."""
+        return self._table is not None
+
     def check(
         self,
         mechanism: Any = None,

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.figures import Figure
+    from workbench.session import Session
     from workbench.table import Bound
+    from workbench.widgets.bank_page import BankPage as BankPage
+    from workbench.widgets.bank_panel import BankPanel as BankPanel
     from workbench.widgets.figure_panel import FigurePanel as FigurePanel
     from workbench.widgets.figure_panel import FigurePanels as FigurePanels
     from workbench.widgets.panels import Panel as Panel
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from workbench.widgets.shared import share as share
 
 _FILES = {
+    "BankPage": "bank_page",
+    "BankPanel": "bank_panel",
     "FigurePanel": "figure_panel",
     "FigurePanels": "figure_panel",
     "Panel": "panels",
@@ -72,6 +78,32 @@ def figure(figure: str | Figure, /, **values: Any) -> FigurePanel:
         return FigurePanel(find_figure(figure).at("quick", **values))
     start = {name: getattr(figure, name) for name in figure.parameters()}
     return FigurePanel(type(figure).at("paper", **(start | values)))
+
+
+def bank(session: Session | str | Path, /) -> BankPanel:
+    """What is in a session's bank, what it can answer and how well, and what a question would cost.
+
+    Answers cost nothing. Where the session has its table, a button that says its price spends.
+
+    Parameters
+    ----------
+    session
+        A session, or the path of its file, which is opened without a table.
+
+    Returns
+    -------
+    BankPanel
+        To be shown in a notebook.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    from workbench.session import Session
+    from workbench.widgets.bank_panel import BankPanel
+
+    return BankPanel(session if isinstance(session, Session) else Session.open(session))
 
 
 def figures() -> FigurePanels:

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from workbench.session import Session
-from workbench.widgets.bank_view import STYLE, BankView
+from workbench.widgets.bank_view import STYLE, BankView, refused
 
 _LONGEST = 2_000  # characters of a question
 _HEADERS = {
@@ -26,7 +26,9 @@ _HEADERS = {
 }
 _COLOURS = """
 :root { color-scheme: light dark; --jp-layout-color1: #fff; --jp-content-font-color1: #1a1a1a; }
-@media (prefers-color-scheme: dark) { :root { --jp-layout-color1: #16181c; --jp-content-font-color1: #e8e8e8; } }
+@media (prefers-color-scheme: dark) {
+  :root { --jp-layout-color1: #16181c; --jp-content-font-color1: #e8e8e8; }
+}
 body { margin: 0; background: var(--jp-layout-color1); } main { margin: 0 auto; padding: 16px; }
 h1 { font-size: 22px; margin: 0 0 4px; }
 """
@@ -97,10 +99,8 @@ class BankPage:
         """
         view = self.view
         question = question[:_LONGEST].strip()
-        answer = ""
+        answer = view.answer(question, error).html if question else ""
         try:
-            if question:
-                answer = view.answer(question, _number(error)).html
             parts = {
                 "summary": view.summary(),
                 "map": view.map("?q="),
@@ -109,7 +109,7 @@ class BankPage:
                 "example": escape(view.example(), quote=True),
             }
         except (ValueError, OSError) as e:
-            answer = f'<p class="wbank-error" role="alert">{escape(view.without_paths(e))}</p>'
+            answer = refused(view.without_paths(e)).html
             parts = dict.fromkeys(("summary", "map", "attributes", "contents", "example"), "")
         return _PAGE.format(
             style=_COLOURS + STYLE,
@@ -129,20 +129,6 @@ class BankPage:
         """End the server."""
         self.server.shutdown()
         self.server.server_close()
-
-
-def _number(text: str) -> float | None:
-    """An error as it is typed; None for nothing, and a ValueError for what is no number > 0."""
-    text = text.strip()
-    if not text:
-        return None
-    try:
-        x = float(text)
-    except ValueError:
-        x = 0.0
-    if not 0 < x < float("inf"):
-        raise ValueError(f"error = {text[:40]!r} is not allowed: need a number > 0, in counts")
-    return x
 
 
 class _Server(ThreadingHTTPServer):

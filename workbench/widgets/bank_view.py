@@ -28,7 +28,12 @@ STYLE = (Path(__file__).parent / "bank.css").read_text()
 _LABELS = 24  # of an attribute that are listed
 _ATTRIBUTES = 20  # on the map
 _SETS = 3  # of attributes that a row of the ledger names
-_LEVELS = (1.25, 2.5, 6.0, 20.0)  # errors, in deviations of the noise, between colours of the map
+_LEVELS = (
+    1.25,
+    2.5,
+    6.0,
+    20.0,
+)  # errors, in deviations of the noise, between colours of the map
 _SHARES = (0.5, 0.2)  # of the present error, that are priced where none is asked for
 _UNREADABLE = "The bank cannot be read now; its owner's terminal says why."
 
@@ -134,9 +139,10 @@ class BankView:
         left_out = len(self.session.domain.attributes) - len(names)
         more = f" {counted(left_out, 'attribute')} not shown." if left_out > 0 else ""
         return (
-            '<div class="wbank-wide"><table class="wbank-map"><caption>How well each pair of attributes '
-            "is known: the typical error of its counts (one bar, in counts), predicted from the bank "
-            f"alone. Noise of what was bought: ±{format_number(noise)}. • was bought.{more}</caption>"
+            "<p><b>How well each pair of attributes is known</b>: the typical error of its counts (one "
+            "bar), predicted from the bank alone. What was bought has noise of "
+            f"±{format_number(noise)}; • was bought.{more}</p>"
+            '<div class="wbank-wide"><table class="wbank-map" aria-label="Errors of pairs of attributes">'
             f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
             f'<p class="wbank-legend">{_legend()}</p>'
         )
@@ -167,40 +173,46 @@ class BankView:
             return ""
         first, *others = domain.attributes
         label = domain.decode(first, np.array([0]))[0]
-        return " × ".join([_typed(others[0]), f"{_typed(first)}={_typed(label)}"][-len(others) - 1 :])
+        return " × ".join(
+            [_typed(others[0]), f"{_typed(first)}={_typed(label)}"][-len(others) - 1 :]
+        )
 
-    def answer(self, text: str, error: float | None = None) -> Answered:
+    def answer(self, text: str, error: str = "") -> Answered:
         """What the bank says of a question, and what a better answer would cost.
 
         Parameters
         ----------
         text : str
             As `typed_question` reads it.
-        error : float, optional
-            The error that would do, in counts, whose price is wanted.
+        error : str
+            The error that would do, in counts, as it is typed, whose price is wanted.
 
         Returns
         -------
         Answered
             A sentence, where there is no answer.
         """
-        question = None
         try:
             with self._lock:
                 if self._bought() is None:
-                    return _refused("The bank is empty: nothing was bought that could be recalled.")
+                    return refused(
+                        "The bank is empty: nothing was bought that could be recalled."
+                    )
                 question = typed_question(self.session.domain, text)
                 recalled = self.session.recall(question.queries)
-                costs, price = self._costs(question.queries, recalled.errors, error)
+                costs, price = self._costs(question.queries, recalled.errors, _number(error))
         except (ValueError, OSError) as e:
-            return _refused(self.without_paths(e))
+            return refused(self.without_paths(e))
         except MemoryError:
-            return _refused("There is not enough memory for this question.")
-        bars = np.nan_to_num(recalled.errors, nan=inf)
+            return refused("There is not enough memory for this question.")
         rows = []
-        for labels, x, bar in zip(question.labels, recalled.values, bars, strict=True):
+        for labels, x, bar in zip(
+            question.labels, recalled.values, recalled.errors, strict=True
+        ):
             shown = format_number(bar) if isfinite(bar) else "the bank cannot tell"
-            rows.append((*(map(str, labels) if question.by else (text,)), number(round(x)), shown))
+            rows.append(
+                (*(map(str, labels) if question.by else (text,)), number(round(x)), shown)
+            )
         columns = [*(question.by or ("question",)), "count", "±"]
         last = len(columns) - 1
         table = _table("Recalled, at no cost", columns, rows, numbers=(last - 1, last))
@@ -228,7 +240,9 @@ class BankView:
                 continue
             price = cost if error is not None else None
             free = "nothing: the bank knows it as well already"
-            paid = f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
+            paid = (
+                f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
+            )
             rows.append((format_number(x), f"{paid if cost else free}; {cost.why}"))
         if not rows:
             return "<p>What a better answer costs: say which error would do.</p>", None
@@ -251,6 +265,19 @@ class BankView:
         hidden = (str(path), path.name, str(path.parent))
         is_secret = not self.owner and any(name in str(e) for name in hidden)
         return _UNREADABLE if is_secret else str(e)
+
+
+def _number(text: str) -> float | None:
+    """An error as it is typed; None for nothing, and a ValueError for what is no number > 0."""
+    if not text.strip():
+        return None
+    try:
+        x = float(text)
+    except ValueError:
+        x = 0.0
+    if not 0 < x < inf:
+        raise ValueError(f"error = {text[:40]!r} is not allowed: need a number > 0, in counts")
+    return x
 
 
 def _attributes_asked(workload: Any, domain: Domain) -> str:
@@ -320,5 +347,6 @@ def _table(
     )
 
 
-def _refused(text: str) -> Answered:
+def refused(text: str) -> Answered:
+    """A sentence in place of an answer."""
     return Answered(f'<p class="wbank-error" role="alert">{escape(text)}</p>')

@@ -1,0 +1,222 @@
+"""A bank under a line to type in, and its page for whoever asks: free, escaped, and without the table."""
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from html import unescape
+from http.client import HTTPConnection
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+from workbench import (
+    DP,
+    Bound,
+    Domain,
+    Marginals,
+    NamedMarginals,
+    Session,
+    SparseTable,
+    widgets,
+)
+from workbench.privacy import ZCDP
+from workbench.widgets.bank_page import BankPage
+from workbench.widgets.bank_view import BankView
+from workbench.workload import labelled_queries
+
+TOWNS = ("Bern", "St. Gallen", "<script>alert(1)</script>")
+DOMAIN = Domain(("sex", "age", "town"), (2, 5, 3), (("F", "M"), range(30, 35), TOWNS))
+PEOPLE = 900
+
+
+def a_table(domain=DOMAIN):
+    keys = np.random.default_rng(0).integers(0, domain.size, PEOPLE)
+    return SparseTable.from_keys(domain, keys, np.ones(PEOPLE, int), Bound(1, 1))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("secret-folder") / "secret.session"
+    with Session.open(path, a_table(), DP(2.0), total=PEOPLE) as session:
+        session.ask(Marginals(1), 0.5)
+        session.ask(NamedMarginals((("sex", "age"),)), 0.5)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(path):
+    page = BankPage(path)
+    thread = threading.Thread(target=page.serve, daemon=True)
+    thread.start()
+    yield page
+    page.close()
+    thread.join(10)
+
+
+def got(page, question, error=""):
+    with urlopen(f"{page.address}?q={quote(question)}&error={error}", timeout=60) as answer:
+        return answer.read().decode()
+
+
+def test_the_page_recalls_by_label_and_spends_nothing(page, path):
+    before = Session.open(path)
+    text = got(page, "age & sex in F & town=*")
+    values, _ = before.recall(
+        labelled_queries(DOMAIN, [{"age": a, "sex": "F"} for a in range(30, 35)])
+    )
+    shown = re.findall(r'<td>(3\d)</td><td class="wbank-number">(\d+)</td>', text)
+    assert [int(count) for _, count in shown] == values.round().tolist()
+    assert [int(age) for age, _ in shown] == [*range(30, 35)]
+    assert "ε = 1 of" not in text and "What a better answer would cost" in text
+    after = Session.open(path)
+    assert after.remaining == before.remaining and len(after.ledger) == len(before.ledger) == 2
+    assert not page.view.session.has_table
+
+
+def test_nothing_of_the_owners_is_on_the_page(page, path):
+    for question in ("", "town", "<script>alert(1)</script>=1", "sex=<b>", "\x00", "é" * 3000):
+        text = got(page, question)
+        assert "<script" not in text and "<b>=" not in text
+        assert "secret" not in text and str(path.parent.parent) not in text
+    assert "&lt;script&gt;alert(1)" in got(page, "town")
+
+
+def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
+    copy = tmp_path / "copied.session"
+    copy.write_bytes(path.read_bytes())
+    shown = BankPage(copy)
+    copy.unlink()
+    try:
+        text = shown.html("sex")
+    finally:
+        shown.server.server_close()
+    assert "cannot be read now" in text and "copied" not in text
+    with pytest.raises(FileNotFoundError, match="no such session"):
+        BankPage(copy)
+
+
+def test_who_does_not_know_the_address_sees_nothing(page):
+    for place in ("/", "/?q=sex", "/x/", f"/{page.token[:-1]}/", f"/{page.token}"):
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"http://127.0.0.1:{page.server.server_port}{place}", timeout=10)
+    asked = HTTPConnection("127.0.0.1", page.server.server_port, timeout=10)
+    asked.request("POST", f"/{page.token}/", "q=sex")
+    assert asked.getresponse().status == 501
+
+
+def test_several_people_ask_at_once(page):
+    questions = ["sex", "age", "town × sex", "sex=F & age in 31..33"] * 3
+    alone = [got(page, question) for question in questions]
+    with ThreadPoolExecutor(6) as people:
+        assert [*people.map(lambda q: got(page, q), questions)] == alone
+
+
+def test_the_map_leads_to_every_pair(page):
+    text = got(page, "")
+    links = re.findall(r'<td class="wbank-(\w+)"[^>]*><a href="(\?q=[^"]+)#answer"', text)
+    assert len(links) == 3 and " •" in text
+    for _, link in links:
+        with urlopen(page.address + link, timeout=60) as answer:
+            assert "Recalled, at no cost" in answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    "question, error, said",
+    [
+        ("sex=Female", "", "sex = 'Female' is not in the domain: there are F, M"),
+        ("sxe", "", "attribute 'sxe' is not in the domain: the nearest is sex"),
+        ("town=Ben", "", "the nearest is Bern"),
+        ("age=99", "", "its values are 30 to 34, the nearest is 34"),
+        ("age=34..31", "", "selects nothing"),
+        ("sex sex", "", "names 'sex' twice"),
+        ("sex=F", "-3", "error = '-3' is not allowed: need a number > 0"),
+        ("sex=F", "nan", "is not allowed"),
+        ("sex=F", "1e-9", "remain of 2-DP"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(path, question, error, said):
+    answered = BankView(Session.open(path)).answer(question, error)
+    assert said in unescape(answered.html) and answered.price is None
+
+
+@contextmanager
+def opened(tmp_path, budget, purchases, domain=DOMAIN, **stated):
+    with Session.open(tmp_path / "x.session", a_table(domain), budget, **stated) as session:
+        for workload, price in purchases:
+            session.ask(workload, **price)
+        yield session
+
+
+def test_an_empty_bank_and_a_bank_of_one_answer(tmp_path):
+    with Session.create(tmp_path / "b", DP(1.0), people="us", unit="a user") as empty:
+        view = BankView(empty)
+        assert "empty" in view.answer("sex").html and "Nothing was asked" in view.contents()
+        assert (
+            "us" in view.summary() and view.map() == view.attributes() == view.example() == ""
+        )
+    one = labelled_queries(DOMAIN, {"sex": "F"})
+    with opened(tmp_path, DP(1.0), [(one, {"epsilon": 0.5})]) as session:
+        view = BankView(session)
+        assert "Recalled" in view.answer("sex=F").html and view.map("?q=")
+        assert "sex" in view.contents() and "cannot tell" in view.answer("town").html
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e3])
+def test_extreme_prices(tmp_path, epsilon):
+    purchases = [(Marginals(1), {"epsilon": epsilon})]
+    with opened(tmp_path, DP(2 * epsilon), purchases, total=PEOPLE) as session:
+        view = BankView(session)
+        assert "Recalled" in view.answer("sex × age", "5").html and "wbank-map" in view.map()
+
+
+def test_a_declared_total_that_cannot_be_is_told(tmp_path):
+    with opened(tmp_path, DP(9.0), [(Marginals(1), {"epsilon": 5.0})], total=5000) as session:
+        assert "the declared total of 5000 does not fit" in BankView(session).answer("sex").html
+
+
+def test_an_attribute_of_very_many_labels(tmp_path):
+    wide = Domain(("place", "sex"), (100_000, 2), (range(100_000), ("F", "M")))
+    with opened(
+        tmp_path, DP(1.0), [(NamedMarginals((("sex",),)), {"epsilon": 0.5})], wide
+    ) as session:
+        view = BankView(session)
+        assert "at most 1,000 are answered at once" in view.answer("place").html
+        assert (
+            "Recalled" in view.answer("place=7..1007").html
+            and "0 .. 99999" in view.attributes()
+        )
+        assert view.map().count("<td class") == 1
+
+
+def test_a_session_with_its_table_spends_what_the_button_says_and_once(tmp_path):
+    with opened(tmp_path, ZCDP(1.0), [(Marginals(1), {"rho": 0.01})], total=PEOPLE) as session:
+        shown = widgets.bank(session)
+        assert shown.spend.layout.display == "none"
+        shown.recall("sex × town", error="4")
+        price = shown.answered.price
+        assert shown.spend.layout.display == "" and "Spend ρ = " in shown.spend.description
+        before = session.remaining
+        for _ in range(2):
+            shown.spend.click()
+        assert session.remaining == pytest.approx(before - price, rel=1e-9)
+        assert len(session.ledger) == 2 and "sex × town" in shown._map.value
+        assert shown.answered.price in (None, 0) and shown.spend.layout.display == "none"
+        shown.recall("age", error="1")
+        assert shown.spend.layout.display == ""
+        shown.question.value = "age × sex"  # the price was another question's
+        assert shown.spend.layout.display == "none" and shown.answered.html == ""
+        shown.spend.click()
+        assert len(session.ledger) == 2
+
+
+def test_without_its_table_a_panel_has_no_button(path):
+    shown = widgets.bank(path)
+    shown.recall("sex × town", error="4")
+    assert shown.answered.price and shown.spend.layout.display == "none"
+    shown.spend.click()
+    assert len(Session.open(path).ledger) == 2
+    assert "workbench bank" in repr(shown)
