@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STYLE = (Path(__file__).parent / "bank.css").read_text()
 _LABELS = 24  # of an attribute that are listed
 _ATTRIBUTES = 20  # on the map
+_CODES = 5_000_000  # of its largest attribute, over all cells that the map looks at
 _SETS = 3  # of attributes that a row of the ledger names
 _LEVELS = (
     1.25,
@@ -124,9 +125,10 @@ class BankView:
         if len(names) < 2:
             return ""
         noise = float(np.sqrt(np.median(bought.variances)))
+        queries = min(2_000, _CODES // max(self.session.domain.shape))
         errors = {
             frozenset((pair.first, pair.second)): pair
-            for pair in self.session.pair_errors().itertuples()
+            for pair in self.session.pair_errors(queries).itertuples()
         }
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names[:-1])
         rows = []
