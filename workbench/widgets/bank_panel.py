@@ -116,7 +116,9 @@ class BankPanel(ipywidgets.VBox):
             self._show(refused(str(e)))
             return
         self._refresh()
-        self.recall()
+        # Only who asks for a price again may spend again: two clicks buy once.
+        again = self.view.answer(self.question.value, self.error.value)
+        self._show(again._replace(price=None))
 
     def _refresh(self) -> None:
         """Draw what changes when answers are bought."""
