@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Complex, Float, Int, Num, UInt8, UInt64
+    from jaxtyping import Bool, Complex, Float, Int, Num, UInt8, UInt32, UInt64
 else:
 
     class _Shaped:
         def __class_getitem__(cls, item: Any) -> Any:
             return item[0]
 
-    Bool = Complex = Float = Int = Num = UInt8 = UInt64 = _Shaped
+    Bool = Complex = Float = Int = Num = UInt8 = UInt32 = UInt64 = _Shaped
 
 
 def finite_array(

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arrays import Bool, Int
-from workbench.cell_counts import LARGEST_TOTAL, cells_of_counts, cells_of_keys
+from workbench.cell_counts import LARGEST_TOTAL, cells_of_counts
 from workbench.contributions import kernels
 from workbench.contributions.users import Users, seeds
 
@@ -150,15 +150,19 @@ def _cells_of_users(users, keys, counts) -> _CellsOfUsers:
     packed -= lowest
     packed <<= key_bits
     packed |= keys
-    packed, sums = cells_of_keys(packed) if counts is None else cells_of_counts(packed, counts)
-    owners = packed >> key_bits
-    packed &= (1 << key_bits) - 1
-    begins = np.flatnonzero(np.diff(owners, prepend=-1))
-    numbers = owners[begins] + lowest
-    starts = np.append(begins, len(owners))
+    if counts is None:
+        packed.sort()
+        sums = np.empty(len(packed), np.int64)
+    else:
+        packed, sums = cells_of_counts(packed, counts)
+    numbers = np.empty(len(packed), np.int64)
+    starts = np.empty(len(packed) + 1, np.int64)
+    size, cells = kernels.take_apart(packed, key_bits, counts is None, numbers, starts, sums)
+    numbers = numbers[:size] + lowest
+    keys = packed[:cells]
     return _CellsOfUsers(
         numbers if distinct_users is None else distinct_users[numbers],
-        starts,
-        packed if distinct_keys is None else distinct_keys[packed],
-        sums,
+        starts[: size + 1].copy(),
+        keys if distinct_keys is None else distinct_keys[keys],
+        sums[:cells],
     )

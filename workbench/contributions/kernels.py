@@ -220,6 +220,34 @@ def number_names(
 
 
 @njit(cache=True, nogil=True)
+def take_apart(packed, key_bits, are_rows, users, starts, sums):
+    """Sorted numbers of user and cell as users, where each one's cells start, and the cells, in place.
+
+    Numbers of rows repeat; how often goes to `sums`. Returns how many users and cells there are.
+    """
+    n, k = 0, 0
+    last = last_user = -1
+    for i in range(packed.size):
+        number = packed[i]
+        if are_rows and number == last:
+            sums[k - 1] += 1
+            continue
+        last = number
+        user = number >> key_bits
+        if user != last_user:
+            last_user = user
+            users[n] = user
+            starts[n] = k
+            n += 1
+        packed[k] = number & ((1 << key_bits) - 1)
+        if are_rows:
+            sums[k] = 1
+        k += 1
+    starts[n] = k
+    return n, k
+
+
+@njit(cache=True, nogil=True)
 def drop_empty(keys, counts):
     """Move the cells that hold anything to the front, in order; returns how many."""
     k = 0

@@ -103,4 +103,4 @@ def _by_user(numbers, keys, cells: int) -> tuple[np.ndarray, np.ndarray]:
             users = packed // cells
             return users + lowest, packed - users * cells
     order = np.lexsort((keys, numbers))
-    return numbers[order], keys[order]
+    return numbers[order], keys[order].astype(np.int64)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int, UInt64
+from workbench.arrays import Int, UInt32, UInt64
 from workbench.cell_counts import LARGEST_TOTAL, CellCounts, cells_of_counts, cells_of_keys
 from workbench.contributions import UserNumbers, Users, bounded_contributions
 from workbench.contributions.cut import whole_limits
 from workbench.reading import counted_rows
+from workbench.scale import kernels
 from workbench.scale.rows import Rows, Span
 from workbench.scale.spill import (
     Columns,
@@ -82,11 +83,12 @@ def user_bits(rows: int) -> int:
     return (number_of_ranges(rows) - 1).bit_length()
 
 
-def user_range(words: Int[np.ndarray, " rows"], bits: int) -> Int[np.ndarray, " rows"]:
+def user_range(words: Int[np.ndarray, " rows"], bits: int) -> UInt32[np.ndarray, " rows"]:
     """The range of each user, by 64 bits of what identifies them."""
-    if not bits:
-        return np.zeros(len(words), np.int64)
-    return (words.view(np.uint64) * _GOLDEN >> np.uint64(64 - bits)).view(np.int64)
+    ranges = np.zeros(len(words), np.uint32)
+    if bits:
+        kernels.spread(words, _GOLDEN, np.uint64(64 - bits), ranges)
+    return ranges
 
 
 def _key_type(cells: int) -> str:
@@ -96,7 +98,10 @@ def _key_type(cells: int) -> str:
 def _deal_keys(
     file: SpillFile, keys: Int[np.ndarray, " rows"], bits: int, counts: Columns
 ) -> None:
-    file.add(keys >> bits, [keys & ((1 << bits) - 1), *counts])
+    ranges = np.empty(len(keys), np.uint32)
+    low = np.empty(len(keys), file.types[0])
+    kernels.split_keys(keys, bits, ranges, low)
+    file.add(ranges, [low, *counts])
 
 
 def _new_file(folder: Path, cells: int, bits: int, counts: Sequence[str]) -> SpillFile:
@@ -171,7 +176,7 @@ def read_users(
         none = np.zeros(0, np.int64)
         return UserRows(Users(none), none, None)
     counts = columns.pop().astype(np.int64) if rows.count is not None else None
-    keys = columns.pop().astype(np.int64)
+    keys = columns.pop()
     if len(columns) == 1:
         return UserRows(Users(columns[0], None, rows.who), keys, counts)
     numbers, ids = _numbered(*columns)
@@ -221,7 +226,7 @@ def split(folder: Path, segments: Sequence[Segments], bits: int, finer: int) -> 
     """The rows of a range by narrower ranges."""
     with _new_file(folder, 1 << bits, finer, segments[0].types[1:]) as file:
         for keys, *counts in read_portions(folder, segments, MOST_ROWS):
-            _deal_keys(file, keys.astype(np.int64), finer, counts)
+            _deal_keys(file, keys, finer, counts)
     return file.spilled()
 
 

@@ -1,6 +1,24 @@
 """The compiled loops that deal rows out to ranges."""
 
+import numpy as np
+
 from workbench.compiled import njit
+
+
+@njit(cache=True, nogil=True)
+def split_keys(keys, bits, ranges, low):
+    """Keys as a range each, and `bits` bits within it."""
+    mask = (1 << bits) - 1
+    for i in range(keys.size):
+        ranges[i] = keys[i] >> bits
+        low[i] = keys[i] & mask
+
+
+@njit(cache=True, nogil=True)
+def spread(words, factor, shift, ranges):
+    """A range of each word: the first bits of its product with an odd number."""
+    for i in range(words.size):
+        ranges[i] = np.uint64(words[i]) * factor >> shift
 
 
 @njit(cache=True, nogil=True)

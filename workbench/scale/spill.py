@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Int, UInt32
 from workbench.scale import kernels
 
 Columns = list[np.ndarray]
@@ -73,26 +73,30 @@ class SpillFile:
     """
 
     def __init__(self, folder: Path, types: Sequence[str], ranges: int):
-        self._types = tuple(map(np.dtype, types))
+        self.types = tuple(map(np.dtype, types))
         self._ranges = ranges
         self._path = folder / secrets.token_hex(16)
         self._offsets: list[int] = []
         self._starts: list[np.ndarray] = []
         self._end = 0
+        self._memory = np.empty(0, np.uint8)  # is asked for once
         with _disk(folder):
             self._file = open(self._path, "xb", buffering=0, opener=_private)
 
-    def add(self, ranges: Int[np.ndarray, " rows"], columns: Columns) -> None:
+    def add(self, ranges: UInt32[np.ndarray, " rows"], columns: Columns) -> None:
         """Some rows, and the range of each."""
         sizes = np.zeros(self._ranges, np.int64)
         kernels.tally(ranges, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         self._starts.append(starts)
         self._offsets.append(self._end)
-        for dtype, column in zip(self._types, columns, strict=True):
-            dealt = np.empty(len(column), dtype)
-            kernels.deal(ranges, starts[:-1].copy(), column, dealt)
-            self._write(memoryview(dealt).cast("B") if len(dealt) else b"")
+        for dtype, column in zip(self.types, columns, strict=True):
+            size = len(column) * dtype.itemsize
+            if size > len(self._memory):
+                self._memory = np.empty(size, np.uint8)
+            dealt = self._memory[:size]
+            kernels.deal(ranges, starts[:-1].copy(), column, dealt.view(dtype))
+            self._write(memoryview(dealt))
 
     def __enter__(self) -> SpillFile:
         return self
@@ -104,7 +108,7 @@ class SpillFile:
     def spilled(self) -> Spilled:
         """What was written."""
         starts = np.array(self._starts, np.int64).reshape(-1, self._ranges + 1)
-        types = tuple(dtype.str for dtype in self._types)
+        types = tuple(dtype.str for dtype in self.types)
         return Spilled(self._path.name, types, np.array(self._offsets, np.int64), starts)
 
     def _write(self, content: memoryview | bytes) -> None:
