@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,20 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path):
         assert set(tmp_path.iterdir()) == {first, second, *strangers}
         assert first.stat().st_mode & 0o77 == 0
     assert set(tmp_path.iterdir()) == set(strangers)
+
+
+def test_a_folder_is_gone_though_somebody_writes_to_it_meanwhile(tmp_path, monkeypatch):
+    rmdir = os.rmdir
+
+    def late(path, **how):
+        with suppress(FileNotFoundError):
+            (folder / "late").touch()
+        rmdir(path, **how)
+
+    monkeypatch.setattr(os, "rmdir", late)
+    with temporary_folder(str(tmp_path)) as folder:
+        (folder / "early").touch()
+    assert not os.listdir(tmp_path)
 
 
 def test_what_another_one_removes_meanwhile_is_made_again(tmp_path, monkeypatch):

@@ -101,9 +101,16 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_in_use(folder)
         if held is not None:
             os.close(held)
+
+
+def _remove_in_use(folder: Path) -> None:
+    """Remove a folder to which others may still write: by its name they find it no more."""
+    with suppress(OSError):
+        folder = folder.rename(folder.with_name(f"wb-{secrets.token_hex(8)}"))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def process_folder() -> Path:

@@ -12,6 +12,8 @@ from tests.agreement import RARE, fits, runs, same_runs
 from tests.reference import geometric as literal
 from workbench import DP, noise
 from workbench.noise import bits, laws, parts, priorities
+from workbench.noise.drawing import best
+from workbench.noise.measurement import Measurement
 from workbench.threads import limited_threads
 
 KEY = bytes(range(32))
@@ -45,7 +47,7 @@ def drawn_apart(measurement, ranges, keys=OCCUPIED, counts=COUNTS, shuffle=None)
 
 
 def sampled(options, ranges, rng, shuffle=None):
-    measurement = parts.Measurement(BLOCKS, ranges, rng=rng, **options)
+    measurement = Measurement(BLOCKS, ranges, rng=rng, **options)
     sample = measurement.priority_sample if "size" in options else measurement.threshold_sample
     return sample(drawn_apart(measurement, ranges, shuffle=shuffle))
 
@@ -54,7 +56,7 @@ def sampled(options, ranges, rng, shuffle=None):
 def test_tasks_release_what_threads_release(options):
     ranges = parts.equal_ranges(CELLS, 7)
     apart = sampled(options, ranges, KEY, np.random.default_rng(0))
-    measurement = parts.Measurement(BLOCKS, ranges, rng=KEY, **options)
+    measurement = Measurement(BLOCKS, ranges, rng=KEY, **options)
     of = "priority_sample_of" if "size" in options else "threshold_sample_of"
     for threads in (1, 2, 7):
         here = getattr(measurement, of)(OCCUPIED, COUNTS, threads)
@@ -62,7 +64,7 @@ def test_tasks_release_what_threads_release(options):
             assert np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
     assert [r.cost for r in apart.receipts] == [DP(0.8), DP(1.0)]
     assert all(r.simulated for r in apart.receipts)
-    assert not parts.Measurement(BLOCKS, ranges, **options).receipts[0].simulated
+    assert not Measurement(BLOCKS, ranges, **options).receipts[0].simulated
 
 
 @runs(300, 4000)
@@ -98,11 +100,11 @@ def test_a_wrong_guess_gives_parts_the_same_law(monkeypatch, start, n):
 
 def test_cells_that_floats_cannot_tell_apart_are_all_listed(monkeypatch):
     ranges = parts.equal_ranges(CELLS, 2)
-    measurement = parts.Measurement(BLOCKS, ranges, theta=0, size=3, rng=KEY)
+    measurement = Measurement(BLOCKS, ranges, theta=0, size=3, rng=KEY)
     part = measurement.parts[0]
-    one = parts.best(part, OCCUPIED[:8], COUNTS[:8], (1.0,))
+    one = best(part, OCCUPIED[:8], COUNTS[:8], (1.0,))
     assert 4 <= len(one.keys) < 48 and one.listed > 4
-    part = parts.Measurement([(48, 1, 60.0)], [[(0, 48)]], theta=1, size=3, rng=KEY).parts[0]
+    part = Measurement([(48, 1, 60.0)], [[(0, 48)]], theta=1, size=3, rng=KEY).parts[0]
     original = priorities.Candidates
     monkeypatch.setattr(
         priorities,
@@ -111,7 +113,7 @@ def test_cells_that_floats_cannot_tell_apart_are_all_listed(monkeypatch):
             v, words, *limits or (0.0, np.inf), np.zeros(len(v), np.uint64)
         ),
     )
-    tied = parts.best(part, OCCUPIED[:8], np.full(8, 50), (1.0,))
+    tied = best(part, OCCUPIED[:8], np.full(8, 50), (1.0,))
     assert len(tied.keys) == 8  # all have the same first bits
 
 
@@ -142,23 +144,23 @@ def test_large_tables_are_drawn_by_several_threads_and_small_or_seeded_ones_are_
 def test_no_cell_is_left_out_or_drawn_twice():
     for bad in ([[(0, 90)]], [[(0, 60)], [(50, 96)]], [[(60, 96), (0, 60)]], [[(0, 97)]]):
         with pytest.raises(ValueError, match="each of 96 cells once"):
-            parts.Measurement(BLOCKS, bad, theta=1)
+            Measurement(BLOCKS, bad, theta=1)
     with pytest.raises(ValueError, match="single part"):
-        parts.Measurement(BLOCKS, UNEVEN, theta=1, rng=np.random.default_rng(0))
+        Measurement(BLOCKS, UNEVEN, theta=1, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="32 bytes"):
-        parts.Measurement(BLOCKS, UNEVEN, theta=1, rng=b"short")
+        Measurement(BLOCKS, UNEVEN, theta=1, rng=b"short")
     for size, n in ((1, 4), (5, 2), (2**62, 7)):
         spread = parts.balanced_ranges(np.array([0, size - 1]), size, n)
-        parts._check_ranges(spread, size)
-        parts._check_ranges(parts.equal_ranges(size, n), size)
+        parts.check_ranges(spread, size)
+        parts.check_ranges(parts.equal_ranges(size, n), size)
 
 
 def test_a_part_never_says_its_key():
-    part = parts.Measurement(BLOCKS, UNEVEN, theta=1, rng=KEY).parts[0]
+    part = Measurement(BLOCKS, UNEVEN, theta=1, rng=KEY).parts[0]
     assert repr(part) == "<Part of 35 cells>"
     streams = [part.streams(i)(4).tolist() for i in (0, 0, 1)]
     assert streams[0] == streams[1] != streams[2]
-    keys = {p.key for p in parts.Measurement(BLOCKS, UNEVEN, theta=1).parts}
+    keys = {p.key for p in Measurement(BLOCKS, UNEVEN, theta=1).parts}
     assert len(keys) == 3 and all(len(key) == 32 for key in keys)
 
 

@@ -150,9 +150,11 @@ def test_ranges_with_too_many_rows_are_split(transform, folder, monkeypatch):
 @pytest.mark.parametrize("mechanism", [SRA(DP(SURE), 3), LPA(DP(SURE), 50)], ids=str)
 def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
     monkeypatch.setattr(counting, "user_bits", lambda rows: 3)
-    made = release(mechanism, Rows.read(folder, DOMAIN, UNBOUNDED, user="name"))
+    rows = Rows.read(folder, DOMAIN, UNBOUNDED, user="name")
+    made = release(mechanism, rows, report_cut=SURE)
     data = Interactions.read(folder, user="name", domain=DOMAIN, bound=UNBOUNDED)
-    whole = mechanism(data)
+    whole = mechanism(data).with_users_cut(data, SURE)
+    assert made.users_cut == whole.users_cut
     edges = made.estimate.edges.values
     assert made.ledger == whole.ledger and made.bound == whole.bound
     assert edges.sum() == whole.estimate.edges.values.sum()
@@ -457,3 +459,5 @@ def test_what_is_not_released_in_parts_says_why(folder):
             rows = Rows.read(folder, Domain(("a", "b"), (10**9, 10**9)), BOUND)
         with pytest.raises(ValueError, match=why):
             release(mechanism, rows)
+    with pytest.raises(ValueError, match="need rows with user="):
+        release(HighPassFilter(DP(1.0), theta=5), rows, report_cut=1.0)

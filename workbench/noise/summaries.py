@@ -18,13 +18,8 @@ from workbench.noise import priorities
 from workbench.noise.arguments import check_counts, check_filter
 from workbench.noise.bits import word_source
 from workbench.noise.kinds import empty_cell
-from workbench.noise.parts import (
-    Measurement,
-    NoisyCells,
-    PrioritySample,
-    Ranges,
-    balanced_ranges,
-)
+from workbench.noise.measurement import Measurement, NoisyCells, PrioritySample
+from workbench.noise.parts import Ranges, balanced_ranges
 from workbench.noise.selection import Block, as_block, check_size, passes, passes_and_sampled
 from workbench.noise.source import CELLS_FOR_THREADS
 from workbench.threads import thread_count

@@ -68,6 +68,10 @@ class RecordsByUser:
         """As `Interactions.top_scored`."""
         return self._counted("top_scored", (l, scores, cut_key(rng)), {"random": random})
 
+    def users_beyond(self, bound: Bound) -> int:
+        """As `Interactions.users_beyond`."""
+        return sum(self._dealt.of_users(count_users_beyond, bound))
+
     def _counted(self, method: str, arguments: tuple, options: dict) -> EdgeCounts:
         edges: Any = 0
         for own in self._dealt.of_users(count_users, method, arguments, options):
@@ -79,6 +83,18 @@ def count_users(
     rows: Rows, folder: Path, segments, plain, method: str, arguments: tuple, options: dict
 ) -> EdgeCounts:
     """What `Interactions.method` keeps of a range of users, counted."""
+    data = interactions_of(rows, folder, segments, plain)
+    kept = getattr(data, method)(*arguments, **options)
+    return EdgeCounts(rows.domain, kept.bound, kept.edge_counts())
+
+
+def count_users_beyond(rows: Rows, folder: Path, segments, plain, bound: Bound) -> int:
+    """How many of a range of users have records that cannot all stay within a bound."""
+    return interactions_of(rows, folder, segments, plain).users_beyond(bound)
+
+
+def interactions_of(rows: Rows, folder: Path, segments, plain) -> Interactions:
+    """All records of a range of users."""
     own = read_users(rows, folder, segments, plain)
     numbers, keys = _by_user(own.users.numbers, own.keys, rows.domain.size)
     begins = np.diff(numbers, prepend=numbers[:1] - 1) != 0
@@ -86,11 +102,9 @@ def count_users(
     contexts = rows.domain.shape[1]
     ids = own.users.ids_of(numbers[begins])
     items = keys // contexts
-    data = Interactions(
+    return Interactions(
         rows.domain, codes, items, keys - items * contexts, UNBOUNDED, user_ids=ids
     )
-    kept = getattr(data, method)(*arguments, **options)
-    return EdgeCounts(rows.domain, kept.bound, kept.edge_counts())
 
 
 def _by_user(numbers, keys, cells: int) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,8 @@ from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.priority_sampling import PrioritySampling
 from workbench.mechanisms.sra import SRA
 from workbench.mechanisms.stability_histogram import StabilityHistogram
-from workbench.noise.parts import Measurement, survivors
+from workbench.noise.drawing import survivors
+from workbench.noise.measurement import Measurement
 from workbench.noise.stability import stable_cells, stable_parts
 from workbench.records import Records
 from workbench.release_files import refuse_place
@@ -106,8 +107,10 @@ def release(
     most = counting.ROWS >> (_NODES_A_CELL if transform is not None else 0)
     with scratch_folder(scratch) as folder, tasks(executor, workers) as run:
         dealt = Dealt(rows, folder, run, ranges, most, progress, ready)
+        cut: Any = dealt
         if isinstance(mechanism, Contributions):
-            made = mechanism(RecordsByUser(dealt), rng)
+            cut = RecordsByUser(dealt)
+            made = mechanism(cut, rng)
         elif isinstance(mechanism, _QUERIES):
             made = mechanism(dealt, rng)
         elif isinstance(mechanism, StabilityHistogram):
@@ -115,7 +118,7 @@ def release(
         else:
             made = _sparse_summary(mechanism, dealt, rng)
         if report_cut is not None:
-            made = made.with_users_cut(dealt, report_cut, rng)
+            made = made.with_users_cut(cut, report_cut, rng)
     return made
 
 
@@ -224,12 +227,9 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
         raise ValueError(f"{name} is not released in parts: {_why_not(mechanism)}")
     if not isinstance(rows, Rows):
         raise ValueError(f"rows = {type(rows).__name__} is not allowed: need Rows")
-    cuts_itself = isinstance(mechanism, Contributions)
-    if report_cut is not None and (rows.user is None or cuts_itself):
-        raise ValueError(
-            "report_cut: need rows with user=, who are cut before they are released"
-        )
-    if cuts_itself:
+    if report_cut is not None and rows.user is None:
+        raise ValueError("report_cut: need rows with user=, who are cut to a bound")
+    if isinstance(mechanism, Contributions):
         if rows.user is None or not isinstance(rows.bound, Unbounded) or rows.count is not None:
             raise ValueError(
                 f"{name} samples the records of each user itself, one a row: need rows with user=, of the "
