@@ -13,6 +13,8 @@ WORKERS ?= auto
 
 # Tests start Python hundreds of times: without stored bytecode each start compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
+# There is a worker a core: threads of linear algebra would wait for each other.
+quick-tests test-all test-long: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: reproduce test types quick-tests test-all test-long mutants docs lab explore bench clean
 .DELETE_ON_ERROR:
