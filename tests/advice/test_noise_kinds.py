@@ -1,5 +1,6 @@
 """Advice on the kind of noise: pure where it is the smaller, in one sentence with the numbers."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -7,11 +8,29 @@ import pytest
 
 from tests.cli.commands import run_command
 from workbench import DP, ZCDP, Bound, Domain, Marginals, SparseTable, advise
-from workbench.advice import advise_marginals, compare_noise
+from workbench.advice import (
+    advise_boxes,
+    advise_degrees,
+    advise_marginals,
+    advise_top,
+    advise_users,
+    compare_noise,
+    compare_noise_of,
+)
+from workbench.interactions import Interactions
 from workbench.mechanisms import (
+    FPA,
+    HPA,
+    SRA,
+    CountSketch,
     GaussianHistogram,
     GaussianQueries,
     GeometricHistogram,
+    HierarchicalHistogram,
+    HighPassFilter,
+    Privelet,
+    PrivTree,
+    UnattributedHistogram,
 )
 
 BUDGET = DP(1.0, 1e-9)
@@ -70,6 +89,10 @@ def test_the_best_summary_is_advised_with_the_smaller_noise():
     many = compare_noise(BUDGET, 50, Bound(50, 1).l2_squared)
     assert many.applied(full) == GaussianHistogram(ZCDP.within(BUDGET))
     assert one.noise.applied(full) == full
+    believed = dict(density=0.01, mean=500, spread=20)
+    filtered = advise(domain, 1.0, 20, bound=Bound(40), delta=1e-9, quick=True, **believed)
+    assert filtered.mechanism == HighPassFilter(ZCDP.within(BUDGET), size=20)
+    assert "The filter's θ is 157 with geometric noise, 86 with Gaussian." in repr(filtered)
 
 
 @pytest.mark.slow
@@ -85,6 +108,73 @@ def test_marginals_are_asked_with_the_smaller_noise():
     empty = SparseTable.from_keys(many, [], [], Bound())
     drawn = advice.mechanism(empty, np.random.default_rng(0)).estimate.variances
     assert advice.options[0].value == pytest.approx(sqrt(drawn.mean()), rel=1e-3)
+
+
+BOUNDS = (Bound(), Bound(3, 2, 5), Bound(30, 1))
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize(
+    ("mechanism", "variance"),
+    [
+        (
+            HierarchicalHistogram(DP(1.0), 3, consistent=False, noise="geometric"),
+            lambda e: e.variance,
+        ),
+        (Privelet(DP(1.0), noise="geometric"), lambda e: e.noise.variance),
+        (CountSketch(DP(1.0), width=50, depth=20), lambda e: e.law.variance),
+        (
+            UnattributedHistogram(DP(1.0), "noisy", noise="geometric"),
+            lambda e: e.variance,
+        ),
+        (SRA(DP(1.0), 6, split=(0.3, 0.7)), lambda e: e.items.variance),
+        (HPA(DP(1.0), 6, 1, popularity_share=0.2), lambda e: e.items.variance),
+        (FPA(DP(1.0), 6, 5, once=True), lambda e: e.items.noise.variance),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_is_compared_is_the_noise_that_is_drawn(mechanism, variance, bound):
+    """Of both kinds, whatever the mechanism: the release's own variance, but for roundings."""
+    domain = Domain(("item", "context"), (27, 3))
+    data = SparseTable.from_keys(domain, [], [], bound)
+    if mechanism.takes is Interactions:
+        none = np.array([], int)
+        data = Interactions.from_codes(domain, none, none, none, bound)
+        data = replace(data, distinct=bound.linf == 1)
+    compared = compare_noise_of(mechanism, domain, bound, BUDGET)
+    other = {"noise": "gaussian"} if hasattr(mechanism, "noise") else {}
+    gaussian = replace(mechanism, budget=ZCDP(compared.rho), **other)
+    for kind, expected in ((mechanism, compared.geometric), (gaussian, compared.gaussian)):
+        drawn = variance(kind(data, np.random.default_rng(0)).estimate)
+        assert sqrt(drawn) == pytest.approx(expected, rel=2e-3)
+
+
+def test_what_takes_one_kind_of_noise_is_not_compared():
+    domain = Domain(("item", "context"), (27, 3))
+    with pytest.raises(
+        ValueError, match="PrivTree.* need a mechanism that takes a DP or a ZCDP"
+    ):
+        compare_noise_of(PrivTree(DP(1.0)), domain, Bound(), BUDGET)
+    with pytest.raises(ValueError, match="k = None is not allowed"):
+        compare_noise_of(FPA(DP(1.0), 3), domain, Bound(), BUDGET)
+
+
+def test_tasks_are_advised_with_the_smaller_noise():
+    one = Domain(("x",), (512,))
+    two = Domain(("x", "y"), (64, 64))
+    few, many = Bound(), Bound(40, 1)
+    assert advise_boxes(one, 1.0, few, delta=1e-9).mechanism.budget == DP(1.0)
+    boxes = advise_boxes(two, 1.0, many, delta=1e-9)
+    assert boxes.mechanism == GaussianHistogram(ZCDP.within(BUDGET))
+    assert boxes.options[0].value < advise_boxes(two, 1.0, many).options[0].value
+    assert "Gaussian noise is better, since a unit touches 40 numbers" in boxes.notes[-1]
+    assert advise_top(one, 1.0, many, delta=1e-9).mechanism == boxes.mechanism
+    assert advise_top(one, 1.0, few, delta=1e-9).mechanism == GeometricHistogram(DP(1.0))
+    degrees = advise_degrees(one, 1.0, many, delta=1e-9)
+    assert degrees.mechanism == UnattributedHistogram(ZCDP.within(BUDGET))
+    assert degrees.options[0].value < advise_degrees(one, 1.0, many).options[0].value
+    users = advise_users(Domain(("item", "c"), (9, 4)), 1.0, 100, 20, delta=1e-9)
+    assert "l2 = l1, and nothing is gained" in users.notes[-1]
 
 
 def test_the_command_says_it_too(tmp_path, monkeypatch):

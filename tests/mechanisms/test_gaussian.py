@@ -30,7 +30,7 @@ from workbench.mechanisms import (
     UnattributedHistogram,
 )
 from workbench.mechanisms._contributions import l2_squared
-from workbench.mechanisms.hierarchical_histogram import _l2_squared as of_tree
+from workbench.mechanisms.hierarchical_histogram import tree_l2_squared as of_tree
 from workbench.transform import basis_of
 from workbench.workload import Together, linear_queries, workload_l2_squared
 

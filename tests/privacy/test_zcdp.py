@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from workbench import DP, ZCDP, Receipt, compose, guarantee
 from workbench.enclosures import ln, round_up
-from workbench.privacy import REPLACE, _price_of_order, epsilon_above, exact_rho, rho_above
+from workbench.privacy import REPLACE, epsilon_above, exact_rho, rho_above
+from workbench.privacy.conversions import price_of_order
 from workbench.table import Bound
 
 # OpenDP 0.16's `make_zCDP_to_approxDP`, to the digits shown: ρ, δ, ε
@@ -83,7 +84,7 @@ def test_what_is_within_a_budget_never_costs_more_and_no_more_would_fit(epsilon,
 @settings(deadline=None, max_examples=30)
 @given(st.fractions(0, 2, max_denominator=1000), st.integers(2, 40))
 def test_delta_at_the_epsilon_of_an_order_is_the_corollary_s(rho, order):
-    epsilon = order * rho + _price_of_order(Fraction(order - 1), Fraction(1, 10**6))
+    epsilon = order * rho + price_of_order(Fraction(order - 1), Fraction(1, 10**6))
     exponent = (order - 1) * (order * rho - epsilon)
     delta = decimal(exponent).exp() * (1 - 1 / Decimal(order)) ** order / (order - 1)
     assert abs(delta / Decimal("1e-6") - 1) < Decimal("1e-50")

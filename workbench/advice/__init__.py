@@ -6,6 +6,7 @@ declared, a model of the counts; the mechanisms' own formulas choose θ and τ.
 
 from workbench.advice.advice import Advice, advise
 from workbench.advice.model import CountModel
+from workbench.advice.moved import compare_noise_of
 from workbench.advice.noise_kinds import NoiseComparison, compare_noise
 from workbench.advice.options import Option, predict_errors
 from workbench.advice.tasks import (

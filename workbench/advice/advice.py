@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,14 +12,14 @@ import numpy as np
 from workbench import noise
 from workbench.advice.errors import NEGLIGIBLE, QueryError, mean_log_error
 from workbench.advice.model import CountModel
-from workbench.advice.noise_kinds import NoiseComparison, compare_noise
+from workbench.advice.moved import compare_noise_of
+from workbench.advice.noise_kinds import NoiseComparison
 from workbench.advice.options import Option, all_options, three_digits
 from workbench.domain import Domain
 from workbench.libraries import pd
-from workbench.mechanisms import CountSketch
-from workbench.privacy import DP
+from workbench.mechanisms import HighPassFilter
+from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
-from workbench.transform import basis_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,18 +64,29 @@ class Advice:
         if not self.budget.delta:
             return None
         best = self.ranked[0].mechanism
-        blocks = basis_of(getattr(best, "transform", None), self.domain).noise_blocks
-        depth = best.depth if isinstance(best, CountSketch) else 1
-        l1 = sum(block.nodes_per_count for block in blocks) * Fraction(self.bound.l1) * depth
-        moved = sum((block.l2_squared(self.bound) for block in blocks), Fraction(0)) * depth
-        if isinstance(best, CountSketch):
-            moved = Fraction(self.bound.l1) ** 2 * depth  # a unit's counts may share a bucket
-        return compare_noise(self.budget, l1, moved)
+        return compare_noise_of(best, self.domain, self.bound, self.budget)
 
     @property
     def _sentences(self) -> tuple[str, ...]:
         """What is to be said below the table."""
-        return self.notes if self.noise is None else (*self.notes, str(self.noise))
+        return (*self.notes, *self.sentences_on_noise)
+
+    @property
+    def sentences_on_noise(self) -> tuple[str, ...]:
+        """Which kind of noise is the smaller, and what becomes of a filter's threshold; () without a δ."""
+        if self.noise is None:
+            return ()
+        best = self.ranked[0].mechanism
+        if not isinstance(best, HighPassFilter):
+            return (str(self.noise),)
+        gaussian = replace(best, budget=ZCDP(self.noise.rho))
+        pure, other = (
+            three_digits(m.threshold(self.domain, self.bound)) for m in (best, gaussian)
+        )
+        return (
+            str(self.noise),
+            f"The filter's θ is {pure} with geometric noise, {other} with Gaussian.",
+        )
 
     @property
     def reason(self) -> str:

@@ -29,6 +29,7 @@ class NoiseComparison:
     l1 : how far one unit moves the numbers together.
     touched : how many of them it touches, if it moves each alike; l1²/l2² in any case.
     geometric, gaussian : the standard deviation of the noise on each, in counts.
+    share : of the budget, what pays for them.
     """
 
     budget: DP
@@ -37,6 +38,7 @@ class NoiseComparison:
     touched: float
     geometric: float
     gaussian: float
+    share: float = 1.0
 
     @property
     def takes_gaussian(self) -> bool:
@@ -51,7 +53,7 @@ class NoiseComparison:
             f"{format_number(self.geometric)} and Gaussian noise, at the ρ = {format_number(self.rho)} "
             f"within them, one of {format_number(self.gaussian)}"
         )
-        least = self.budget.epsilon**2 / (4 * self.rho)
+        least = self.share * self.budget.epsilon**2 / (4 * self.rho)
         numbers = f"a unit touches {_numbers(self.touched)}"
         if self.takes_gaussian:
             enough = f"since {numbers}, and it is from {least:.0f} or so on"
@@ -87,7 +89,9 @@ class NoiseComparison:
         return replace(mechanism, budget=ZCDP(self.rho))
 
 
-def compare_noise(budget: DP, l1: Fraction | float, l2_squared: Fraction) -> NoiseComparison:
+def compare_noise(
+    budget: DP, l1: Fraction | float, l2_squared: Fraction, share: float = 1.0
+) -> NoiseComparison:
     """Geometric noise at ε, and Gaussian noise at the ρ within (ε, δ), on the same numbers.
 
     Parameters
@@ -96,6 +100,8 @@ def compare_noise(budget: DP, l1: Fraction | float, l2_squared: Fraction) -> Noi
         With 0 < δ < 1.
     l1, l2_squared : number
         How far one unit moves the numbers together, in either norm.
+    share : float
+        Of the budget, what pays for them.
 
     Returns
     -------
@@ -114,10 +120,11 @@ def compare_noise(budget: DP, l1: Fraction | float, l2_squared: Fraction) -> Noi
     True
     """
     rho = ZCDP.within(budget).rho
-    geometric = sqrt(noise.variance(l1, budget.epsilon, "geometric"))
-    gaussian = sqrt(Law(GAUSSIAN, Fraction(rho) / Fraction(l2_squared)).variance)
+    part = Fraction(share)
+    geometric = sqrt(noise.variance(Fraction(l1) / part, budget.epsilon, "geometric"))
+    gaussian = sqrt(Law(GAUSSIAN, Fraction(rho) * part / Fraction(l2_squared)).variance)
     touched = float(Fraction(l1) ** 2 / Fraction(l2_squared))
-    return NoiseComparison(budget, rho, float(l1), touched, geometric, gaussian)
+    return NoiseComparison(budget, rho, float(l1), touched, geometric, gaussian, share)
 
 
 def _numbers(touched: float) -> str:

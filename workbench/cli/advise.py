@@ -48,7 +48,7 @@ def advise(
         str, typer.Option(metavar="L0,LINF[,L1]", help="How far one unit moves the table.")
     ] = "1,1",
     delta: Annotated[
-        float, typer.Option(help="Failure probability δ, for a stability histogram.")
+        float, typer.Option(help="δ, for a stability histogram, and to compare Gaussian noise.")
     ] = 0.0,
     density: Annotated[
         float | None, typer.Option(help="Believed: the fraction of cells that are not empty.")
@@ -195,14 +195,21 @@ def _task_advice(
     if task == "boxes":
         text = beliefs["shape"]
         return tasks.advise_boxes(
-            where, epsilon, bound, parse_numbers("--shape", text) if text else None
+            where,
+            epsilon,
+            bound,
+            parse_numbers("--shape", text) if text else None,
+            delta=beliefs["delta"],
         )
     if task == "per-user":
         if (bound.l0, bound.linf) != (1, 1):
             raise ValueError("--bound: a user has one number of records, so that 1,1 holds")
         text = beliefs["shape"]
         return tasks.advise_per_user(
-            where, epsilon, parse_numbers("--shape", text) if text else None
+            where,
+            epsilon,
+            parse_numbers("--shape", text) if text else None,
+            delta=beliefs["delta"],
         )
     if task == "marginals":
         return tasks.advise_marginals(
@@ -213,9 +220,11 @@ def _task_advice(
         rows = None if text == "paid" else parse_number("--rows", text)
         return tasks.advise_rows(where, epsilon, bound, rows, beliefs["order"])
     if task == "top":
-        return tasks.advise_top(where, epsilon, bound, beliefs["size"])
+        return tasks.advise_top(where, epsilon, bound, beliefs["size"], delta=beliefs["delta"])
     if task == "degrees":
-        return tasks.advise_degrees(where, epsilon, bound, beliefs["records"])
+        return tasks.advise_degrees(
+            where, epsilon, bound, beliefs["records"], delta=beliefs["delta"]
+        )
     if task == "users":
         if beliefs["users"] is None or beliefs["per_user"] is None:
             raise ValueError(
@@ -223,7 +232,12 @@ def _task_advice(
                 "users there are and how many records each has"
             )
         return tasks.advise_users(
-            where, epsilon, beliefs["users"], beliefs["per_user"], beliefs["popularity"]
+            where,
+            epsilon,
+            beliefs["users"],
+            beliefs["per_user"],
+            beliefs["popularity"],
+            delta=beliefs["delta"],
         )
     records = 10_000 if beliefs["records"] is None else beliefs["records"]
     return tasks.advise_records(where, epsilon, bound, records)
@@ -287,8 +301,7 @@ def _advise_summaries(
     columns = list(rows.columns)
     screen.table(advice.caption, columns, rows.to_numpy(), right=columns[1:])
     reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
-    compared = [] if advice.noise is None else [str(advice.noise)]
-    for note in (*advice.notes, reason, *compared):
+    for note in (*advice.notes, reason, *advice.sentences_on_noise):
         screen.paragraph(note)
     return advice.mechanism
 

@@ -138,7 +138,7 @@ class HierarchicalHistogram(Mechanism):
 
     def _node_variance(self, bound: Bound, m: int, k: int) -> float:
         if isinstance(self.budget, ZCDP):
-            return gaussian_law(_l2_squared(bound, m, k), self.budget).variance
+            return gaussian_law(tree_l2_squared(bound, m, k), self.budget).variance
         levels = len(level_sizes(m, k))
         return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
 
@@ -152,7 +152,7 @@ class HierarchicalHistogram(Mechanism):
             self.budget,
             l1=Fraction(sensitivity(table)) * len(level_sizes(m, k)),
             linf=sensitivity(table),
-            l2_squared=_l2_squared(table.bound, m, k),
+            l2_squared=tree_l2_squared(table.bound, m, k),
             law=self.noise,
             rng=rng,
         )
@@ -175,7 +175,7 @@ class HierarchicalHistogram(Mechanism):
         return Histogram(domain, leaves, noise=law)
 
 
-def _l2_squared(bound: Bound, m: int, k: int) -> Fraction:
+def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
     """How far one unit moves all nodes in the l2 norm, squared: a node of a level adds up k^j cells."""
     levels = range(len(level_sizes(m, k)))
     return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))

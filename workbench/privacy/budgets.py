@@ -1,0 +1,187 @@
+"""What a look at the data may cost: (ε, δ)-differential privacy, and ρ-zCDP."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, nextafter
+from sys import float_info
+from typing import Any
+
+from workbench.enclosures import round_down, round_up
+from workbench.privacy.conversions import (
+    epsilon_above,
+    price_of_order,
+    rho_above,
+    shift_for_epsilon,
+)
+from workbench.value import parameter, value
+from workbench.wording import stated
+
+_LARGEST = float_info.max
+_SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
+
+
+def _at_least_zero(x: Any) -> str | None:
+    good = isinstance(x, int | float) and not isinstance(x, bool) and x >= 0  # False for NaN
+    return None if good else "need a number >= 0 (inf promises nothing)"
+
+
+def finite_above_zero(x: Any) -> str | None:
+    """What is wrong with a ρ; None if nothing is."""
+    good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
+    return None if good else "need a finite number > 0"
+
+
+def _from_zero_below_one(x: Any) -> str | None:
+    good = isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x < 1
+    return None if good else "need a number >= 0 and < 1"
+
+
+@value
+class DP:
+    """(ε, δ)-differential privacy; pure when δ = 0, and no promise at all when ε = ∞.
+
+    >>> DP(0.5) + DP(0.5, delta=1e-6)
+    DP(epsilon=1.0, delta=1e-06)
+    >>> DP(float("nan"))
+    Traceback (most recent call last):
+    ValueError: DP.epsilon = nan is not allowed: need a number >= 0 (inf promises nothing)
+    """
+
+    epsilon: float = parameter(check=_at_least_zero, doc="privacy loss ε")
+    delta: float = parameter(0.0, 0, 1, doc="failure probability δ")
+
+    def __add__(self, other: DP) -> DP:
+        return DP(self.epsilon + other.epsilon, min(1.0, self.delta + other.delta))
+
+    def __str__(self) -> str:
+        if self.epsilon == inf:
+            return "no privacy guarantee (ε = ∞)"
+        epsilon = stated(self.epsilon)  # never rounded: it is a promise
+        return f"({epsilon}, {stated(self.delta)})-DP" if self.delta else f"{epsilon}-DP"
+
+    def covers(self, spent: DP) -> bool:
+        """Whether a budget of this size pays for `spent`."""
+        return spent.epsilon <= self.epsilon * _SLACK and spent.delta <= self.delta * _SLACK
+
+
+@value
+class ZCDP:
+    """ρ-zero-concentrated differential privacy; δ-approximately where δ > 0.
+
+    Of every order α > 1 the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
+    says nothing of one ε: `at` gives the ε that it implies at a δ.
+
+    Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
+
+    >>> ZCDP(0.25) + ZCDP(0.5, delta=1e-10)
+    ZCDP(rho=0.75, delta=1e-10)
+    >>> print(ZCDP(0.5).at(1e-6))
+    (5.221534444530169, 1e-06)-DP
+    """
+
+    rho: float = parameter(check=finite_above_zero, doc="privacy loss ρ")
+    delta: float = parameter(0.0, check=_from_zero_below_one, doc="probability δ of no promise")
+
+    @classmethod
+    def within(cls, budget: DP) -> ZCDP:
+        """The largest ρ that an (ε, δ) pays for, rounded down.
+
+        Parameters
+        ----------
+        budget : DP
+            A finite ε > 0, and 0 < δ < 1.
+
+        Returns
+        -------
+        ZCDP
+            Which `at(budget.delta)` never costs more than the budget.
+
+        Raises
+        ------
+        ValueError
+            If δ = 0, at which no ρ promises any ε, or no float holds the ρ.
+
+        >>> print(ZCDP.within(DP(1.0, 1e-9)))
+        0.014973057673588525-zCDP
+        """
+        epsilon = budget.epsilon
+        if not 0 < epsilon < inf or not 0 < budget.delta < 1:
+            raise ValueError(
+                f"{budget!r} is not allowed: need a finite epsilon > 0 and 0 < delta < 1, since "
+                "at delta = 0 no rho-zCDP promises any epsilon"
+            )
+        shift = shift_for_epsilon(epsilon, budget.delta)
+        rho = round_down(
+            (Fraction(epsilon) - price_of_order(shift, Fraction(budget.delta))) / (1 + shift)
+        )
+        while rho > 0 and cls(rho).at(budget.delta).epsilon > epsilon:  # by its last digit
+            rho = nextafter(rho * (1 - 2.0**-52), 0)
+        if rho <= 0:
+            raise ValueError(
+                f"{budget!r} is not allowed: no rho that a float holds is within it"
+            )
+        return cls(rho)
+
+    def at(self, delta: float) -> DP:
+        """The (ε, δ)-differential privacy that it implies: proven, and rounded up.
+
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13. Every order α > 1 gives an ε that
+        holds; the best one is looked for in floating point, and its ε is computed rigorously.
+
+        Parameters
+        ----------
+        delta : float
+            Between 0 and 1, and above the δ of this budget; to be chosen before anything is seen.
+
+        Returns
+        -------
+        DP
+
+        Raises
+        ------
+        ValueError
+            If δ is no such number.
+        """
+        refuse_delta(delta, Fraction(self.delta))
+        rest = Fraction(delta) - Fraction(self.delta)
+        return DP(round_up(epsilon_above(Fraction(self.rho), rest)), delta)
+
+    def __add__(self, other: ZCDP) -> ZCDP:
+        if not isinstance(other, ZCDP):
+            return NotImplemented
+        rho = Fraction(self.rho) + Fraction(other.rho)
+        delta = Fraction(self.delta) + Fraction(other.delta)
+        return rounded(rho, delta)
+
+    def __str__(self) -> str:
+        text = f"{stated(self.rho)}-zCDP"
+        return f"{stated(self.delta)}-approximate {text}" if self.delta else text
+
+    def covers(self, spent: DP | ZCDP) -> bool:
+        """Whether a budget of this size pays for `spent`, of a `DP` at the ρ that it implies."""
+        if isinstance(spent, DP):
+            if spent.epsilon == inf:
+                return False
+            spent = rounded(Fraction(rho_above(spent.epsilon)), Fraction(spent.delta))
+        return spent.rho <= self.rho and spent.delta <= self.delta
+
+
+def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
+    """Of exact sums, rounded up; a ValueError for what promises nothing."""
+    if delta >= 1:
+        raise ValueError(f"delta = {float(delta):g} in all: together these promise nothing")
+    return ZCDP(round_up(rho), round_up(delta))
+
+
+def refuse_delta(delta: float, spent: Fraction) -> None:
+    """A ValueError unless an ε can be told at this δ, of which measurements have `spent` some."""
+    if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
+        raise ValueError(
+            f"delta = {delta!r} is not allowed: need 0 < delta < 1; at delta = 0 zCDP promises no epsilon"
+        )
+    if delta <= spent:
+        raise ValueError(
+            f"delta = {stated(delta)} is not allowed: need more than the {stated(round_up(spent))} that "
+            "measurements spend of it"
+        )

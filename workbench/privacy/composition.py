@@ -1,0 +1,244 @@
+"""How the prices of measurements add up: in ε, in ρ, and over ledgers of both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from fractions import Fraction
+from math import fsum, inf
+from typing import Any, NamedTuple
+
+from workbench.enclosures import round_up
+from workbench.privacy.budgets import DP, ZCDP, refuse_delta, rounded
+from workbench.privacy.conversions import epsilon_about, epsilon_above, rho_above
+from workbench.privacy.receipts import ADD_REMOVE, Receipt
+
+
+def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
+    """The price of all measurements together: sums in sequence, the maximum over parts of a partition.
+
+    Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4; of zCDP, Bun &
+    Steinke, TCC 2016, Lemmas 2.3 and 8.2.
+
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+
+    Returns
+    -------
+    DP or ZCDP
+        Their sum in sequence; of parts of a declared partition the dearest. A `ZCDP` as soon as one
+        of them is, where a measurement of some ε counts with its ρ.
+
+    Raises
+    ------
+    ValueError
+        If receipts are about different relations.
+
+    >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
+    DP(epsilon=0.75)
+    >>> compose([Receipt("a", ZCDP(0.5)), Receipt("b", ZCDP(0.25))])
+    ZCDP(rho=0.75)
+    """
+    partitions = _by_part(receipts)
+    costs: list[list[list[Any]]] = [
+        [[r.cost for r in part] for part in parts] for parts in partitions
+    ]
+    if all(isinstance(cost, DP) for parts in costs for part in parts for cost in part):
+        return _total(_largest(map(_total, parts)) for parts in costs)
+    if _promises_nothing(partitions):
+        return DP(inf)
+    rho, delta = _summed([_Price.of(parts) for parts in partitions])
+    return rounded(rho, delta)
+
+
+def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
+    """`compose` of pure measurements without rounding: ε and δ of all together.
+
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+
+    Returns
+    -------
+    epsilon, delta : Fraction
+        Their sums in sequence; of parts of a declared partition the dearest.
+
+    Raises
+    ------
+    ValueError
+        If receipts are about different relations, or one promises nothing, or none of any ε.
+    """
+    prices = _prices(receipts)
+    epsilons = [price.epsilon for price in prices if price.epsilon is not None]
+    if len(epsilons) < len(prices):
+        raise ValueError("a measurement under zCDP promises no epsilon without a delta")
+    return sum(epsilons, Fraction(0)), _summed(prices)[1]
+
+
+def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
+    """`compose` in zCDP: ρ and δ of all measurements together, those of some ε at their ρ.
+
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+
+    Returns
+    -------
+    rho, delta : Fraction
+        Their sums in sequence; of parts of a declared partition the dearest.
+
+    Raises
+    ------
+    ValueError
+        If receipts are about different relations, or one promises nothing.
+    """
+    return _summed(_prices(receipts))
+
+
+def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
+    """The (ε, δ) of all measurements together, at a δ that the reader names: the smallest that is proven.
+
+    Measurements of some ε add up as they are, or by their ρ together with those under zCDP, whichever is
+    less for each. Of all ways to choose, the best puts those by themselves that have the least ε for
+    their ρ (see the page on accounting). It holds for prices fixed before anything was released; where
+    they were chosen by earlier answers, what holds is the budget of the session that they were spent from.
+
+    Parameters
+    ----------
+    receipts : of measurements of one private data set, all about one relation.
+    delta : a failure probability chosen beforehand; 0 where every measurement has an ε and no δ.
+
+    Returns
+    -------
+    DP
+        With an ε of ∞ if one of them promises nothing.
+
+    Raises
+    ------
+    ValueError
+        If δ is no probability, or too little for what is measured.
+
+    >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
+    DP(epsilon=4.042291300477016, delta=1e-06)
+    """
+    partitions = _by_part(receipts)
+    if _promises_nothing(partitions):
+        return DP(inf, delta)
+    prices = [_Price.of(parts) for parts in partitions]
+    spent = _summed(prices)[1]
+    epsilons = [price.epsilon for price in prices if price.epsilon is not None]
+    if len(epsilons) == len(prices) and spent == delta:
+        return DP(round_up(sum(epsilons, Fraction(0))), delta)
+    refuse_delta(delta, spent)
+    alone = _counted_alone(prices, float(Fraction(delta) - spent))
+    epsilon = sum((price.epsilon or Fraction(0) for price in alone), Fraction(0))
+    rho = _summed(prices)[0] - _summed(alone)[0]
+    return DP(round_up(epsilon + epsilon_above(rho, Fraction(delta) - spent)), delta)
+
+
+class _Price(NamedTuple):
+    """What the measurements of one partition cost: ε where each has one, and ρ and δ."""
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, parts: list[list[Receipt]]) -> _Price:
+        """The dearest of the parts, of which only one has the unit."""
+        costs: list[list[Any]] = [[r.cost for r in part] for part in parts]
+        pure = all(isinstance(cost, DP) for part in costs for cost in part)
+        none = Fraction(0)
+        return cls(
+            max(sum((Fraction(cost.epsilon) for cost in part), none) for part in costs)
+            if pure
+            else None,
+            max(sum((_rho(r) for r in part), none) for part in parts),
+            max(sum((Fraction(cost.delta) for cost in part), none) for part in costs),
+        )
+
+    @property
+    def ratio(self) -> float:
+        """ε for its ρ: what has little is better counted by itself."""
+        if self.epsilon is None or not self.rho:
+            return inf
+        return float(self.epsilon / self.rho)
+
+
+def _rho(receipt: Receipt) -> Fraction:
+    """What a measurement costs in zCDP."""
+    if isinstance(receipt.cost, ZCDP):
+        return Fraction(receipt.cost.rho)
+    generic = rho_above(receipt.cost.epsilon)
+    return Fraction(generic if receipt.rho is None else min(generic, receipt.rho))
+
+
+def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
+    """Of each partition; a ValueError if a measurement promises nothing."""
+    partitions = _by_part(receipts)
+    if _promises_nothing(partitions):
+        raise ValueError("one of the measurements promises nothing (ε = ∞)")
+    return [_Price.of(parts) for parts in partitions]
+
+
+def _summed(prices: list[_Price]) -> tuple[Fraction, Fraction]:
+    """ρ and δ in sequence."""
+    rho = sum((price.rho for price in prices), Fraction(0))
+    delta = sum((price.delta for price in prices), Fraction(0))
+    return rho, delta
+
+
+def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
+    """Those whose ε is better added as it is, judged in floating point: any choice is valid."""
+    ordered = sorted(prices, key=lambda price: price.ratio)
+    ratios = [price.ratio for price in ordered] + [inf]
+    epsilon = 0.0
+    rho = float(sum(price.rho for price in prices))
+    best = epsilon_about(rho, delta)
+    cut = 0
+    for i, price in enumerate(ordered):
+        if price.epsilon is None:
+            break
+        epsilon += float(price.epsilon)
+        rho -= float(price.rho)
+        if ratios[i + 1] > ratios[i] or ratios[i + 1] == inf:  # else further is better still
+            total = epsilon + epsilon_about(rho if i + 1 < len(prices) else 0.0, delta)
+            if total <= best:
+                best = total
+                cut = i + 1
+    return ordered[:cut]
+
+
+def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
+    """Receipts by part, of each partition; what declares none is a partition of its own."""
+    receipts = tuple(receipts)
+    relations = {r.relation for r in receipts}
+    if len(relations) > 1:
+        raise ValueError(
+            f"receipts about different relations do not add up: {sorted(relations)}"
+        )
+    partitions: dict[Any, dict[Any, list[Receipt]]] = defaultdict(lambda: defaultdict(list))
+    for i, r in enumerate(receipts):
+        # a replaced unit may change its part, so that only adding or removing one is parallel
+        declared = r.part if r.relation == ADD_REMOVE else None
+        partition, part = declared or (i, "all")
+        partitions[partition][part].append(r)
+    return [list(parts.values()) for parts in partitions.values()]
+
+
+def _promises_nothing(partitions: list[list[list[Receipt]]]) -> bool:
+    costs = (r.cost for parts in partitions for part in parts for r in part)
+    return any(isinstance(cost, DP) and cost.epsilon == inf for cost in costs)
+
+
+def _largest(costs: Iterable[DP]) -> DP:
+    costs = tuple(costs)
+    return DP(max(c.epsilon for c in costs), max(c.delta for c in costs))
+
+
+def _total(costs: Iterable[DP]) -> DP:
+    costs = tuple(costs)
+    if any(c.epsilon == inf for c in costs):
+        return DP(inf, min(1.0, fsum(c.delta for c in costs)))
+    return DP(fsum(c.epsilon for c in costs), min(1.0, fsum(c.delta for c in costs)))
