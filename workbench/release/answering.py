@@ -1,0 +1,296 @@
+"""What a release answers, how far off that may be, and how much of it is noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import erfc, exp, sqrt
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from workbench import estimates, noise
+from workbench.arrays import Float
+from workbench.domain import Domain
+from workbench.estimates.bars import Answers
+from workbench.estimates.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
+from workbench.libraries import pd
+from workbench.privacy import ZCDP
+from workbench.release.priced import Priced
+from workbench.table import Bound
+from workbench.transform import basis_of
+from workbench.workload import Workload, labelled_queries, marginal_queries
+
+USERS_CUT = "users who lost anything to the bound"  # its receipt
+_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
+
+
+class Largest(NamedTuple):
+    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+
+    labels: pd.DataFrame
+    counts: Float[np.ndarray, " cells"]
+    noise: Float[np.ndarray, " cells"]
+
+
+class Answering(Priced):
+    """What has a public estimate, with receipts for it."""
+
+    estimate: Any
+    bound: Bound | None
+
+    def answer(
+        self,
+        queries: Workload | Mapping[str, Any] | str | Sequence[Any],
+        *,
+        error: Any = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The estimate's answers; they cost nothing.
+
+        Parameters
+        ----------
+        queries : a workload, or queries by label.
+            {"origin": "Bern", "hour": (7, 9)} counts what has all of these: a label, a pair (first, last)
+            of which both belong to it, or a list or set of these; as text: `'origin=Bern hour=7..9'`. A
+            list of such asks several; {} counts everything.
+        error : whether it is wanted how far answers may be off.
+        belief : "empty" takes absent cells for empty, which narrows the second part and is said.
+        options : those of the estimate, as `weights="raw"`.
+
+        Returns
+        -------
+        float64[queries], or estimates.bars.Answers
+            An answer for each query, in counts. With `error=True` a pair: answers and standard errors; its
+            `noise`, `absent_cells` and `absent` say in two parts what may be wrong.
+
+        Raises
+        ------
+        ValueError
+            If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
+            query selects nothing, or a belief is none.
+        """
+        if not hasattr(queries, "on"):
+            queries = labelled_queries(self._labelled_domain(**options), queries)
+        if error is not True:
+            if belief is not None:
+                raise ValueError("a belief narrows error bars: need error=True with it")
+            return self.estimate.answer(queries, error=error, **options)
+        answers, errors = self.estimate.answer(queries, error=True, **options)
+        bars = self.estimate.bars(queries, **self._law_of_noise, **options)
+        return Answers(answers, errors, bars, belief)
+
+    def marginal(
+        self,
+        *attributes: str | Sequence[str],
+        error: bool = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """All counts of one attribute, or of several together, with their labels.
+
+        Parameters
+        ----------
+        attributes : their names.
+        error : whether it is wanted how far counts may be off.
+        belief, options : as in `answer`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each combination of labels, and its `count`; with `error` also the standard deviation
+            of its `noise`, how many `absent_cells` it has, and how much these hold at most, `absent`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
+            estimate cannot answer.
+        """
+        names: list[Any] = []
+        for given in attributes:
+            names += given if isinstance(given, list | tuple) else [given]
+        domain = self._labelled_domain(**options)
+        workload = marginal_queries(domain, names)
+        frame = domain.project(names).frame(np.arange(len(workload)))
+        answers = self.answer(workload, error=error, belief=belief, **options)
+        if not error:
+            return frame.assign(count=answers)
+        columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
+        _refuse_columns(frame, columns)
+        frame = frame.assign(count=answers.values, **columns)
+        if belief is not None:
+            frame.attrs["belief"] = answers.belief
+        return frame
+
+    def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
+        """The domain whose labels queries name."""
+        domain = self.estimate.domain
+        if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
+            domain = self.estimate.items.domain
+        domain = getattr(domain, "domain", domain)  # of `Attributes`
+        if not isinstance(domain, Domain):
+            raise ValueError(
+                f"{self.estimate!r} has no attributes with labels: ask a workload, such as Nodes"
+            )
+        return domain
+
+    def deviations(self) -> Float[np.ndarray, " released"] | float:
+        """The standard deviation of the noise on what was released.
+
+        Returns
+        -------
+        float64[released] or float
+            In counts, for each row of `to_frame` or for all; NaN where it is not known.
+        """
+        return self.estimate.deviations(**self._law_of_noise)
+
+    @property
+    def absent_at_most(self) -> float:
+        """What each cell (or node) that was not released holds at most, in counts; NaN if unknown."""
+        if not isinstance(self.estimate, estimates.Summary):
+            return float("nan")
+        return self.estimate.absent_at_most(**self._law_of_noise)
+
+    def largest(self, top: int = 10) -> Largest:
+        """The largest of what was released.
+
+        Parameters
+        ----------
+        top : how many.
+
+        Returns
+        -------
+        Largest
+            Labels, counts and the standard deviation of the noise on each, largest first.
+
+        Raises
+        ------
+        ValueError
+            If the release holds neither cells nor nodes, or `top` is no whole number from 0 on.
+        """
+        if not isinstance(top, int | np.integer) or top < 0:
+            raise ValueError(f"top = {top!r} is not allowed: need a whole number >= 0")
+        estimate = self.estimate
+        if isinstance(estimate, estimates.ItemEdgeCounts):
+            estimate = estimate.edges
+        if isinstance(estimate, estimates.Summary):
+            counts = estimate.weights()
+        elif isinstance(estimate, estimates.Histogram):
+            counts = estimate.values
+        else:
+            raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
+        rows = np.argsort(-counts, kind="stable")[:top]
+        if isinstance(estimate, estimates.Summary):
+            labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])
+        else:
+            labels = estimate.domain.frame(rows)
+        deviations = np.broadcast_to(self.deviations(), counts.shape)
+        return Largest(labels, counts[rows], deviations[rows])
+
+    @property
+    def _law_of_noise(self) -> dict[str, Law]:
+        """What the receipts tell of the noise, and the estimate does not."""
+        receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
+        names = [receipt.name for receipt in receipts]
+        is_summary = isinstance(self.estimate, estimates.Summary)
+        if names != ["stability"] or not is_summary or self.bound is None:
+            return {}
+        cost = receipts[0].cost
+        if isinstance(cost, ZCDP):
+            return {
+                "filled_law": Law(GAUSSIAN, float(Fraction(cost.rho) / self.bound.l2_squared))
+            }
+        return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
+
+    def to_frame(self, error: bool = False) -> pd.DataFrame:
+        """The estimate as a table with labels.
+
+        Parameters
+        ----------
+        error : whether the standard deviation of the `noise` on each row is wanted.
+
+        Returns
+        -------
+        DataFrame
+            A row for each released cell, node or report. With `error` the column `noise`, NaN where it is
+            not known, and in `attrs` the other part: how many cells are `absent_cells`, and what each of
+            them holds at most, `absent_at_most`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute has the name of such a column.
+        """
+        frame = self.estimate.to_frame()
+        if not error:
+            return frame
+        _refuse_columns(frame, ["noise"])
+        frame = frame.assign(noise=self.deviations())
+        if isinstance(self.estimate, estimates.Summary):
+            frame.attrs["absent_cells"] = self.estimate.absent_cells
+            frame.attrs["absent_at_most"] = self.absent_at_most
+        return frame
+
+    @property
+    def cells_from_nothing(self) -> float | None:
+        """How many cells (or nodes) of a table that holds nothing the same thresholds would release.
+
+        On average, from the file alone. Of the cells that are empty no more are expected to be among the
+        released ones, since no table has more empty cells. Where everything is released, or a number that
+        was stated, as many are of any table. None where the file does not tell.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, _DENSE):
+            return float(len(estimate))
+        if not isinstance(estimate, estimates.Summary):
+            return None
+        if self._law_of_noise:
+            return 0.0  # an empty cell is never visited
+        if estimate.law is None:
+            return None
+        if estimate.scale != 1 or estimate.releases_all:
+            return float(len(estimate))
+        expected = 0.0  # with `consistent` no more: it takes nodes away
+        for block in basis_of(
+            getattr(estimate, "transform", None), estimate.domain
+        ).noise_blocks:
+            law = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block)
+            cell = noise.empty_cell(law, estimate.theta, estimate.sides, estimate.tau)
+            expected += block.size * cell.chance
+        return expected
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether half of the released cells, or more, may be there by noise alone.
+
+        That is, at most 2n + 3√n were released, n being `cells_from_nothing`: noise gives n of them on
+        average, and hardly ever three deviations more. Where cells are released whatever they hold, those
+        beyond three deviations of the noise are counted in their place. False where the file does not tell.
+        """
+        estimate = self.estimate
+        expected = self.cells_from_nothing
+        if expected is None or not len(estimate):
+            return False
+        released = len(estimate)
+        if expected == released:
+            values = getattr(estimate, "edges", estimate).values
+            deviations = self.deviations()
+            if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
+                deviations = sqrt(cast(Law, estimate.law).variance)
+            if np.isnan(deviations).any():
+                return False
+            released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
+            is_gaussian = any(isinstance(receipt.cost, ZCDP) for receipt in self.ledger)
+            beyond = erfc(DEVIATIONS / sqrt(2)) if is_gaussian else exp(-sqrt(2) * DEVIATIONS)
+            expected *= beyond  # of Laplace noise, and about of geometric; of Gaussian
+        return bool(released <= 2 * expected + 3 * sqrt(expected))
+
+
+def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
+    taken = sorted(set(names) & set(frame.columns))
+    if taken:
+        raise ValueError(
+            f"attributes called {taken} leave no name for error bars: leave error out"
+        )

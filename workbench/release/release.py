@@ -1,0 +1,333 @@
+"""The release: a public estimate with the receipts that paid for it, and its file."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench import estimates, noise, provenance
+from workbench.libraries import pa
+from workbench.privacy import LOCAL, Receipt
+from workbench.release.answering import USERS_CUT, Answering
+from workbench.release.file_records import (
+    bound_record,
+    receipt_of_file,
+    receipt_record,
+    users_cut_of_file,
+)
+from workbench.release_files import (
+    read_release,
+    read_release_in_ranges,
+    refuse_place,
+    write_release,
+    write_release_in_ranges,
+)
+from workbench.table import PUBLIC, Bound
+from workbench.wording import cell, format_number, number
+
+_NOT_OURS = (  # what reading a file raises that was not written here
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,  # Arrow's, of columns of other types
+    RecursionError,
+    StopIteration,
+)
+
+
+def knows_users_cut(data: Any) -> bool:
+    """Whether it can be said of private data how many users lost anything to the bound of a release."""
+    are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
+    return are_records_of_users or getattr(data, "users_cut", None) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Answering):
+    """A public estimate, the receipts that paid for it, and the mechanism that made it.
+
+    Parameters
+    ----------
+    estimate : what is public; it answers workloads.
+    ledger : a receipt for each measurement.
+    mechanism : the mechanism; its text in a release that was loaded from a file.
+    bound : how far one unit was said to move the data: the guarantee is as true as it is.
+    users_cut : how many users lost anything to the bound, with noise; None where it was not asked.
+    """
+
+    estimate: Any
+    ledger: tuple[Receipt, ...]
+    mechanism: object
+    bound: Bound | None = None
+    users_cut: int | None = None
+
+    def __repr__(self) -> str:
+        simulated = ", simulated" if self.simulated else ""
+        return f"<Release {self.privacy}{simulated}: {self.estimate!r} by {self.mechanism}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the guarantee, and every measurement that was paid for."""
+        if self.simulated:
+            drawn = "simulated: replayable, not to be published"
+        elif self.idealised:
+            drawn = "drawn with floating point: idealised, not to be published"
+        else:
+            drawn = "system randomness"
+        caption = (
+            f"{escape(str(self.privacy))} · {drawn}<br>{escape(repr(self.estimate))}"
+            f"<br><code>{escape(str(self.mechanism))}</code>"
+        )
+        if self.bound:
+            caption += f"<br>{escape(repr(self.bound))}, {self.bound.status}"
+            if self.bound.unit:
+                caption += f": {escape(self.bound.unit)}"
+        rows = "".join(
+            f"<tr><td>{escape(r.description)}</td><td>{escape(str(r.cost))}</td>"
+            f"<td>{escape(r.relation)}</td></tr>"
+            for r in self.ledger
+        )
+        return (
+            f"<table><caption>{caption}</caption><thead><tr>"
+            '<th scope="col">measurement</th><th scope="col">cost</th>'
+            '<th scope="col">neighbours</th></tr>'
+            f"</thead><tbody>{rows}</tbody></table>{self._largest_as_html()}"
+        )
+
+    def _largest_as_html(self) -> str:
+        """The five largest cells with one standard deviation of their noise."""
+        try:
+            labels, counts, deviations = self.largest(5)
+        except ValueError:  # nothing like cells
+            return ""
+        heads = [*labels.columns, "count", "noise"]
+        rows = [
+            (*map(cell, row), number(count), f"± {format_number(deviation)}")
+            for row, count, deviation in zip(
+                labels.itertuples(index=False), counts, deviations, strict=True
+            )
+        ]
+        head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in heads)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+        )
+        caption = f"the largest {escape(self.estimate.contents)}"
+        return (
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            "</table>"
+        )
+
+    def with_users_cut(
+        self, data: Any, epsilon: float, rng: np.random.Generator | None = None
+    ) -> Release:
+        """The same release, which also says how many users lost anything to the bound.
+
+        One user more or less moves that number by one at most, as whether somebody loses anything depends
+        on their own records alone: geometric noise of sensitivity 1 hides it, for a receipt of its own. How
+        many rows were cut one user could move far, and is never said.
+
+        Parameters
+        ----------
+        data : what was released, whose users were cut to its bound, or by the mechanism.
+        epsilon : what the number costs, beside the rest.
+        rng : a seeded generator for noise that can be replayed, or None to publish.
+
+        Returns
+        -------
+        Release
+            With a receipt more.
+
+        Raises
+        ------
+        ValueError
+            If nobody was cut to the data's bound, or the guarantee is about what each sends alone.
+        """
+        if not knows_users_cut(data):
+            raise ValueError(
+                "how many users were cut cannot be said: name the column of users when the data is read, "
+                "and they are cut to the bound"
+            )
+        if self.relation == LOCAL:
+            raise ValueError(
+                "how many users were cut is not said of what each of them sends alone"
+            )
+        users_cut = getattr(data, "users_cut", None)
+        if users_cut is None:  # the mechanism cut them, to the release's bound
+            users_cut = data.users_beyond(self.bound)
+        noisy, receipt = noise.geometric(np.array([users_cut]), l1=1, epsilon=epsilon, rng=rng)
+        receipt = replace(receipt, name=USERS_CUT, relation=self.relation)
+        return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))
+
+    def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:
+        """Write a file that any reader opens as a plain table, with its guarantee.
+
+        A Parquet file carries it; beside a CSV file stands `x.csv.json`. The file appears whole or not at
+        all.
+
+        Parameters
+        ----------
+        path : where, `x.parquet` or `x.csv`; its folder must exist.
+        simulated : says by name that a release from seeded noise is meant, which the file then carries.
+        force : overwrite an existing file.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the release is not fit to be saved, the file exists, or its ending is another.
+        FileNotFoundError
+            If the folder does not exist.
+        OSError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        self._refuse_unfit(simulated)
+        refuse_place(path, force)
+        write_release(self.estimate.to_arrow(), self._record(), path, force)
+        return path
+
+    def _refuse_unfit(self, simulated: bool) -> None:
+        if not self.ledger:
+            raise ValueError("this release has no receipt for what it cost, and is never saved")
+        if self.simulated and not simulated:
+            raise ValueError(
+                "this release was made with a seeded rng, so its noise can be replayed: release with "
+                "rng=None to publish, or save with simulated=True"
+            )
+        if self.idealised:
+            raise ValueError(
+                "this release was drawn with floating point: idealised, never saved"
+            )
+        for receipt in self.ledger:
+            if receipt.withdrawn:
+                raise ValueError(
+                    f"this release promises nothing, and is never saved: {receipt.description}"
+                )
+
+    def _record(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        versions = {name: version(name) for name in ("dp-workbench", "numpy", "pyarrow")}
+        return {
+            "format": 1,
+            "kind": self.estimate.kind,
+            "estimate": self.estimate.metadata(),
+            "guarantee": str(self.privacy),
+            "ledger": [receipt_record(r) for r in self.ledger],
+            "bound": self.bound and bound_record(self.bound),
+            **({} if self.users_cut is None else {"users_cut": self.users_cut}),
+            "simulated": self.simulated,
+            "mechanism": str(self.mechanism),
+            "commit": provenance.commit(),
+            "versions": versions | {"python": platform.python_version()},
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a file that `save` wrote, Parquet or CSV; its mechanism stays text and is never evaluated.
+
+        Parameters
+        ----------
+        path : the file.
+
+        Returns
+        -------
+        Release
+            As it was saved.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file, or nothing beside a CSV file that says what it promises.
+        ValueError
+            If it is not a whole release of this workbench, or a CSV file was changed.
+        """
+        return cls._of_file(path, *read_release(path))
+
+    @classmethod
+    def load_in_ranges(cls, path: str | Path) -> Iterator[Release]:
+        """Read a Parquet file some released rows at a time: what is larger than memory.
+
+        Each has the whole release's guarantee and some of its rows, in their order; answers, without
+        their errors, add up.
+
+        Parameters
+        ----------
+        path : the file.
+
+        Yields
+        ------
+        Release
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            As `load`, or a CSV file.
+        """
+        for table, record in read_release_in_ranges(path):
+            yield cls._of_file(path, table, record)
+
+    def save_in_ranges(
+        self,
+        pieces: Iterable[Any],
+        path: str | Path,
+        *,
+        simulated: bool = False,
+        force: bool = False,
+    ) -> Path:
+        """Write a Parquet file as `save` does, of estimates that follow each other.
+
+        Parameters
+        ----------
+        pieces : estimates as this release's, of which each has some of the rows.
+        path, simulated, force : as for `save`.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ValueError, FileNotFoundError, OSError
+            As `save`, or a CSV file.
+        """
+        path = Path(path)
+        self._refuse_unfit(simulated)
+        if path.suffix != ".parquet":
+            raise ValueError(f"{path}: what is written in ranges is Parquet")
+        refuse_place(path, force)
+        tables = (piece.to_arrow() for piece in chain([self.estimate], pieces))
+        write_release_in_ranges(tables, self._record(), path, force)
+        return path
+
+    @classmethod
+    def _of_file(cls, path: str | Path, table: pa.Table, record: dict[str, Any]) -> Release:
+        try:
+            estimate = next(k for k in estimates.ALL if k.kind == record["kind"])
+            ledger = tuple(receipt_of_file(path, **r) for r in record["ledger"])
+            if not ledger:
+                raise ValueError(f"{path}: no receipt says what this release cost")
+            bound = record["bound"] and Bound(**record["bound"])
+            return cls(
+                estimate.from_arrow(table, record["estimate"]),
+                ledger,
+                record["mechanism"],
+                bound,
+                users_cut_of_file(path, record),
+            )
+        except _NOT_OURS as e:
+            raise ValueError(
+                f"{path}: not a release that this version of the workbench reads "
+                f"({type(e).__name__}: {str(e)[:80]})"
+            ) from None
