@@ -161,6 +161,17 @@ def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
     assert (edges <= data.edge_counts().ravel()).all()
 
 
+@pytest.mark.parametrize("user", ["user", "name"])
+def test_what_stays_of_a_user_depends_on_nobody_in_the_same_range(user, folder, monkeypatch):
+    edges = []
+    for bits in (0, 3):
+        monkeypatch.setattr(counting, "user_bits", lambda rows, bits=bits: bits)
+        rows = Rows.read(folder, DOMAIN, UNBOUNDED, user=user)
+        made = release(SRA(DP(SURE), 3), rows, rng=seeded())
+        edges.append(made.estimate.edges.values)
+    assert (edges[0] == edges[1]).all()
+
+
 def test_hpa_in_ranges_is_hpa_where_nothing_is_drawn(folder, monkeypatch):
     monkeypatch.setattr(counting, "user_bits", lambda rows: 3)
     score = tuple(range(37))

@@ -1,0 +1,74 @@
+"""Under a ρ: what a unit really moves, at the rate of the noise that is drawn, costs no more than ρ.
+
+Noise of rate r on values that move by Δ has the divergence r·Δ² of order 1; drawn values add up. Without
+noise the path of both neighbours is the same, and every sum is exact.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from workbench import mechanisms
+from workbench.audit import pairs_for
+from workbench.noise.discrete_gaussian import DiscreteGaussian
+from workbench.noise.gaussian_cells import GaussianCell
+from workbench.privacy import ZCDP
+from workbench.transform import Dyadic, Haar
+from workbench.workload import Products
+
+RHO = 0.02
+NONE = np.zeros(0, np.int64)
+
+
+def variants(cls):
+    """The example, and others where a unit moves more than one value."""
+    budget = ZCDP(RHO, 1e-6 if cls.spends_delta else 0.0)
+    mechanism = cls.example(budget)
+    yield mechanism
+    if cls is mechanisms.CountSketch:
+        yield replace(mechanism, depth=1, width=16)
+    if cls is mechanisms.FPA:
+        yield from (replace(mechanism, k=k) for k in (1, 3, 7))
+    if hasattr(mechanism, "transform"):
+        yield from (replace(mechanism, transform=t()) for t in (Dyadic, Haar))
+    if cls is mechanisms.GaussianQueries:
+        domain = pairs_for(mechanism)[0].one.domain
+        for weight in np.random.default_rng(0).uniform(1, 2, 6):
+            yield replace(
+                mechanism, workload=Products.of(domain, [(weight, {}), (weight / 3, {})])
+            )
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The rate and the exact values of each draw of Gaussian noise, which adds none."""
+    draws = []
+    monkeypatch.setattr(
+        DiscreteGaussian, "add", lambda law, out, words: draws.append((law.rate, out.copy()))
+    )
+    monkeypatch.setattr(GaussianCell, "survivors", lambda cell, empty, words: (NONE, NONE))
+    return draws
+
+
+@pytest.mark.parametrize("cls", [cls for cls in mechanisms.ALL if cls.accepts_zcdp])
+def test_what_a_unit_moves_costs_no_more_than_rho(cls, drawn):
+    most = Fraction(0)
+    for mechanism in variants(cls):
+        for pair in pairs_for(mechanism):
+            sides = []
+            for data in (pair.one, pair.other):
+                drawn.clear()
+                mechanism(data, np.random.default_rng(0))
+                sides.append(list(drawn))
+            one, other = sides
+            if [x.shape for _, x in one] != [x.shape for _, x in other]:
+                continue  # a cell that nobody else is in
+            cost = Fraction(0)
+            for (rate, x), (same, y) in zip(one, other, strict=True):
+                assert rate == same
+                cost += rate * sum(int(a) ** 2 for a in (x - y).ravel().tolist())
+            assert cost <= Fraction(RHO), (mechanism, pair, float(cost))
+            most = max(most, cost)
+    assert most > Fraction(RHO) / 2
