@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from workbench import UNBOUNDED, Domain, Interactions
+from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Ranges, SparseTable, Subsets
 from workbench.inference import least_squares, tree_least_squares
 from workbench.interactions import sampling
+from workbench.mechanisms import CountSketch
 from workbench.threads import limited_threads, on_threads, slices, thread_count
 from workbench.transform import level_sizes
 
@@ -64,3 +65,27 @@ def test_a_sample_of_users_records_does_not_depend_on_threads(monkeypatch, how):
             samples.append((sample.users.tolist(), sample.items.tolist()))
     assert samples[0] == samples[1] == samples[2]
     assert 3 <= len(samples[0][0]) < 3000
+
+
+def test_answers_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr("workbench.threads.PLACES_FOR_THREADS", 8)
+    rng = np.random.default_rng(0)
+    domain = Domain(("x",), (10**6,))
+    table = SparseTable.from_keys(
+        domain, rng.integers(0, 10**6, 500), np.ones(500, int), Bound()
+    )
+    sketch = CountSketch.example(DP(1.0))(table, rng).estimate
+    lo = rng.integers(0, 10**6 - 2000, 300)
+    workloads = [
+        Ranges(lo, lo + 1),
+        Ranges(lo, lo + rng.integers(0, 2000, 300)),
+        Subsets.of(rng.choice(table.keys, (40, 3))),
+    ]
+    for workload in workloads:
+        answers = []
+        for count in (1, 2, 7):
+            with limited_threads(count):
+                answers.append((table.answer(workload), sketch.answer(workload)))
+        assert answers[0][0].any() and answers[0][1].any()
+        for other in answers[1:]:
+            np.testing.assert_array_equal(answers[0], other)

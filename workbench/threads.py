@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 VARIABLE = "WORKBENCH_THREADS"
+PLACES_FOR_THREADS = 2**18
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -95,6 +96,20 @@ def slices(size: int, parts: int) -> list[slice]:
     [slice(0, 2, None), slice(2, 5, None)]
     """
     return [slice(size * i // parts, size * (i + 1) // parts) for i in range(parts)]
+
+
+def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
+    """Call the function of all places, or on as many threads as there are of a part of them each.
+
+    Parameters
+    ----------
+    function : of a slice of places.
+    size : how many places there are.
+    least : fewer places are one's; by default `PLACES_FOR_THREADS`.
+    """
+    least = PLACES_FOR_THREADS if least is None else least
+    threads = thread_count() if size >= least else 1
+    on_threads(function, slices(size, threads), threads)
 
 
 def _cores() -> int:

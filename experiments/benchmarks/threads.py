@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, format_seconds, row
-from workbench import DP, noise
+from workbench import DP, Ranges, noise
 from workbench.datasets import InteractionsTwin
 from workbench.inference import tree_least_squares
 from workbench.mechanisms import HPA, SRA, HighPassFilter, PrioritySampling
@@ -31,6 +31,8 @@ def main():
     data = InteractionsTwin.netflix().slice(47_789).load()
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
     values = np.zeros(10**7, np.int64)
+    lo = np.random.default_rng(0).integers(0, 10**12 - 10**6, 10**6)
+    ranges = Ranges(lo, lo + 10**6)
     calls = {
         "filter, n = 10⁷, ε = 0.1": (partial(HighPassFilter(DP(0.1), size=10**7), large), 1.5),
         "filter, n = 10⁷, ε = 1": (partial(HighPassFilter(DP(1.0), size=10**7), large), 1.5),
@@ -42,6 +44,7 @@ def main():
         "dense noise, 10⁷ values": (partial(noise.geometric, values, l1=1, epsilon=0.1), None),
         f"SRA, {len(data):,} records": (partial(SRA(DP(1.0), 10), data), 1.4),
         f"HPA, {len(data):,} records": (partial(HPA(DP(1.0), 10, 1), data), None),
+        "answers to 10⁶ ranges, n = 10⁶": (partial(small.answer, ranges), None),
         "consistency of a tree over 2²⁴ leaves": (partial(tree_least_squares, noisy), 1.4),
     }
     return timing.to_frame([_row(what, *call) for what, call in calls.items()])

@@ -20,6 +20,7 @@ import numpy as np
 from workbench.arrays import Float, Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
+from workbench.threads import in_slices
 from workbench.workload import Ranges, Selections, Subsets, Workload
 
 MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
@@ -166,7 +167,11 @@ class Visited(NamedTuple):
     ) -> Float[np.ndarray, " queries"]:
         """What a kernel sums over each range, as sums of queries."""
         sums = np.empty(len(self.ranges))
-        kernel(self.ranges.lo, self.ranges.hi, *arguments, sums)
+
+        def visit(part: slice) -> None:
+            kernel(self.ranges.lo[part], self.ranges.hi[part], *arguments, sums[part])
+
+        in_slices(visit, len(sums))
         return sums if self.which is None else np.bincount(self.which, sums, self.queries)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from workbench.arrays import Float, Num, finite_array
 from workbench.compiled import njit
-from workbench.threads import on_threads, slices, thread_count
+from workbench.threads import in_slices
 from workbench.transform import level_sizes
 
 _NODES_FOR_THREADS = 2**17  # a level of fewer is one's
@@ -120,19 +120,16 @@ def tree_least_squares(
 def _copy(values: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
     """A copy: threads share the work of giving it memory."""
     copy = np.empty_like(values)
-    threads = thread_count() if values.size >= _NODES_FOR_THREADS else 1
 
     def write(part: slice) -> None:
         copy[part] = values[part]
 
-    on_threads(write, slices(values.size, threads), threads)
+    in_slices(write, values.size, _NODES_FOR_THREADS)
     return copy
 
 
 def _on_threads(kernel, own, children, branching, full, last, inner) -> None:
     """A level, cut among threads; the last node of its last part is that of the level."""
-    threads = thread_count() if own.size >= _NODES_FOR_THREADS else 1
-    parts = slices(own.size, threads)
 
     def run(part: slice) -> None:
         below = children[branching * part.start : branching * part.stop]
@@ -141,7 +138,7 @@ def _on_threads(kernel, own, children, branching, full, last, inner) -> None:
         else:
             kernel(own[part], below, branching, inner, inner)
 
-    on_threads(run, parts, threads)
+    in_slices(run, own.size, _NODES_FOR_THREADS)
 
 
 class _SubtreeVariances(NamedTuple):

@@ -147,17 +147,18 @@ def read_portions(folder: Path, segments: Sequence[Segments], most: int) -> Iter
 
 def _read(folder: Path, waiting: list[tuple[Segments, int]], rows: int) -> Columns:
     columns = [np.empty(rows, dtype) for dtype in waiting[0][0].types] if waiting else []
+    views = [(memoryview(column).cast("B"), column.itemsize) for column in columns]
     first = 0
     for segments, places in groupby(waiting, itemgetter(0)):
         with open(folder / segments.name, "rb", buffering=0) as file:
-            for _, place in places:
-                offset, size, start, count = segments.places[:, place].tolist()
-                for column in columns:
-                    into = memoryview(column[first : first + count]).cast("B")
-                    file.seek(offset + start * column.itemsize)
+            own = [place for _, place in places]
+            for offset, size, start, count in segments.places[:, own].T.tolist():
+                for view, width in views:
+                    into = view[first * width : (first + count) * width]
+                    file.seek(offset + start * width)
                     if file.readinto(into) != len(into):
                         raise OSError(f"{folder}: a scratch file is not whole")
-                    offset += size * column.itemsize
+                    offset += size * width
                 first += count
     return columns
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
+from workbench.threads import in_slices
 
 _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
@@ -45,9 +46,13 @@ def sorted_search(
     keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
 ) -> Int[np.ndarray, " k"]:
     """`np.searchsorted`, in the order of what is wanted: an order of magnitude faster."""
-    order = np.argsort(wanted)
     places = np.empty(len(wanted), np.int64)
-    places[order] = np.searchsorted(keys, wanted[order])
+
+    def search(part: slice) -> None:
+        order = np.argsort(wanted[part])
+        places[part][order] = np.searchsorted(keys, wanted[part][order])
+
+    in_slices(search, len(wanted))
     return places
 
 
