@@ -206,7 +206,7 @@ def _morton(points, low, high, depth, split, apart, keys, why):
     late = np.uint64(depth - split)
     mask = np.uint64(2**_BITS - 1)
     rest = (np.uint64(1) << late) - np.uint64(1)
-    last = np.uint64(2**depth - 1)
+    last = 2**depth - 1
     inside = 0
     for i in range(n):
         first = np.uint64(0)
@@ -215,11 +215,18 @@ def _morton(points, low, high, depth, split, apart, keys, why):
         for j in range(dims):
             x = points[i, j]
             outside |= not (x >= low[j] and x <= high[j])
-            at = min(np.uint64(max(x - low[j], 0.0) * scale[j]), last)
+            cell = np.int64((x - low[j]) * scale[j])  # signed: processors convert it at once
+            at = np.uint64(max(min(cell, last), 0))
             shift = np.uint64(dims - 1 - j)
             head = at >> late
-            tail = at & rest
             first |= apart[head & mask] << shift
+            if not late:
+                while head > mask:
+                    head = head >> bits
+                    shift = shift + step
+                    first |= apart[head & mask] << shift
+                continue
+            tail = at & rest
             second |= apart[tail & mask] << shift
             while (head | tail) > mask:
                 head = head >> bits

@@ -161,9 +161,11 @@ class Records(OverHierarchy):
         weights = None if counts is None else whole_counts(counts)
         if weights is not None and len(weights) != len(reasons):
             raise ValueError(f"{len(reasons)} values do not fit {weights.shape} counts")
-        names = hierarchy.reasons  # reason 0 is none: the value is in the space
-        totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
-        left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
+        left_out = {}
+        if reasons.any():  # reason 0 is none: the value is in the space
+            names = hierarchy.reasons
+            totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
+            left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
         if users is not None:
             owners = users_of(users)
             if len(owners.numbers) != len(reasons):
@@ -444,9 +446,7 @@ def _changes(keys: Keys) -> np.ndarray:
 
 
 def _ascending(keys: Keys) -> bool:
-    if len(keys) == 1:
-        return bool((keys[0, 1:] >= keys[0, :-1]).all())
-    return bool(kernels.ascending(keys[0], keys[1]))
+    return bool(kernels.ascending(keys[0], keys[-1]))
 
 
 def _sorted(keys: Keys) -> Keys:
