@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 SYMBOLS = {"epsilon": "ε", "rho": "ρ", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 
 AXIS_LABELS = {  # columns and metrics, as axes call them
+    "at": "how many",
     "epsilon": "ε",
     "theta": "θ (counts)",
     "relative_alpha": "α (deviations of the noise; αN/b)",
