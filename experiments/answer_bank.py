@@ -9,26 +9,82 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workbench import DP, Session, SparseTable
 from workbench.claims import Claim, Finding, format_number
-from workbench.datasets import IPUMSTwin
+from workbench.datasets import Adult, IPUMSTwin, Projected
+from workbench.experiment import first_available
 from workbench.figures import Figure
-from workbench.figures.parameters import epsilon, number, numbers, whole
+from workbench.figures.parameters import choice, epsilon, number, numbers, whole
 from workbench.plots import Panel
 from workbench.temporary import process_folder
 from workbench.value import value
-from workbench.workload import Marginals, Products
+from workbench.workload import Marginals, NamedMarginals, Products, labelled_queries
 
+ADULT = "Adult"
+TWIN = "IPUMS twin"
 COUNTS = Marginals(1)
 UNASKED = {  # ages from 16, salaries in thousands
     "46 to 55, salary from 20": {"Age": (30, 40), "Salary": (20, 50)},
     "49 to 62, salary 15 to 34": {"Age": (33, 47), "Salary": (15, 35)},
     "women of 46 to 55": {"Age": (30, 40), "Gender": {0}},
 }
+
+
+class Story(NamedTuple):
+    """A table with a public number of people, what is asked of it, and questions that nobody asks."""
+
+    dataset: Any
+    people: int
+    pairs: NamedMarginals
+    better: NamedMarginals
+    questions: tuple[str, ...]
+
+
+STORY = Story(
+    Adult(("Education", "Relationship", "Sex", "Income")),
+    48_842,
+    NamedMarginals(
+        (
+            ("Education", "Income"),
+            ("Relationship", "Sex"),
+            ("Relationship", "Income"),
+            ("Sex", "Income"),
+        )
+    ),
+    NamedMarginals((("Education", "Sex"),)),
+    (
+        'Sex=Female & Income=">50K"',
+        "Education in Bachelors..Doctorate & Sex=Female",
+        'Education in Bachelors..Doctorate & Sex=Female & Income=">50K"',
+    ),
+)
+
+
+def made_up(people: int) -> Story:
+    """The same of people who are made up."""
+    return Story(
+        Projected(IPUMSTwin(records=people), ("Education", "Marital", "Gender", "Race")),
+        people,
+        NamedMarginals(
+            (
+                ("Education", "Race"),
+                ("Marital", "Gender"),
+                ("Marital", "Race"),
+                ("Gender", "Race"),
+            )
+        ),
+        NamedMarginals((("Education", "Gender"),)),
+        (
+            "Gender=Female & Race=0",
+            "Education in 10..16 & Gender=Female",
+            "Education in 10..16 & Gender=Female & Race=0",
+        ),
+    )
 
 
 def refusal(call, *args, **more) -> str:
@@ -77,6 +133,7 @@ class AnswerBank(Figure):
     claims = CLAIMS
     columns = 1
 
+    data: str = choice(ADULT, (ADULT, TWIN), "the table; made up where its file is missing")
     people: int = whole(20_000, "made-up people")
     epsilon: float = epsilon(1.0, "the session's privacy budget ε")
     counts_epsilon: float = number(0.1, "ε of the counts of single attributes", 1e-6, 1000)
@@ -95,8 +152,14 @@ class AnswerBank(Figure):
 
     @property
     def dataset(self) -> IPUMSTwin:
-        """Made up, so that the truth may stand beside."""
+        """Of which prices are drawn: made up."""
         return IPUMSTwin(records=self.people)
+
+    @property
+    def story(self) -> Story:
+        """What the notebook tells of: a real table, or people who are made up where there is none."""
+        real = self.data == ADULT and first_available(STORY.dataset, None) is not None
+        return STORY if real else made_up(self.people)
 
     @property
     def budget(self) -> DP:
@@ -121,14 +184,13 @@ class AnswerBank(Figure):
     def recalled_answers(
         self, session: Session, truth: SparseTable | None = None
     ) -> pd.DataFrame:
-        """What the bank says of them, with and without bias; the truth if it is public."""
-        values, errors = session.recall(self.unasked_queries())
-        unbiased, unbiased_errors = session.recall(self.unasked_queries(), alpha=np.inf)
+        """What the bank says of questions that nobody asked; the truth if it is public."""
+        queries = labelled_queries(session.domain, self.story.questions)
+        values, errors = session.recall(queries)
         columns = {"recalled": values.round(), "±": errors.round()}
-        columns |= {"unbiased": unbiased.round(), "± ": unbiased_errors.round()}
         if truth is not None:
-            columns["truth"] = truth.answer(self.unasked_queries())
-        return pd.DataFrame(columns, index=[*UNASKED])
+            columns["truth"] = truth.answer(queries)
+        return pd.DataFrame(columns, index=[*self.story.questions])
 
     def rows(self, store) -> pd.DataFrame:
         """Prices of the second question; error bars of the bank that holds most."""

@@ -1,0 +1,49 @@
+"""The page of a bank in a real browser: by keys alone, on a narrow screen."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tests.browser.conftest import CHROMIUM
+from workbench import DP, Bound, Domain, Marginals, Session, SparseTable
+from workbench.widgets.bank_page import BankPage
+
+pytestmark = [
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
+]
+DOMAIN = Domain(("sex", "place"), (2, 3), (("F", "M"), ("Bern", "Genf", "<b>Chur</b>")))
+
+
+def test_a_question_is_typed_and_a_pair_is_followed(opened, tmp_path):
+    table = SparseTable.from_keys(DOMAIN, range(6), np.full(6, 50), Bound())
+    with Session.open(tmp_path / "x.session", table, DP(2.0), total=300) as session:
+        session.ask(Marginals(1), 1.0)
+    page = BankPage(tmp_path / "x.session")
+    thread = threading.Thread(target=page.serve, daemon=True)
+    thread.start()
+    try:
+        opened.set_viewport_size(dict(width=390, height=844))
+        opened.emulate_media(color_scheme="dark")
+        opened.goto(page.address)
+        opened.keyboard.type("place & sex in F")  # the line has the focus
+        opened.keyboard.press("Enter")
+        answer = opened.locator("#answer")
+        answer.locator("text=<b>Chur</b>").wait_for()
+        assert answer.locator("tbody").first.locator("tr").count() == 3
+        assert opened.locator("#q").input_value() == "place & sex in F"
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+        assert (
+            opened.evaluate("getComputedStyle(document.body).backgroundColor")
+            == "rgb(22, 24, 28)"
+        )
+        opened.locator(".wbank-map a").focus()
+        opened.keyboard.press("Enter")
+        opened.wait_for_function("document.querySelector('#q').value === 'sex × place'")
+        assert answer.locator("tbody").first.locator("tr").count() == 6
+        assert opened.locator("script").count() == 0 and opened.wrong == []
+    finally:
+        page.close()
+        thread.join(10)
