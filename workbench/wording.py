@@ -57,14 +57,16 @@ def stated_at_most(x: float, digits: int = 4) -> str:
 def format_number(x: float) -> str:
     """Three digits, as sentences have them.
 
-    >>> format_number(0.01234), format_number(-20749.8)
-    ('0.0123', '−20,700')
+    >>> format_number(0.01234), format_number(-20749.8), format_number(999.9), format_number(5.38e-52)
+    ('0.0123', '−20,700', '1,000', '5.38·10⁻⁵²')
     """
     if not isfinite(x):
         return _not_finite(x)
-    if 1000 <= abs(x) < 1e15:
-        return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".replace("-", "−")
-    return f"{x:.3g}".replace("-", "−")
+    if 999.5 <= abs(x) < 1e15:
+        return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".translate(_MINUS)
+    if x and not 1e-4 <= abs(x) < 1e15:
+        return power_of_ten(x)
+    return f"{x:.3g}".translate(_MINUS)
 
 
 def _not_finite(x: float) -> str:

@@ -52,6 +52,7 @@ from workbench.figures.parameters import seeds
 from workbench.noise import variance
 from workbench.plots import Panel
 from workbench.value import value
+from workbench.wording import format_number
 
 NODE = NodeError.__name__
 THEORY = ExpectedResampling.__name__
@@ -155,7 +156,7 @@ class Fig5(Commutes, Figure):
                 line = {"dataset": name, "ε": epsilon}
                 for series in ORDER:
                     mine = sums[(sums.series == series) & sums.epsilon.isin([epsilon, np.inf])]
-                    line[series] = f"{mine.value.mean() / law:.3g}×"
+                    line[series] = f"{format_number(mine.value.mean() / law)}×"
                 for series in (IMPROVED, BASIC):
                     mine = sums[(sums.series == series) & (sums.epsilon == epsilon)]
                     direct = sums[sums.series == DIRECT].records.mean()
@@ -174,7 +175,9 @@ class Fig5(Commutes, Figure):
         errors = self._at_nodes(rows[rows.drawn])
         table = errors.pivot_table("value", ["panel", "epsilon"], "node_level")
         table.columns = [int(level) for level in table.columns]
-        return table.rename_axis(columns="level").map(lambda x: "" if x != x else f"{x:.2g}")
+        return table.rename_axis(columns="level").map(
+            lambda x: "" if x != x else format_number(x)
+        )
 
 
 def _deviation(epsilon: float) -> float:

@@ -117,6 +117,6 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
                 line |= {"population": place.population, "commuters": int(place.commuters)}
                 for way in (MATCHED, AS_PRINTED):
                     means = at[at["product"] == way].groupby("setting").value.mean()
-                    line[f"gap, ε {way}"] = f"{100 * means.min():.2g}–{100 * means.max():.2g} %"
+                    line[f"gap, ε {way}"] = f"{100 * means.min():.0f}–{100 * means.max():.0f} %"
                 lines.append(line)
         return pd.DataFrame(lines).set_index(["origin", "ε"])

@@ -212,7 +212,7 @@ class Thm3(Figure):
         for k in self.fanouts:
             exact = log(k) / self.epsilon
             for b, label in ((exact, "ln k/ε"), (ceil(exact), "⌈ln k/ε⌉")):
-                line = {"k": k, "b": label, "records": f"{b:.4g}"}
+                line = {"k": k, "b": label, "records": number(b, 4)}
                 line["theorem"] = theorem_discount(self.epsilon, b)
                 line["certified"] = certified_discount(self.epsilon, b)
                 in_whole = certified_discount(self.epsilon, b, WHOLE) if b == ceil(b) else "–"

@@ -46,6 +46,7 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.option_grammar import parameter_text
 from workbench.plots import Panel
 from workbench.value import value
+from workbench.wording import format_number, power_of_ten
 from workbench.workload import RandomMarginalRanges
 
 SLOW = 1000  # queries; above, kernel PCA is slow
@@ -201,10 +202,13 @@ class Fig5(Figure):
         lines = []
         for panel, label in OVER.items():
             for x, times in times_over(rows, panel).iterrows():
-                line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else f"{x:.1e}"}
+                line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else power_of_ten(x, 2)}
                 lines.append(
                     line
-                    | {name: f"{seconds:.3g} s" for name, seconds in times.dropna().items()}
+                    | {
+                        name: f"{format_number(seconds)} s"
+                        for name, seconds in times.dropna().items()
+                    }
                 )
         return pd.DataFrame(lines).set_index(["over", ""])
 

@@ -38,6 +38,7 @@ from workbench.mechanisms import (
 )
 from workbench.plots import Panel
 from workbench.value import value
+from workbench.wording import format_number
 
 LABORIOUS = "priority, laborious"
 
@@ -122,4 +123,4 @@ class Fig4(Figure):
         """How many times as fast as our geometric table; the paper prints no number."""
         times = throughput_over(rows, "geometric", ["panel", "density"])
         times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
-        return times.rename_axis("times our geometric table's throughput").map("{:.3g}".format)
+        return times.rename_axis("times our geometric table's throughput").map(format_number)

@@ -15,6 +15,7 @@ from experiments.cormode2012.data import (
 )
 from workbench import claims
 from workbench.claims import Finding, MissingPoints, Printed
+from workbench.wording import number
 
 PAPER = {
     "density": (
@@ -45,7 +46,7 @@ def _onthemap(rows: pd.DataFrame) -> pd.Series:
 
 def _number(rows, level, statistic: str, low: float, high: float) -> Finding:
     x = _onthemap(rows)[statistic]
-    measured = f"{x:.2%}" if statistic == "density" else f"{x:,.4g}"
+    measured = f"{x:.2%}" if statistic == "density" else number(x, 4)
     return Finding(bool(low <= x <= high), measured)
 
 
@@ -64,7 +65,7 @@ def _variance(rows, level) -> Finding:
     own = _onthemap(rows)
     wide = own["deviation"] > own["mean"]
     most = own["most frequent"], own["second most frequent"]
-    measured = f"deviation {own['deviation']:,.4g}, mean {own['mean']:,.4g}; most frequent: "
+    measured = f"deviation {number(own['deviation'], 4)}, mean {number(own['mean'], 4)}; most frequent: "
     measured += (
         f"{most[0]:g} and {most[1]:g}; {own['share of 1 and 2']:.1%} of cells are 1 or 2"
     )

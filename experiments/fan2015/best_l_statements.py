@@ -24,6 +24,7 @@ from workbench.claims import (
     paired_ratios,
     steps,
 )
+from workbench.wording import format_number
 
 PRINTED_UP_TO = 100
 FOURSQUARE = ["Foursquare"]
@@ -157,7 +158,8 @@ def check_small_budgets_gain(rows, level) -> Finding:
     by_panel = _by_budget(rows).groupby("panel")
     shares = by_panel.min() / by_panel.last()
     told = [
-        f"{name}: {line.iloc[0]:.2g} … {line.iloc[-1]:.2g}" for name, line in shares.iterrows()
+        f"{name}: {format_number(line.iloc[0])} … {format_number(line.iloc[-1])}"
+        for name, line in shares.iterrows()
     ]
     steps_up = shares.iloc[:, 1:].to_numpy() >= shares.iloc[:, :-1].to_numpy() * (1 - 1e-9)
     return Finding(bool(steps_up.all()), "; ".join(told))

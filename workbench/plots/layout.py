@@ -20,5 +20,21 @@ def lay_out(fig: Figure) -> None:
     if engine is None:
         return
     engine.execute(fig)
+    _keep_labels(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
+
+
+def _keep_labels(fig: Figure) -> None:
+    """Titles and labels stay where they belong now: to find that out takes a third of a drawing."""
+    if not hasattr(fig.canvas, "get_renderer"):
+        return
+    renderer = fig.canvas.get_renderer()
+    for ax in fig.axes:
+        ax.apply_aspect()
+        ax._update_title_position(renderer)
+        ax._autotitlepos = False
+        for axis in (ax.xaxis, ax.yaxis):
+            axis._update_label_position(renderer)
+            place = axis.label.get_transform().transform(axis.label.get_position())
+            axis.set_label_coords(*ax.transAxes.inverted().transform(place))

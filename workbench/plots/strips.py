@@ -72,7 +72,18 @@ def _texts(strip: Strip, inches: float) -> list[str]:
     texts = [f"{value} {MARKS[holds]}" for value, holds in strip.holds]
     if max(map(len, texts)) * CHARACTER <= inches / len(texts):
         return texts
-    return [text.replace(" ", "\n", 1) for text in texts]
+    return [_in_two_lines(text) for text in texts]
+
+
+def _in_two_lines(text: str) -> str:
+    """Parted where the longer line is shortest.
+
+    >>> _in_two_lines("an attribute's 0.1 ✓"), _in_two_lines("t1 50 ?")
+    ("an attribute's\\n0.1 ✓", 't1\\n50 ?')
+    """
+    spaces = [place for place, letter in enumerate(text) if letter == " "]
+    at = min(spaces, key=lambda place: max(place, len(text) - place))
+    return f"{text[:at]}\n{text[at + 1 :]}"
 
 
 def _cells(texts: list[str]) -> float:
