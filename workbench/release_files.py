@@ -34,7 +34,8 @@ _RECORD: dict[str, tuple[type, ...]] = {
     "mechanism": (str,),
     "versions": (dict,),
 }
-_NEWER: dict[str, tuple[type, ...]] = {"commit": (str, _NONE)}  # older files do not say it
+# older files do not say it, and of those that are not simulated none says the second
+_NEWER: dict[str, tuple[type, ...]] = {"commit": (str, _NONE), "command": (str,)}
 _RECEIPT: dict[str, tuple[type, ...]] = {
     "name": (str,),
     "cost": (dict,),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+
+GIVEN = f"{__name__}.given"  # in the context: the words of a command
+
+_running: ContextVar[dict[str, Any]] = ContextVar("running")
 
 
 class Command(TyperCommand):
@@ -13,6 +18,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
+        ctx.meta.setdefault(GIVEN, [ctx.info_name, *args])
+        _running.set(ctx.meta)
         params = {name: param for param in self.get_params(ctx) for name in param.opts}
         given = set()
         words = iter(args)
@@ -31,6 +38,11 @@ class Command(TyperCommand):
             if "_" in text and _is_number(param):
                 raise ValueError(f"{name} = {text!r} is not allowed: need a number")
         return super().parse_args(ctx, args)
+
+
+def given() -> list[str]:
+    """The words of the command that runs, its own name first; `--with` is not among them."""
+    return [*_running.get()[GIVEN]]
 
 
 def use_for_all(app: typer.Typer) -> None:

@@ -22,6 +22,7 @@ class Command(command.Command):
 
         Whether a mechanism has it is asked when mechanisms are loaded.
         """
+        ctx.meta[command.GIVEN] = [ctx.info_name, *args]
         takes_value = {
             name: not getattr(param, "is_flag", False)
             for param in self.get_params(ctx)

@@ -6,11 +6,13 @@ before all of the data is, and no file is there before its release is whole.
 
 from __future__ import annotations
 
+import shlex
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli import cluster, screen
+from workbench.cli.command import given
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -175,6 +177,12 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
     """Write the release whole, or not at all; of what costs more than was booked, nothing."""
     if booking is not None:
         booking.check(release)
-    release.save(request.out, simulated=request.simulated, force=request.force)
+    words = [] if request.seed is None else ["workbench", *given()]
+    release.save(
+        request.out,
+        simulated=request.simulated,
+        force=request.force,
+        command=shlex.join(words),
+    )
     if booking is not None:
         booking.confirm()

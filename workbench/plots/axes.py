@@ -86,6 +86,7 @@ def close(fig: Figure) -> None:
 def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One strip below all panels, or where that would be high one beside each row of them.
 
+    Where panels stand side by side on a narrow page, nothing else has room there, and the strip is high.
     Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go.
     """
     panels = {}
@@ -107,7 +108,8 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     handles = _handles(fig.axes)
     columns = columns or _legend_columns([*handles], fig.get_figwidth())
     looks = dict(frameon=False, handlelength=2.4)
-    if not is_high([*handles], fig.get_figwidth(), columns):
+    crowded = page().narrow and across > 1
+    if crowded or not is_high([*handles], fig.get_figwidth(), columns):
         columns = min(columns, len(handles))
         looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
         fig.legend(handles.values(), handles.keys(), **looks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
@@ -45,8 +46,12 @@ def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
     lay_out(fig)
     width, height = fig.get_size_inches()
     texts = {id: _texts(strip, width - 2 * MARGIN) for id, strip in by_statement.items()}
-    heights = {id: _cells(lines) for id, lines in texts.items()}
-    below = len(by_statement) * LABEL + sum(heights.values()) + 2 * MARGIN
+    across = {id: _cells_across(cells, width - 2 * MARGIN) for id, cells in texts.items()}
+    heights = {id: _height(cells, across[id]) for id, cells in texts.items()}
+    letters = int((width - 2 * MARGIN) / CHARACTER)
+    titles = {id: wrap(f"{id}, by {strip.name}", letters) for id, strip in by_statement.items()}
+    above = {id: LABEL + LINE * (len(lines) - 1) for id, lines in titles.items()}
+    below = sum(above.values()) + sum(heights.values()) + 2 * MARGIN
     inches = height + below
     share = below / inches
     fig.set_size_inches(width, inches)
@@ -59,11 +64,11 @@ def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
         legend.set_bbox_to_anchor((0, share, 1, 1 - share), fig.transFigure)
     top = below - MARGIN
     for id, strip in by_statement.items():
-        top -= LABEL + heights[id]
+        top -= above[id] + heights[id]
         side = MARGIN / width
         ax = fig.add_axes((side, top / inches, 1 - 2 * side, heights[id] / inches), label=id)
-        _draw(ax, strip, texts[id])
-        ax.set_title(f"{id}, by {strip.name}", loc="left", size=7, pad=2)
+        _draw(ax, strip, texts[id], across[id])
+        ax.set_title("\n".join(titles[id]), loc="left", size=7, pad=2)
     return fig
 
 
@@ -86,19 +91,33 @@ def _in_two_lines(text: str) -> str:
     return f"{text[:at]}\n{text[at + 1 :]}"
 
 
-def _cells(texts: list[str]) -> float:
-    return CELLS + LINE * any("\n" in text for text in texts)
+def _cells_across(texts: list[str], inches: float) -> int:
+    """How many cells stand side by side: all, or on a narrow page as many as have room.
+
+    >>> _cells_across(["t1\\n50 ✓"] * 18, 6.8), _cells_across(["t1\\n5000 ✓"] * 18, 3.2)
+    (18, 6)
+    """
+    longest = max(len(line) for text in texts for line in text.split("\n"))
+    room = max(1, int(inches / (longest * CHARACTER)))
+    under = -(-len(texts) // room)
+    return -(-len(texts) // under)
 
 
-def _draw(ax: Axes, strip: Strip, texts: list[str]) -> None:
-    count = len(strip.holds)
-    ax.set(xlim=(0, count), ylim=(0, 1))
+def _height(texts: list[str], across: int) -> float:
+    one = CELLS + LINE * any("\n" in text for text in texts)
+    return one * -(-len(texts) // across)
+
+
+def _draw(ax: Axes, strip: Strip, texts: list[str], across: int) -> None:
+    under = -(-len(texts) // across)
+    ax.set(xlim=(0, across), ylim=(under, 0))
     ax.axis("off")
     for place, (_, holds) in enumerate(strip.holds):
-        box = Rectangle((place, 0), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds])
+        down, right = divmod(place, across)
+        box = Rectangle((right, down), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds])
         box.set(edgecolor="0.55", linewidth=0.5)
         ax.add_patch(box)
-        text = ax.text(place + 0.5, 0.45, texts[place], size=7)
+        text = ax.text(right + 0.5, down + 0.55, texts[place], size=7)
         text.set(ha="center", va="center")
         if holds is None:
             text.set_bbox(dict(facecolor="white", edgecolor="none", pad=1))

@@ -164,7 +164,14 @@ class Release(Answering):
         receipt = replace(receipt, name=USERS_CUT, relation=self.relation)
         return replace(self, ledger=(*self.ledger, receipt), users_cut=int(noisy[0]))
 
-    def save(self, path: str | Path, *, simulated: bool = False, force: bool = False) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        simulated: bool = False,
+        force: bool = False,
+        command: str = "",
+    ) -> Path:
         """Write a file that any reader opens as a plain table, with its guarantee.
 
         A Parquet file carries it; beside a CSV file stands `x.csv.json`. The file appears whole or not at
@@ -175,6 +182,7 @@ class Release(Answering):
         path : where, `x.parquet` or `x.csv`; its folder must exist.
         simulated : says by name that a release from seeded noise is meant, which the file then carries.
         force : overwrite an existing file.
+        command : what makes a simulated release once more; its file carries it.
 
         Returns
         -------
@@ -193,7 +201,8 @@ class Release(Answering):
         path = Path(path)
         self._refuse_unfit(simulated)
         refuse_place(path, force)
-        write_release(self.estimate.to_arrow(), self._record(), path, force)
+        record = self._record() | ({"command": command} if command and self.simulated else {})
+        write_release(self.estimate.to_arrow(), record, path, force)
         return path
 
     def _refuse_unfit(self, simulated: bool) -> None:
