@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STRIP_LINES = 3  # of a legend below a figure
+_LEAST = 0.8  # inches of a panel
+_LINE = 0.155  # that a line of a legend takes
 _LETTER = 0.066  # inches that one takes
 _BESIDE = 0.45  # that an axis takes with its numbers and its name
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -86,7 +88,7 @@ def close(fig: Figure) -> None:
 def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One strip below all panels, or where that would be high one beside each row of them.
 
-    Where panels stand side by side on a narrow page, nothing else has room there, and the strip is high.
+    Where beside panels is no room for one, the strip below is high.
     Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go.
     """
     panels = {}
@@ -103,14 +105,21 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
             ax.set_ylabel("")
     across = max((column for _, column in panels), default=0) + 1
     letters = int((fig.get_figwidth() / across - _BESIDE / 2) / _LETTER)
+    under = max((row for row, _ in panels), default=0) + 1
+    letters_high = max(8, int((fig.get_figheight() / under - _BESIDE) / _LETTER))
     for ax in panels.values():
         ax.set_xlabel(_in_lines(ax.get_xlabel(), letters))
+        ax.set_ylabel(_in_lines(ax.get_ylabel(), letters_high))
     handles = _handles(fig.axes)
-    columns = columns or _legend_columns([*handles], fig.get_figwidth())
+    inches = fig.get_figwidth()
+    columns = columns or _legend_columns([*handles], inches)
     looks = dict(frameon=False, handlelength=2.4)
-    crowded = page().narrow and across > 1
-    if crowded or not is_high([*handles], fig.get_figwidth(), columns):
+    low = not is_high([*handles], inches, columns)
+    if low or _is_crowded([*handles], inches, across):
         columns = min(columns, len(handles))
+        if not low:  # the figure grows, so that panels stay as high
+            lines = -(-len(handles) // columns) - STRIP_LINES
+            fig.set_figheight(fig.get_figheight() + lines * _LINE)
         looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
         fig.legend(handles.values(), handles.keys(), **looks)
         return fig
@@ -139,6 +148,12 @@ def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
 def is_high(labels: list[str], inches: float, columns: int = 0) -> bool:
     """Whether a strip of these labels takes more lines than one sees at a glance."""
     return len(labels) > STRIP_LINES * (columns or _legend_columns(labels, inches))
+
+
+def _is_crowded(labels: list[str], inches: float, across: int) -> bool:
+    """Whether a legend beside so many panels would leave them too little of the width."""
+    legend = 0.5 + _LETTER * max(map(len, labels), default=0)
+    return (inches - legend) / across < _LEAST
 
 
 def _legend_columns(labels: list[str], inches: float) -> int:

@@ -160,7 +160,10 @@ def grouped_bars(
             label=name,
         )
     labels = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
-    ax.set_xticks(range(len(places)), labels)
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
+    slanted = dict(rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_xticks(range(len(places)), labels, **(slanted if longest * 0.055 > room else {}))
     name_axis(ax, "y", what, log, None)
     ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
     limit_to_fractions(ax, what)
