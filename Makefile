@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # There is a worker a core: threads of linear algebra would wait for each other.
 quick-tests test-all test-long: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: reproduce test types quick-tests test-all test-long mutants docs lab explore bench clean
+.PHONY: reproduce test types quick-tests test-all test-long mutants mutation docs lab explore bench clean
 .DELETE_ON_ERROR:
 
 reproduce: .venv/installed
@@ -42,6 +42,10 @@ test-long: .venv/installed
 # Every planted mistake, and the test that sees it; the table is part of the documentation.
 mutants: .venv/installed
 	$(BIN)/python -m tests.planted --out docs/planted.inc
+
+# Small changes at 200 drawn places, and which test sees each: an hour; goes on if broken off.
+mutation: .venv/installed
+	$(BIN)/python -m tests.mutation
 
 # The tutorials are shown as they ran; pictures of figures are those of runs, where there are any.
 docs: .venv/docs

@@ -18,3 +18,10 @@ def cells(table) -> int:
 def refuses(table) -> int:
     """Raises whatever it is given."""
     raise ValueError("not this table")
+
+
+def raises_for_one(table) -> int:
+    """Raises where a second cell is occupied."""
+    if len(table) > 1:
+        raise KeyError("a second cell")
+    return os.urandom(1)[0] & 1

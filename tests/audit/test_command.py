@@ -85,3 +85,10 @@ def test_budget_that_is_not_used_is_shown(run):
     assert result.exit_code == 0, result.output
     (unused,) = result.stdout.partition("no pair audited here uses:\n")[2].splitlines()[:-2]
     assert unused.startswith("  ALP(") and unused.endswith(": 25% of ε"), result.output
+
+
+def test_a_function_is_found_in_a_module_that_is_named(run, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_WITH", "tests.audit.leaky")
+    result = run("raises_for_one", "--epsilon", "1", "--runs", "200")
+    assert result.exit_code == 1 and "raises KeyError: 'a second cell' against" in result.stderr
+    assert run("nobody", "--epsilon", "1").exit_code == 2

@@ -49,10 +49,10 @@ def test_the_largest_part_of_a_box_is_counted():
 
 
 @pytest.mark.parametrize("popularity", [0.0, 1.3, (5.0, 1.0, 1.0, 0.5, 3.0, 2.0)])
-@pytest.mark.parametrize("budget", [DP(0.05), ZCDP(0.0004)])
-def test_the_suggested_bound_has_the_least_error_of_the_model(popularity, budget):
+@pytest.mark.parametrize(("n", "budget"), [(300, DP(0.05)), (300, ZCDP(0.0004)), (1, DP(20.0))])
+def test_the_suggested_bound_has_the_least_error_of_the_model(n, popularity, budget):
     """E(c̃ᵢ − cᵢ)² of the docstring, summed over items, at every l."""
-    mechanism = SRA(budget, l="suggested", n=300, bound=40, popularity=popularity)
+    mechanism = SRA(budget, l="suggested", n=n, bound=40, popularity=popularity)
     share = mechanism._counts_amount() * 0.5
     p = (
         np.array(popularity)
@@ -64,7 +64,7 @@ def test_the_suggested_bound_has_the_least_error_of_the_model(popularity, budget
     def error(l):  # noqa: E741
         dropped = 40 - l
         noise = 2 * l**2 / share**2 if isinstance(budget, DP) else l**2 / (2 * share)
-        return sum(300 * dropped * q * (1 - q) + (300 * q * dropped) ** 2 + noise for q in p)
+        return sum(n * dropped * q * (1 - q) + (n * q * dropped) ** 2 + noise for q in p)
 
     least = min(range(1, 41), key=error)
     suggested = mechanism._suggested(6, share)
@@ -97,7 +97,7 @@ def test_the_suggested_width_has_the_least_estimated_error():
 @pytest.mark.parametrize("depth", [1, 2])
 def test_an_empty_node_is_split_with_the_chance_that_is_said(depth):
     """α^b/(1 + α) at the ε of the decisions, not of the counts."""
-    mechanism = BasicAdaptiveHistogram(DP(2.0), threshold=3, depth=depth)
+    mechanism = BasicAdaptiveHistogram(DP(2.0), threshold=3, depth=depth, measure=0.75)
     decay = mechanism.budgets()[0]
     chance = mechanism.empty_split_probability(Quadtree(1, depth), 1.0)
     assert math.isclose(chance, math.exp(-3 * decay) / (1 + math.exp(-decay)), rel_tol=1e-9)
@@ -128,4 +128,4 @@ def test_a_choice_and_a_release_cost_no_less_than_both(epsilon):
 @pytest.mark.parametrize("cls", [SRA, HPA])
 def test_a_suggested_bound_needs_numbers_that_are_public(cls):
     with pytest.raises(ValueError, match="bound"):
-        cls(DP(1.0), l="suggested", n=10, **({"d": 2} if cls is HPA else {}))
+        cls(DP(1.0), l="suggested", n=10, popularity=1.0, **({"d": 2} if cls is HPA else {}))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.planted.judge import judge, load_libraries
 from tests.planted.mistakes import MISTAKES
+from tests.planted.newer import NEWER
 from tests.planted.sample import SAMPLE
 from tests.planted.unseen import UNSEEN
 
@@ -25,7 +26,7 @@ def main():
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="where the table goes, in Markdown")
     asked = parser.parse_args()
-    every = {mistake.name: mistake for mistake in (*UNSEEN, *MISTAKES)}
+    every = {mistake.name: mistake for mistake in (*UNSEEN, *NEWER, *MISTAKES)}
     names = asked.names or (SAMPLE if asked.sample else [*every])
     if other := [name for name in names if name not in every]:
         parser.error(f"no such mistake: {other}")
@@ -50,7 +51,7 @@ def main():
 
 def row(mistake, verdict):
     """Name, room, what is wrong, by what it is caught, and in how many seconds."""
-    who = "unseen" if mistake in UNSEEN else "read"
+    who = "read" if mistake in MISTAKES else "unseen"
     cells = [mistake.name, mistake.where, who, mistake.why, f"`{mistake.test}`"]
     return " | ".join([*cells, f"{verdict.seconds:.0f}" if verdict.caught else "not"])
 

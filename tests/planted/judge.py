@@ -46,7 +46,7 @@ def judge(mistake, tests=None):
     with tempfile.TemporaryDirectory() as folder:
         child = os.fork()
         if not child:
-            _run(module, ast.unparse(tree), tests or [f"tests/{mistake.test}"], Path(folder))
+            run(module, ast.unparse(tree), tests or [f"tests/{mistake.test}"], Path(folder))
         _, status = os.waitpid(child, 0)
         text = (Path(folder) / "output").read_text(errors="replace")
     failed = os.waitstatus_to_exitcode(status) == 1
@@ -54,8 +54,18 @@ def judge(mistake, tests=None):
     return Verdict(failed and bool(re.search(_JUDGED, text, re.M)), text, seconds)
 
 
-def _run(module, text, tests, folder):
-    """Never returns."""
+def _keep_other_loops(changed, folder):
+    """What is compiled for other folders stays; `interactions` calls loops of `contributions`."""
+    import numba
+
+    for cache in Path(numba.config.CACHE_DIR).iterdir():
+        if cache.name.rpartition("_")[0] not in (changed, "interactions"):
+            (folder / cache.name).symlink_to(cache)
+    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(folder)
+
+
+def run(module, text, tests, folder):
+    """The tests with `text` for the module; what they print is in the folder. Never returns."""
     try:
         with (
             open(folder / "output", "w", buffering=1) as output,
@@ -71,9 +81,7 @@ def _run(module, text, tests, folder):
 
             plant.use(module, text)
             if "@njit" in text:  # what calls a changed kernel would be kept with it, or without
-                import numba
-
-                numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(folder)
+                _keep_other_loops(module.split(".")[-2], folder)
             code = pytest.main([*_OPTIONS, *tests])
             output.flush()
         os._exit(code)

@@ -126,9 +126,12 @@ def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
     for name in names:
         ours = name in mechanisms.__all__
         thing = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
+        for module in plugins.stated_modules() if thing is None else ():
+            thing = vars(module).get(name, thing)
         if thing is None:
             raise ValueError(
-                f"no mechanism {name!r}; name it as module:Class or module:function"
+                f"no mechanism {name!r}; name it as module:Class or module:function, or name its "
+                "module by --with"
             )
         is_class = isinstance(thing, type) and hasattr(thing, "example")
         if not is_class and not callable(thing):

@@ -1,0 +1,57 @@
+"""The table of what was tried: a CSV file beside the tests, and a page of the documentation."""
+
+import csv
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from tests.planted.planting import ROOT
+
+TABLE = Path(__file__).with_name("tried.csv")
+PAGE = ROOT / "docs" / "mutation.inc"
+COLUMNS = ("change", "file", "kind", "killed by", "tests", "seconds")
+
+
+def read_rows():
+    """All that was tried."""
+    if not TABLE.exists():
+        return []
+    with open(TABLE, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def equivalent():
+    """Why no test can see a change, by its name."""
+    text = Path(__file__).with_name("equivalent.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def write_page(names):
+    """Rows of these changes, in Markdown; what survives without a reason is returned."""
+    rows = {row["change"]: row for row in read_rows()}
+    tried = [rows[name] for name in names if name in rows]
+    reasons = equivalent()
+    survived = [row["change"] for row in tried if not row["killed by"]]
+    unexplained = [name for name in survived if name not in reasons]
+    kinds = Counter(row["kind"] for row in tried)
+    lines = [
+        f"{len(tried)} changes ({', '.join(f'{n} {kind}' for kind, n in kinds.most_common())}): "
+        f"{len(tried) - len(survived)} are seen by a test, {len(survived)} survive, and of "
+        f"{len(survived) - len(unexplained)} of them it is said why no test can see them.\n\n",
+        "| change | kind | seen by, or why nobody can |\n| --- | --- | --- |\n",
+    ]
+    for row in sorted(tried, key=lambda row: (row["killed by"] != "", row["change"])):
+        why = (
+            f"`{row['killed by']}`"
+            if row["killed by"]
+            else reasons.get(row["change"], "unread")
+        )
+        lines.append(f"| `{_cell(row['change'])}` | {row['kind']} | {_cell(why)} |\n")
+    PAGE.write_text("".join(lines), encoding="utf-8")
+    for name in unexplained:
+        print(f"survives, and nobody says why: {name}")
+    return unexplained
+
+
+def _cell(text):
+    return " ".join(text.split()).replace("|", "\\|")
