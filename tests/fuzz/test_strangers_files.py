@@ -166,7 +166,10 @@ def test_a_domain_reads_labels_from_files_alone(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "name",  # releases: since they are of more kinds, not yet run at length
+    [pytest.param(n, marks=pytest.mark.long) if n == "release" else n for n in FORMATS],
+)
 def test_many_damaged_files_are_read_or_refused(name, place, monkeypatch):
     fuzz(FORMATS[name], place, monkeypatch, 10 * QUICK.get(name, 25), 1)
 
