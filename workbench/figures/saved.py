@@ -260,10 +260,15 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
 
     A reader sees the old file or the new one, never half of one.
     """
-    with closing(Draft(path)) as draft:
-        fill(draft.path)
-        sha256 = file_sha256(draft.path)
-        draft.replace(path)
+    try:
+        with closing(Draft(path)) as draft:
+            fill(draft.path)
+            sha256 = file_sha256(draft.path)
+            draft.replace(path)
+    except OSError as e:  # of a full disk, which names no file
+        if e.filename is not None:
+            raise
+        raise OSError(f"{path} was not written: {e.strerror or e}") from None
     return sha256
 
 

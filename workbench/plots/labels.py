@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 SYMBOLS = {"epsilon": "ε", "rho": "ρ", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
 
 AXIS_LABELS = {  # columns and metrics, as axes call them
+    "OverEstimates": "over-estimates (of all)",
     "at": "how many",
     "epsilon": "ε",
     "theta": "θ (counts)",

@@ -130,7 +130,10 @@ def _last_started_cell(partial: Path) -> str:
     """Of a partial notebook, whose cells all say `completed`."""
     import nbformat
 
-    cells = nbformat.read(partial, as_version=4).cells
+    try:
+        cells = nbformat.read(partial, as_version=4).cells
+    except ValueError:  # half of it is there: the disk was full
+        return ""
     code = [cell for cell in cells if cell.cell_type == "code"]
     started = [c for c in code if c.metadata.get("papermill", {}).get("start_time")]
     return _describe_cell(started[-1].source, len(started)) if started else ""
