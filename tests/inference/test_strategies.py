@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from workbench.domain import Domain
-from workbench.inference.strategies import L1, L2, optimised_strategy, rows_of_cells
+from workbench.inference.cell_strategies import of_line, rows_of_cells
+from workbench.inference.strategies import L1, L2, optimised_strategy
 from workbench.workload import (
     Marginals,
     NamedMarginals,
@@ -74,6 +75,44 @@ def test_ranges_of_a_line_come_near_the_bound_under_gaussian_noise():
     strategy = optimised_strategy(every, line, L2)
     assert strategy.share > 0.8
     assert optimised_strategy(every, line, L1).plain > strategy.plain
+
+
+@pytest.mark.parametrize("norm", [L1, L2])
+@pytest.mark.parametrize("n", [16, 21])
+def test_a_tree_over_many_codes_errs_as_is_told_or_less(n, norm):
+    domain = Domain(("x", "y"), (n, 3))
+    every = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
+    workload = Products.of(domain, [{"x": ends} for ends in every])
+    strategy = of_line(workload, domain, 0, norm)
+    w = rows_of_cells(workload, domain, (0,))
+    a = rows_of_cells(strategy.queries, domain, (0,))
+    moved = np.abs(a).sum(axis=0).max() ** 2 if norm == L1 else (a**2).sum(axis=0).max()
+    literal = moved * np.trace(w @ np.linalg.pinv(a.T @ a) @ w.T) / len(w)
+    assert moved == pytest.approx(1)
+    assert literal <= strategy.squared_error * (1 + 1e-9)
+    if n == 16:
+        assert strategy.squared_error == pytest.approx(literal)
+    singular = np.linalg.svd(w, compute_uv=False).sum()
+    assert strategy.bound == pytest.approx(singular**2 / n / len(w))
+
+
+def test_ranges_err_less_than_by_the_consistent_tree_and_by_privelet():
+    n = 64
+    line = Domain(("x",), (n,))
+    every = Products.of(line, [{"x": (i, j)} for i in range(n) for j in range(i + 1, n + 1)])
+    w = rows_of_cells(every, line, (0,))
+    nodes = [
+        np.arange(n) // width == np.arange(n // width)[:, None] for width in 2 ** np.arange(7)
+    ]
+    halves = [np.sign(a[::2].astype(float) - a[1::2]) for a in nodes[:-1]]
+    peers = [np.concatenate(nodes).astype(float), np.concatenate([*halves, np.ones((1, n))])]
+    errors = [
+        np.abs(a).sum(axis=0).max() ** 2 * np.trace(w @ np.linalg.inv(a.T @ a) @ w.T) / len(w)
+        for a in peers
+    ]
+    strategy = optimised_strategy(every, line, L1)
+    assert 2.5 * strategy.squared_error < min(errors)
+    assert optimised_strategy(every, line, L2).share > 0.95
 
 
 def test_other_norms_are_refused_and_wide_questions_stay_as_they_are():

@@ -61,6 +61,9 @@ class BankFits:
         self.given_prior = prior
         self.prior = self.marginals.prior() if prior is None else prior
         self._fits: dict[tuple[str, float], Any] = {}
+        self.starts: dict[
+            float, np.ndarray
+        ] = {}  # weights of all queries, by the tree's strength
         self._noisy_fits: dict[tuple[str, float], list[Any]] = {}
 
     # What is held out, and what noise is added: the same for all methods, and each time.
@@ -174,6 +177,8 @@ class BankFits:
             if by == TREE:
                 known = [p for name, p in self._fits if name == TREE and p > parameter]
                 start = self._fits[TREE, min(known)].weights if known else None
+                if parameter in self.starts:
+                    start = self.starts[parameter][self.network.rows]
             self._fits[key] = self._fit(by, parameter, start=start)
         return self._fits[key]
 

@@ -1,0 +1,124 @@
+"""Junction trees against Private-PGM (`mbi`): the same noisy tables, the same total, the same questions.
+
+Ours is `MarkovNetwork` at a prior of one tuple, which is about least squares over distributions, as
+theirs is. Ours runs until residuals are a fiftieth of the noise, theirs for as many steps as are
+stated; the squared residuals, in units of the noise, say who is nearer. Theirs compiles at the first
+call, which is timed by itself: a bank of other sets of attributes compiles again.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from time import process_time
+
+import numpy as np
+
+from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import at_most, format_seconds, row
+from experiments.benchmarks.recall import TEN, TWIN, yes_or_no
+from workbench import DP, SparseTable
+from workbench.datasets import Adult
+from workbench.experiment import first_available
+from workbench.inference.markov_network import MarkovNetwork
+from workbench.mechanisms import LaplaceQueries
+from workbench.workload import NamedMarginals
+
+EPSILON = 1.0
+STRENGTH = 1.0  # tuples
+STEPS = 1000
+APART = 0.05  # of the total variation that noise makes
+
+
+def main():
+    """A row a case; none where `mbi` is not installed."""
+    try:
+        import mbi  # noqa: F401
+    except ImportError:
+        return timing.to_frame([])
+    table = first_available(Adult(TEN), TWIN).load()
+    small = table.project(table.domain.attributes[:7])
+    bits = yes_or_no(table)
+    chain = [*zip(bits.domain.attributes, bits.domain.attributes[1:], strict=False)]
+    star = [(small.domain.attributes[0], name) for name in small.domain.attributes[1:]]
+    loops = [*chain, *zip(bits.domain.attributes, bits.domain.attributes[3:], strict=False)]
+    cases = {
+        "16 bits, a chain of 15 pairs": (bits, chain),
+        "16 bits, 28 pairs with loops": (bits, loops),
+        "7 attributes of Adult, a star of 6 pairs": (small, star),
+    }
+    return timing.to_frame([r for name, case in cases.items() for r in rows_of(name, *case)])
+
+
+def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list[dict]:
+    """Times and how far the answers are apart, on pairs and on triples that nobody bought."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from mbi import Domain as TheirDomain
+    from mbi import LinearMeasurement
+    from mbi.estimation import MirrorDescent
+
+    pairs = [tuple(map(str, pair)) for pair in pairs]
+    bought = NamedMarginals(tuple(pairs))
+    answers = LaplaceQueries(DP(EPSILON), bought)(table, np.random.default_rng(0)).estimate
+    total = float(table.total)
+    sizes = [table.domain.project(pair).size for pair in pairs]
+    parts = np.split(answers.values, np.cumsum(sizes)[:-1])
+    deviation = float(answers.variances[0]) ** 0.5
+    domain = TheirDomain(table.domain.attributes, table.domain.shape)
+    measured = [
+        LinearMeasurement(values, pair, stddev=deviation)
+        for pair, values in zip(pairs, parts, strict=True)
+    ]
+    some = [*combinations(table.domain.attributes, 3)]
+    some = [t for t in some if table.domain.project(t).size <= 5000][:20]
+    asked = NamedMarginals(tuple(tuple(map(str, t)) for t in some))
+
+    def ours():
+        return MarkovNetwork(STRENGTH, total)(answers)
+
+    def theirs():
+        return MirrorDescent().estimate(domain, measured, total, iters=STEPS)
+
+    def theirs_of(model, sets) -> np.ndarray:
+        return np.concatenate([np.asarray(model.project(s).datavector()) for s in sets])
+
+    start = process_time()
+    theirs()
+    compiled = process_time() - start
+    seconds, their_seconds = timing.median_seconds(ours, theirs, repeat=3)
+    mine = ours()
+    other = theirs()
+    own = mine.answer(bought)
+    their = theirs_of(other, pairs)
+    losses = [float((((x - answers.values) / deviation) ** 2).sum()) for x in (own, their)]
+    apart = float(
+        np.abs(mine.answer(asked) - theirs_of(other, some)).sum() / 2 / total / len(some)
+    )
+    truth = table.answer(asked)
+    off = float(np.abs(mine.answer(asked) - truth).sum() / 2 / total / len(some))
+    return [
+        row(
+            name,
+            format_seconds(seconds),
+            f"mbi {format_seconds(their_seconds)}, {format_seconds(compiled)} the first time",
+            their_seconds / seconds,
+        ),
+        row(
+            "… squared residuals, in units of the noise",
+            f"{losses[0]:.5g}",
+            f"mbi {losses[1]:.5g}",
+            losses[0] / losses[1],
+        ),
+        row(
+            "… total variation between both on triples, and of ours from the truth",
+            f"{apart:.2g}",
+            f"{off:.2g}",
+            apart / off,
+            **at_most(apart / off, APART),
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    timing.print_results(main)

@@ -1,0 +1,181 @@
+"""Better questions about few cells, or about ranges of one attribute: the matrix mechanism, laid out.
+
+For Gaussian noise the best X = AᵀA with diagonal 1 solves X·D·X = WᵀW for a diagonal D >= 0, found by
+repeated scaling; for Laplace noise the best of the cells, the workload itself, and weighed trees.
+A tree over b^L cells in order has a level of nodes of each width b^j. On what is constant on nodes of width
+b^j and has mean 0 on those of b^(j+1), AᵀA is Σ_{i <= j} w_i²·b^i for weights w of its levels, and WᵀW adds
+up to some c_j, so that the best weights minimise (Σ w)²·Σ c_j/μ_j, or Σ w²·Σ c_j/μ_j for Gaussian noise.
+Fewer cells than b^L are taken for that many: what is then expected is an upper bound.
+Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound; Qardaji,
+           Yang & Li, PVLDB 2013, for branchings. From the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from workbench.arrays import Float
+from workbench.domain import Domain
+from workbench.inference.strategy import L1, L2, Strategy
+from workbench.workload import Margins, Products, TableQueries
+
+_SCALINGS = 60
+_BRANCHINGS = (2, 3, 4, 8, 16)
+_EVEN = 1e-3  # how far the largest diagonal is from the mean when scaling ends
+
+
+def of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Strategy:
+    """Of queries about some attributes of few cells together."""
+    rows = rows_of_cells(queries, domain, axes)
+    gram = rows.T @ rows
+    count = len(rows)
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
+    bound = float(singular**2 / gram.shape[0] / count)
+    if norm == L2:
+        plain = float((rows**2).sum(axis=0).max())
+        matrix = _scaled_to_even(gram)
+        name = "the best combinations of cells"
+        candidates = [(name, matrix)]
+    else:
+        plain = float(np.abs(rows).sum(axis=0).max()) ** 2
+        candidates = [("the cells", np.eye(len(gram))), *_trees(rows)]
+    best = Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
+    for name, matrix in candidates:
+        length = np.abs(matrix).sum(axis=0) if norm == L1 else (matrix**2).sum(axis=0)
+        moved = float(length.max()) ** (2 if norm == L1 else 1)
+        error = moved * _error(gram, matrix.T @ matrix) / count
+        if error < best.squared_error * (1 - 1e-9):
+            names = tuple(domain.attributes[k] for k in axes)
+            shape = [domain.shape[k] for k in axes]
+            asked = TableQueries.of(domain, [(names, row.reshape(shape)) for row in matrix])
+            best = Strategy(asked, name, error, plain, error / moved, bound)
+    return best
+
+
+def rows_of_cells(queries, domain: Domain, axes: tuple[int, ...]) -> np.ndarray:
+    """Each query's weight of each cell of some attributes."""
+    small = domain.project([domain.attributes[k] for k in axes])
+    codes = np.zeros((small.size, len(domain.shape)), np.int64)
+    codes[:, list(axes)] = small.codes(np.arange(small.size))
+    keys = domain.keys(codes)
+    one = np.ones(1)
+    columns = [
+        queries.sums_of_margins(Margins(domain, keys[i : i + 1], one)) for i in range(len(keys))
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _error(gram, squares) -> float:
+    """tr(WᵀW (AᵀA)⁺)."""
+    return float(np.trace(np.linalg.lstsq(squares, gram, rcond=1e-12)[0]))
+
+
+def _root_of(matrix) -> Float[np.ndarray, "n n"]:
+    sizes, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(sizes, 0))) @ vectors.T
+
+
+def _scaled_to_even(gram) -> Float[np.ndarray, "n n"]:
+    """A with AᵀA = X, of diagonal at most 1, where X·D·X = WᵀW."""
+    n = len(gram)
+    jitter = 1e-9 * np.trace(gram) / n
+    gram = gram + jitter * np.eye(n)  # cells that nobody asks for
+    d = np.full(n, 1.0 / n)
+    for _ in range(_SCALINGS):
+        half = np.sqrt(d)
+        x = _root_of(gram * half * half[:, None]) / half / half[:, None]
+        diagonal = x.diagonal()
+        if diagonal.max() <= (1 + _EVEN) * (d @ diagonal) / d.sum():
+            break
+        d = d * diagonal
+        d = np.maximum(d / d.sum(), 1e-12)
+    return _root_of(x / x.diagonal().max())
+
+
+def of_line(queries, domain: Domain, axis: int, norm: str) -> Strategy:
+    """Of queries about one attribute of many codes: the best weighed tree, or the queries themselves."""
+    rows = np.concatenate(
+        [own for _, own in queries.dense_terms(np.arange(len(queries)), (axis,))]
+    )
+    count = len(rows)
+    lengths = np.abs(rows) if norm == L1 else rows**2
+    plain = float(lengths.sum(axis=0).max()) ** (2 if norm == L1 else 1)
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(rows.T @ rows), 0)).sum()
+    bound = float(singular**2 / rows.shape[1] / count)
+    best = Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
+    for branching in _BRANCHINGS:
+        error, weights = _weighed_levels(rows, branching, norm)
+        if error < best.squared_error:
+            asked = _nodes(domain, axis, branching, weights)
+            name = f"a tree of branching {branching} with the best weights"
+            best = Strategy(asked, name, error, plain, error, bound)
+    return best
+
+
+def _trees(rows) -> Iterator[tuple[str, np.ndarray]]:
+    """Trees over the cells in order, the levels of which have the best weights for Laplace noise."""
+    n = rows.shape[1]
+    for branching in _BRANCHINGS:
+        if branching < n:
+            _, weights = _weighed_levels(rows, branching, L1)
+            tree = [
+                w * (np.arange(n) // branching**j == np.arange(-(-n // branching**j))[:, None])
+                for j, w in enumerate(weights)
+            ]
+            yield f"a tree of branching {branching} with the best weights", np.concatenate(tree)
+
+
+def _weighed_levels(
+    rows: Float[np.ndarray, "queries cells"], branching: int, norm: str
+) -> tuple[float, Float[np.ndarray, " levels"]]:
+    """The mean squared error that a tree is expected to give, and its weights, at sensitivity 1."""
+    from scipy.optimize import minimize
+
+    width = 1
+    energies = []  # of what is constant on nodes of each width
+    while True:
+        sums = np.add.reduceat(rows, np.arange(0, rows.shape[1], width), axis=1)
+        energies.append(float((sums**2).sum()) / width)
+        if width >= rows.shape[1]:
+            break
+        width *= branching
+    c = np.maximum(-np.diff(energies, append=0.0), 0)
+    widths = float(branching) ** np.arange(len(c))
+    power = 1 if norm == L1 else 2
+
+    def log_error(logs):
+        w = np.exp(logs - logs.max())
+        moved = (w**power).sum()
+        mu = np.cumsum(w**2 * widths)
+        spread = (c / mu).sum()
+        down = np.cumsum((c / mu**2)[::-1])[::-1]
+        slope = 2 * w**power / moved - 2 * w**2 * widths * down / spread
+        return np.log(moved) * (2 / power) + np.log(spread), slope
+
+    start = np.zeros(len(c))
+    found = minimize(log_error, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-10})
+    weights = np.exp(found.x - found.x.max())
+    weights /= (weights**power).sum() ** (1 / power)
+    return float(np.exp(found.fun)) / len(rows), weights
+
+
+def _nodes(domain: Domain, axis: int, branching: int, weights) -> Products:
+    """The nodes of all levels, times the weights of these."""
+    n = domain.shape[axis]
+    ends = []
+    times = []
+    for j, weight in enumerate(weights):
+        low = np.arange(0, n, branching**j)
+        ends.append(np.stack([low, np.minimum(low + branching**j, n)]))
+        times.append(np.full(len(low), weight))
+    first, last = np.concatenate(ends, axis=1)
+    codes = np.arange(n)
+    factors = [np.ones((1, size)) for size in domain.shape]
+    inside = (codes >= first[:, None]) & (codes < last[:, None])
+    factors[axis] = np.concatenate([factors[axis], inside.astype(float)])
+    which = np.zeros((len(first), len(domain.shape)), np.int64)
+    which[:, axis] = 1 + np.arange(len(first))
+    offsets = np.arange(len(first) + 1)
+    return Products(domain.attributes, tuple(factors), which, np.concatenate(times), offsets)

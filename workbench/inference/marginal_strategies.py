@@ -1,0 +1,202 @@
+"""Better questions than all cells of some marginals: the matrix mechanism where they share their parts.
+
+The space splits into one part for each set of attributes, of Π(n_k − 1) dimensions, on which all marginals
+act alike: WᵀW is λ_S² there, and AᵀA is μ_S. For Gaussian noise contrasts of each part, each attribute's
+orthonormal and orthogonal to the constant, are asked with the best variances in closed form; that is
+the singular-value bound itself. For Laplace noise the marginals' own cells are asked, with weights that
+minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, or the contrasts, or the workload itself.
+Source     Xiao, He, Zhang & Kifer, NeurIPS 2023, for Gaussian noise; McKenna, Miklau, Hay &
+           Machanavajjhala, PVLDB 2018, for weights of marginals. From the papers' formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod, sqrt
+
+import numpy as np
+
+from workbench.arrays import Float
+from workbench.domain import Domain
+from workbench.inference.query_terms import terms_by_axes
+from workbench.inference.reconciliation import complete_tables
+from workbench.inference.strategy import L1, L2, Strategy
+from workbench.workload import Products
+
+MOST_SETS = 2**12
+
+
+def marginals_of(queries, domain: Domain) -> list[tuple[int, ...]] | None:
+    """The sets of attributes all of whose cells are asked, if nothing else is."""
+    try:
+        terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
+    except ValueError:
+        return None
+    zeros = np.zeros(len(queries))
+    tables = complete_tables(domain, terms, zeros, zeros + 1)
+    asked = sum(table.shares.size for table in tables)
+    return [table.axes for table in tables] if tables and asked == len(queries) else None
+
+
+def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All subsets of the sets, from small to large."""
+    every = set()
+    for axes in sets:
+        for size in range(len(axes) + 1):
+            every.update(combinations(axes, size))
+            if len(every) > MOST_SETS:
+                return [()] * (MOST_SETS + 1)
+    return sorted(every, key=lambda axes: (len(axes), axes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The parts of the space: their sets, dimensions, and WᵀW on each, over the domain's size."""
+
+    domain: Domain
+    sets: list[tuple[int, ...]]
+    dimensions: Float[np.ndarray, " parts"]
+    squares: Float[np.ndarray, " parts"]
+
+    @classmethod
+    def of(cls, domain: Domain, sets: list[tuple[int, ...]]) -> _Parts:
+        shape = domain.shape
+        closure = closure_of(sets)
+        dimensions = np.array([prod(shape[k] - 1 for k in axes) for axes in closure], float)
+        use = dimensions > 0  # an attribute of one code has no contrast
+        closure = [axes for axes, good in zip(closure, use, strict=True) if good]
+        squares = np.zeros(len(closure))
+        for axes in sets:
+            inside = [set(part) <= set(axes) for part in closure]
+            squares[inside] += 1 / prod(shape[k] for k in axes)
+        return cls(domain, closure, dimensions[use], squares)
+
+    def acted_on(self) -> Float[np.ndarray, "sets parts"]:
+        """AᵀA of each set's cells on each part, over the domain's size."""
+        shape = self.domain.shape
+        return np.array(
+            [
+                [
+                    set(part) <= set(axes) and 1 / prod(shape[k] for k in axes)
+                    for part in self.sets
+                ]
+                for axes in self.sets
+            ],
+            float,
+        )
+
+
+def of_marginals(queries, domain: Domain, sets, norm: str) -> Strategy:
+    """Of all cells of some sets of attributes."""
+    parts = _Parts.of(domain, sets)
+    count = len(queries)
+    weighed = parts.dimensions * np.sqrt(parts.squares)
+    bound = weighed.sum() ** 2 / count
+    plain = float(len(sets)) ** (2 if norm == L1 else 1)
+    if norm == L2:
+        sizes = np.array([prod(domain.shape[k] for k in axes) for axes in parts.sets], float)
+        # the part's share of the squared sensitivity, m·θ²/n, is proportional to m·λ
+        scales = np.sqrt(sizes * np.sqrt(parts.squares) / weighed.sum())
+        contrasts = _contrasts(domain, parts.sets, scales)
+        return Strategy(contrasts, "contrasts of the marginals", bound, plain, bound, bound)
+    error, weights = _weighed_marginals(parts, count)
+    candidates = [(plain, "the questions themselves", lambda: queries)]
+    name = "marginals of the best weights"
+    candidates.append((error, name, lambda: _cells(domain, parts.sets, weights)))
+    if all(domain.shape[k] == 2 for axes in sets for k in axes):
+        # a product of ±1 moves by its scale at every tuple; scales as the cube roots of what each tells
+        roots = np.cbrt(parts.squares)
+        scales = roots / roots.sum() * np.sqrt([2.0 ** len(axes) for axes in parts.sets])
+        error = float(roots.sum() ** 3 / count)
+        name = "contrasts of the marginals"
+        candidates.append((error, name, lambda: _contrasts(domain, parts.sets, scales)))
+    error, name, make = min(candidates, key=lambda c: c[0])
+    asked = make()
+    return Strategy(asked, name, error, plain, 1.0 if asked is queries else error, bound)
+
+
+def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
+    """The least error of weights whose sum is 1, from several starts."""
+    from scipy.optimize import minimize
+
+    acted = parts.acted_on()
+    needed = parts.dimensions * parts.squares
+
+    def objective(logs):
+        weights = np.exp(logs - logs.max())
+        weights = weights / weights.sum()
+        mu = (weights**2) @ acted
+        error = float((needed / mu).sum())
+        slope = -2 * weights * (acted @ (needed / mu**2))
+        slope = weights * (slope - weights @ slope)
+        return np.log(error), slope / error
+
+    largest = max(len(axes) for axes in parts.sets)
+    starts = [np.zeros(len(parts.sets))]
+    starts.append(np.array([0.0 if len(a) == largest else -4.0 for a in parts.sets]))
+    options = {"maxiter": 2000, "gtol": 1e-9}
+    found = [
+        minimize(objective, s, jac=True, method="L-BFGS-B", options=options) for s in starts
+    ]
+    best = min(found, key=lambda f: f.fun)
+    weights = np.exp(best.x - best.x.max())
+    weights /= weights.sum()
+    weights[weights < 1e-6] = 0
+    lost = (weights**2) @ acted <= 0
+    if lost.any():
+        weights = np.exp(best.x - best.x.max())
+    weights /= weights.sum()
+    error = float((needed / ((weights**2) @ acted)).sum()) / count
+    return error, weights
+
+
+def _cells(domain: Domain, sets, weights) -> Products:
+    """All cells of each set that has a weight, times it."""
+    which = []
+    times = []
+    for axes, weight in zip(sets, weights, strict=True):
+        if weight > 0:
+            which.append(_every_row(domain, axes, [domain.shape[k] for k in axes]))
+            times.append(np.full(len(which[-1]), weight))
+    factors = tuple(np.concatenate([np.ones((1, n)), np.eye(n)]) for n in domain.shape)
+    return _products(domain, factors, which, times)
+
+
+def _contrasts(domain: Domain, sets, scales) -> Products:
+    """All products of contrasts of each set, times its scale; orthonormal but for that."""
+    factors = tuple(
+        np.concatenate([np.ones((1, n)), _orthonormal_contrasts(n)]) for n in domain.shape
+    )
+    which = []
+    times = []
+    for axes, scale in zip(sets, scales, strict=True):
+        which.append(_every_row(domain, axes, [domain.shape[k] - 1 for k in axes]))
+        times.append(np.full(len(which[-1]), scale))
+    return _products(domain, factors, which, times)
+
+
+def _orthonormal_contrasts(n: int) -> Float[np.ndarray, "contrasts codes"]:
+    """Rows orthonormal and orthogonal to the constant, all of whose columns are of one length."""
+    contrasts = np.zeros((n - 1, n))
+    for i in range(1, n):
+        contrasts[i - 1, :i] = 1
+        contrasts[i - 1, i] = -i
+        contrasts[i - 1] /= sqrt(i * (i + 1))
+    return contrasts
+
+
+def _every_row(domain: Domain, axes, counts) -> np.ndarray:
+    which = np.zeros((prod(counts), len(domain.shape)), np.int64)
+    if axes:
+        rows = np.unravel_index(np.arange(len(which)), counts)
+        for k, row in zip(axes, rows, strict=True):
+            which[:, k] = row + 1
+    return which
+
+
+def _products(domain: Domain, factors, which, times) -> Products:
+    which = np.concatenate(which)
+    times = np.concatenate(times)
+    return Products(domain.attributes, factors, which, times, np.arange(len(times) + 1))

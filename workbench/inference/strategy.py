@@ -1,0 +1,50 @@
+"""What a better set of questions is, and what it is expected to give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+L1 = "l1"
+L2 = "l2"
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """Queries to ask in place of a workload, and what that is expected to give.
+
+    Parameters
+    ----------
+    queries : Workload
+        What is asked; `kind` says in words what it is.
+    kind : str
+    squared_error : float
+        The mean over the workload's queries of their expected squared error, for noise of variance 1 at
+        sensitivity 1: multiply by the variance that noise of sensitivity 1 has.
+    plain : float
+        The same for the workload as it is.
+    per_noise : float
+        The same for noise of variance 1 on each of the strategy's own queries.
+    bound : float
+        What no strategy is below (the singular-value bound), NaN where it is not computed.
+    """
+
+    queries: Any
+    kind: str
+    squared_error: float
+    plain: float
+    per_noise: float
+    bound: float
+
+    @property
+    def share(self) -> float:
+        """The bound over the error: 1 where nothing better is possible."""
+        return self.bound / self.squared_error
+
+    def __str__(self) -> str:
+        words = f"{self.kind}: expected squared error {self.plain / self.squared_error:.3g} times less"
+        if np.isfinite(self.bound):
+            words += f", {self.share:.0%} of the singular-value bound"
+        return words
