@@ -16,6 +16,7 @@ import numpy as np
 from workbench.arrays import Float, Int
 from workbench.inference.eigenqueries import Eigenqueries, shrinkage
 
+_ROWS_AT_ONCE = 512
 _CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
@@ -48,7 +49,7 @@ class HeldOut:
         self.variances = variances
         deviations = np.sqrt(variances)
         self.whitened = (values - (eigen.total or 0.0) * eigen.means) / deviations
-        self.vectors = eigen.basis * deviations[:, None]  # orthonormal columns
+        self.deviations = deviations
 
     @property
     def largest_alpha(self) -> float:
@@ -64,7 +65,7 @@ class HeldOut:
         smoother = eigen.squares * shrinkage(eigen.squares, alpha)
         coefficients = eigen.answers * smoother
         for fold in folds:
-            vectors = self.vectors[fold]
+            vectors = self._vectors(fold)
             half = vectors * np.sqrt(smoother)
             rest = -(half @ half.T)
             rest[np.diag_indices(len(rest))] += 1
@@ -77,10 +78,7 @@ class HeldOut:
         self, alphas: Float[np.ndarray, " alphas"]
     ) -> Float[np.ndarray, "queries alphas"]:
         """What the others miss of each single answer, in units of its noise, for many α."""
-        squares = self.eigen.squares
-        smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
-        leverage = _squared(self.vectors) @ smoothers
-        fitted = self.vectors @ (self.eigen.answers[:, None] * smoothers)
+        leverage, fitted = self._smoothed(alphas)
         return (self.whitened[:, None] - fitted) / np.maximum(1 - leverage, 1e-300)
 
     def mean_squares(
@@ -100,13 +98,26 @@ class HeldOut:
 
         Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise, as â is linear.
         """
-        squares = self.eigen.squares
-        smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
-        leverage = _squared(self.vectors) @ smoothers
-        fitted = self.vectors @ (self.eigen.answers[:, None] * smoothers)
+        leverage, fitted = self._smoothed(alphas)
         left = (self.whitened[:, None] - fitted) ** 2 - 1 + 2 * leverage
         return (left * self.variances[:, None]).mean(axis=0)
 
+    def _vectors(
+        self, rows: Int[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "rows eigenqueries"]:
+        """Rows of a matrix of orthonormal columns."""
+        return self.eigen.basis[rows] * self.deviations[rows, None]
 
-def _squared(vectors: np.ndarray) -> np.ndarray:
-    return vectors * vectors
+    def _smoothed(self, alphas: Float[np.ndarray, " alphas"]) -> tuple[np.ndarray, np.ndarray]:
+        """The smoother's diagonal, and what it makes of the answers, for each α; in blocks of answers."""
+        squares = self.eigen.squares
+        smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
+        coefficients = self.eigen.answers[:, None] * smoothers
+        leverage = np.empty((len(self.whitened), len(alphas)))
+        fitted = np.empty_like(leverage)
+        for start in range(0, len(leverage), _ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(leverage)))
+            vectors = self._vectors(rows)
+            fitted[rows] = vectors @ coefficients
+            leverage[rows] = vectors**2 @ smoothers
+        return leverage, fitted

@@ -100,8 +100,7 @@ class JudgedFits(BankFits):
     def _missed(self, by: str, parameter: float, start) -> Float[np.ndarray, " queries"]:
         """Held-out answers, less what the others say of them; NaN for those never held out."""
         if by == KERNEL:
-            missed = self._held_out.missed(parameter, self.folds).residuals
-            return missed * np.sqrt(self.history.variances)
+            return self.missed_by_kernel(parameter)
         missed = np.full(len(self.history), np.nan)
         for fold in self.folds:
             used = np.ones(len(self.history), bool)
@@ -111,6 +110,11 @@ class JudgedFits(BankFits):
                 fitted, self.history.workload[fold]
             )
         return missed
+
+    def missed_by_kernel(self, alpha: float) -> Float[np.ndarray, " queries"]:
+        """The same of kernel PCA, from one decomposition."""
+        missed = self._held_out.missed(alpha, self.folds).residuals
+        return missed * np.sqrt(self.history.variances)
 
     def _unknown(self, alpha: float) -> Float[np.ndarray, " queries"]:
         """The variance of what held-out answers' others do not say of them, as kernel PCA believes."""
