@@ -293,3 +293,8 @@ def test_extreme_noise_is_survived(epsilon):
     for total in (None, 500.0):
         recalled = AnswerBank(history, total).recall(Marginals(3))
         assert np.isfinite(recalled.values).all() and not np.isnan(recalled.errors).any()
+        if total is not None:
+            truth = table.answer(Marginals(3))
+            assert recalled.errors.max() <= total / 2
+            assert np.mean(np.abs(recalled.values - truth) <= 2 * recalled.errors + 1e-9) > 0.85
+            assert np.abs(recalled.values - truth).mean() < 62.5  # a cell's even share

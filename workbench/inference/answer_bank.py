@@ -141,6 +141,8 @@ class AnswerBank(JudgedFits):
             return Recalled(values, None, candidate.by, why)
         values, errors, parts = self._with_bars(candidate, queries)
         values = _possible(values, queries, self.total)
+        if self.total is not None:  # the truth is no farther than what is possible
+            errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
         return Recalled(values, errors, candidate.by, f"{why}; {parts}")
 
     def _with_bars(self, candidate: Candidate, queries) -> tuple[np.ndarray, np.ndarray, str]:
@@ -211,9 +213,24 @@ def _possible(values, queries, total: float | None) -> Float[np.ndarray, " queri
     """The values, moved to what counts of at least 0, and of this total, could make of each query."""
     if not isinstance(queries, Products):
         return values
-    low, high = term_ends(queries)
-    least = np.bincount(queries.query, low, len(queries))
-    most = np.bincount(queries.query, high, len(queries))
+    least, most = _ends(queries)
     if total is None:
         return np.where(least >= 0, np.maximum(values, 0), values)
     return np.clip(values, total * least, total * most)
+
+
+def _farthest(values, queries, total: float) -> Float[np.ndarray, " queries"]:
+    """How far the truth may be from possible values."""
+    if not isinstance(queries, Products):
+        return np.full(len(queries), inf)
+    least, most = _ends(queries)
+    return np.maximum(values - total * least, total * most - values)
+
+
+def _ends(queries: Products) -> tuple[np.ndarray, np.ndarray]:
+    """What one tuple may add to each query, at least and at most."""
+    low, high = term_ends(queries)
+    return (
+        np.bincount(queries.query, low, len(queries)),
+        np.bincount(queries.query, high, len(queries)),
+    )

@@ -124,7 +124,7 @@ class BankFits:
     @property
     def _alphas(self) -> Float[np.ndarray, " alphas"]:
         deviations = np.sqrt(self.history.variances)
-        low = 1e-3 * float(deviations.min())
+        low = 1e-3 * min(float(deviations.min()), self.total or inf)
         most = self.total or float(np.abs(self.history.values).max() + deviations.max())
         high = min(max(most, 1e3 * low), self._held_out.largest_alpha)
         return np.geomspace(min(low, high / 1e3), high, _ALPHAS)

@@ -128,7 +128,11 @@ class JudgedFits(BankFits):
         return parameter if by == KERNEL else self.alpha_at_bought
 
     def _bar_scale(self, by: str, parameter: float, missed: np.ndarray) -> float:
-        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty answers."""
+        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty answers.
+
+        At least so much as their noise could hide: the mean of missed² − σ² has a variance of 5σ⁴/n for
+        Laplace noise.
+        """
         held = np.isfinite(missed)
         if held.sum() < _FEWEST_ANSWERS:
             return float("nan")
@@ -136,7 +140,9 @@ class JudgedFits(BankFits):
         needed = (missed[held] / 2) ** 2 - self.history.variances[held]
         with np.errstate(divide="ignore", invalid="ignore"):
             scales = np.where(needed > 0, needed / unknown, 0.0)
-        return sqrt(float(np.quantile(scales, _COVERED, method="higher")))
+        hidden = 2 * sqrt(5 * float(np.mean(self.history.variances[held] ** 2)) / held.sum())
+        least = hidden / max(float(unknown.mean()), 1e-300)
+        return sqrt(max(least, float(np.quantile(scales, _COVERED, method="higher"))))
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:

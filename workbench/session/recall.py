@@ -41,6 +41,8 @@ from workbench.workload.sensitivity import workload_l2_squared
 if TYPE_CHECKING:
     import sqlite3
 
+_MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attribute
+
 
 class Recall(Spending):
     """Answers that were paid for, which belong to one domain, bound and dataset; recalled for nothing."""
@@ -295,7 +297,8 @@ class Recall(Spending):
         domain = history.domain
         pairs = list(combinations(range(len(domain.shape)), 2))
         at_random = np.random.default_rng(0)
-        each = max(4, queries // max(1, len(pairs)))
+        each = min(queries // max(1, len(pairs)), _MOST_ENTRIES // max(domain.shape))
+        each = max(4, each)
         lows = []
         for k, j in pairs:
             cells = domain.shape[k] * domain.shape[j]
