@@ -240,10 +240,21 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
     assert not BankMarginals(history, 4000.0).complaint
     recalled = AnswerBank(history, 9000.0).recall(Marginals(1))
     assert "9000 does not fit" in recalled.why
+    assert not BankMarginals(history).complaint
+    values = history.values + np.where(np.arange(12) < 2, 500.0, 0.0)  # of one table
+    other = NoisyAnswers(BINARY, history.workload, values, history.variances)
+    assert "contradict each other" in BankMarginals(other).complaint
     one = AnswerBank(history[np.array([0])], 4000.0).recall(Marginals(1))
     assert one.by == KERNEL and "too few" in one.why and np.isfinite(one.errors).all()
     alone = AnswerBank(history[np.array([0])]).recall(Marginals(1))
     assert np.isinf(alone.errors).any()
+
+
+def test_a_fit_that_stops_too_early_says_so(monkeypatch):
+    monkeypatch.setattr("workbench.inference.markov_network._STEPS", 1)
+    history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
+    recalled = AnswerBank(history, 4000.0).recall(Marginals(1), TREE, error=False)
+    assert "did not converge" in recalled.why
 
 
 def test_bars_of_attributes_that_were_never_bought_together_are_cautious():

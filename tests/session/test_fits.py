@@ -47,3 +47,22 @@ def test_fits_are_used_again_grow_and_never_serve_another_bank(tmp_path, monkeyp
     own = Session.open(other).recall(asked)
     fits_path(other).write_bytes(b"no file of fits")
     assert same(Session.open(other).recall(asked), own)
+
+
+def test_two_sessions_share_one_bank_and_its_fits(tmp_path, monkeypatch):
+    monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
+    path = tmp_path / "bank"
+    one = Session.open(path, people(), DP(9.0), total=3000.0)
+    two = Session.open(path, people())
+    one.ask(Marginals(1), 1.0)
+    one.recall(Marginals(1))
+    two.ask(Marginals(1), 2.0)
+    asked = Marginals(2)
+    first = one.recall(asked)  # writes fits of all 24 answers
+    assert fits_path(path).exists()
+    assert same(two.recall(asked), first)
+    two.ask(NamedMarginals((("a",),)), 1.0)
+    assert same(
+        two.recall(asked), one.recall(asked)
+    )  # starts from fits that were of fewer answers
+    assert len(one.bank) == len(two.bank) == 27

@@ -37,6 +37,9 @@ class BankMarginals:
         tables = complete_tables(history.domain, self.terms, history.values, history.variances)
         sums = [float(table.shares.sum()) for table in tables]
         weights = [1 / (table.variance * table.shares.size) for table in tables]
+        self.sums = tuple(
+            zip(sums, np.power(weights, -0.5), strict=True)
+        )  # with standard errors
         self.declared = total
         self.summed = float(np.average(sums, weights=weights)) if tables else None
         self.error = sum(weights) ** -0.5 if tables else np.inf
@@ -46,8 +49,17 @@ class BankMarginals:
     @property
     def complaint(self) -> str:
         """What is impossible about the total, in words; "" if nothing is."""
-        if self.declared is None or self.summed is None:
+        if self.summed is None:
             return ""
+        if self.declared is None:
+            apart = [abs(own - self.summed) / error for own, error in self.sums]
+            if max(apart) <= _UNLIKELY:
+                return ""
+            own, error = self.sums[int(np.argmax(apart))]
+            return (
+                f"a table sums to {own:.6g} ± {error:.2g}, all together to {self.summed:.6g}: the answers "
+                "contradict each other"
+            )
         if abs(self.summed - self.declared) <= _UNLIKELY * self.error:
             return ""
         return (

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from workbench.table import SparseTable
 
 _MOST_CELLS = 2**22  # of a marginal that may be chosen
+_MOST_CODES = 2**14  # of an attribute whose every code is asked
 _MOST_RECALLED = (
     2**16
 )  # cells of one that is recalled; of others attributes are taken to be independent
@@ -118,7 +119,8 @@ def candidate_sets(questions: Iterable[Workload], domain: Domain) -> list[tuple[
         queries = linear_queries(question, domain)
         for axes, _ in getattr(queries, "sets", ()):
             cells = prod(domain.shape[k] for k in axes)
-            if axes and cells <= _MOST_CELLS:
+            codes = max((domain.shape[k] for k in axes), default=0)
+            if axes and codes <= _MOST_CODES and cells <= _MOST_CELLS:
                 sets[tuple(domain.attributes[k] for k in axes)] = None
     if not sets:
         raise ValueError("by = 'data' chooses among marginals: need questions about attributes")
