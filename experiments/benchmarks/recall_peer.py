@@ -1,7 +1,7 @@
 """Junction trees against Private-PGM (`mbi`): the same noisy tables, the same total, the same questions.
 
-Ours is `MarkovNetwork` at a prior of one tuple, which is about least squares over distributions, as
-theirs is. Ours runs until residuals are a fiftieth of the noise, theirs for as many steps as are
+Ours is `MarkovNetwork` at a prior of a hundred tuples, as `recall` has it; theirs is least squares over
+distributions. Ours runs until residuals are a fiftieth of the noise, theirs for as many steps as are
 stated; the squared residuals, in units of the noise, say who is nearer. Theirs compiles at the first
 call, which is timed by itself: a bank of other sets of attributes compiles again.
 """
@@ -24,7 +24,7 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.workload import NamedMarginals
 
 EPSILON = 1.0
-STRENGTH = 1.0  # tuples
+STRENGTH = 100.0  # tuples; below 10 ours stops before its end
 STEPS = 1000
 APART = 0.05  # of the total variation that noise makes
 
