@@ -158,23 +158,12 @@ class Asking(Recall):
             raise ValueError(f"by = {by!r} is not allowed: need 'data'")
         if by is None and (epsilon is not None or rounds is not None):
             raise ValueError("epsilon and rounds are those of by = 'data'")
-        whole = budget
-        if budget is None or (by is None and rho is not None):
-            if rho is None or budget is not None:
-                raise ValueError("need budget or rho, what all of it may cost: one of the two")
-            whole = ZCDP(rho)
-            rho = None
-        if not isinstance(whole, DP | ZCDP):
-            whole = DP(whole)
         if by is None:
-            return free_plan(self, asked, whole)
-        if (epsilon is None) == (rho is None):
-            raise ValueError(
-                "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
-                "asked: state one of them; it is booked at once"
-            )
-        price = ZCDP(rho) if epsilon is None else DP(epsilon)
-        return free_plan(self, chosen_by_data(self, asked, whole, price, rounds), whole)
+            return free_plan(self, asked, _whole(budget, rho))
+        whole = _whole(budget, rho if budget is None else None)
+        price = _price_of_choosing(epsilon, None if budget is None else rho)
+        chosen: Any = chosen_by_data(self, asked, whole, price, rounds)
+        return free_plan(self, chosen, whole)
 
     def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""
@@ -204,6 +193,27 @@ class Asking(Recall):
         self._stated_bank = {}
         self._file.count()
         return places, question
+
+
+def _whole(budget: DP | ZCDP | float | None, rho: float | None) -> DP | ZCDP:
+    """What all questions may cost."""
+    if rho is not None and budget is None:
+        return ZCDP(rho)
+    if rho is not None or budget is None:
+        raise ValueError("need budget or rho, what all of it may cost: one of the two")
+    return budget if isinstance(budget, DP | ZCDP) else DP(budget)
+
+
+def _price_of_choosing(epsilon: float | None, rho: float | None) -> DP | ZCDP:
+    """What it costs that the table chooses."""
+    if epsilon is not None and rho is None:
+        return DP(epsilon)
+    if rho is not None and epsilon is None:
+        return ZCDP(rho)
+    raise ValueError(
+        "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
+        "asked: state one of them; it is booked at once"
+    )
 
 
 def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> Any:

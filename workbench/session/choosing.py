@@ -34,7 +34,7 @@ from workbench.session.plan import place_of
 from workbench.workload import NamedMarginals, Workload, linear_queries
 
 if TYPE_CHECKING:
-    from workbench.session.session import Session
+    from workbench.session.recall import Recall
     from workbench.table import SparseTable
 
 _MOST_CELLS = 2**22  # of a marginal that may be chosen
@@ -45,7 +45,7 @@ _MOST_RECALLED = (
 
 
 def chosen_by_data(
-    session: Session,
+    session: Recall,
     questions: Iterable[Workload],
     budget: DP | ZCDP,
     price: DP | ZCDP,
@@ -149,7 +149,7 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
     return each
 
 
-def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
+def _booked(session: Recall, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
     """The price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
     if isinstance(price, DP) and isinstance(session.budget, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
@@ -164,7 +164,7 @@ def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cel
     return counts
 
 
-def _expected_counts(session: Session, sets) -> list[Int[np.ndarray, " cells"]]:
+def _expected_counts(session: Recall, sets) -> list[Int[np.ndarray, " cells"]]:
     """What the bank would recall, in whole numbers; the prior of an empty bank, or of many cells."""
     domain = session._table.domain
     answers = session._answers()
@@ -185,7 +185,7 @@ def _expected_counts(session: Session, sets) -> list[Int[np.ndarray, " cells"]]:
     return expected
 
 
-def _expected_noise(session: Session, sets, budget: DP | ZCDP, rounds: int) -> list[int]:
+def _expected_noise(session: Recall, sets, budget: DP | ZCDP, rounds: int) -> list[int]:
     """Σ |noise| over a set's cells, if the budget were shared evenly, as a whole number."""
     _, table = place_of(session)
     mechanism: Any

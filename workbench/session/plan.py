@@ -20,7 +20,7 @@ from workbench.privacy import DP, ZCDP
 from workbench.workload import Workload
 
 if TYPE_CHECKING:
-    from workbench.session.session import Session
+    from workbench.session.recall import Recall
 
 OPTIMISED = "optimised"
 
@@ -66,7 +66,7 @@ def strategy_for(workload: Workload, domain: Domain, rho: float | None) -> Strat
 
 
 def free_plan(
-    session: Session, questions: Sequence[Workload], budget: DP | ZCDP
+    session: Recall, questions: Sequence[Workload], budget: DP | ZCDP
 ) -> pd.DataFrame:
     """How to share a budget among questions so that their squared errors add up to the least.
 
@@ -109,7 +109,7 @@ def expected_error(strategy: Strategy, empty, price: float, is_zcdp: bool) -> fl
     return sqrt(variance * strategy.per_noise)
 
 
-def place_of(session: Session) -> tuple[Domain, Any]:
+def place_of(session: Recall) -> tuple[Domain, Any]:
     """The domain and a table without records: of the bank, or of the table that will be asked."""
     if session.domain is not None:
         return session.domain, session._empty_table

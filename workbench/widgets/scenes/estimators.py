@@ -86,7 +86,7 @@ def estimators_compared(mechanism: Any) -> dict[str, Any]:
     if isinstance(mechanism, UnattributedHistogram):
         return {name: replace(mechanism, estimator=e) for e, name in ESTIMATORS.items()}
     return {
-        LEAVES: LaplaceHistogram(mechanism.budget, mechanism.noise),
+        LEAVES: LaplaceHistogram(mechanism.budget, str(mechanism.noise)),
         TREE: replace(mechanism, consistent=False, nonnegative=True),
         NODES if mechanism.nonnegative else PLAIN: replace(mechanism, consistent=True),
     }
