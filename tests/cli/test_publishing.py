@@ -21,7 +21,7 @@ def test_what_costs_more_than_was_booked_is_not_saved():
 
     saved = []
     release = SimpleNamespace(save=lambda *_, **__: saved.append(1))
-    request = SimpleNamespace(out="x.parquet", simulated=False, force=False)
+    request = SimpleNamespace(out="x.parquet", simulated=False, seed=None, force=False)
     booking = SimpleNamespace(check=check, confirm=lambda: None)
     with pytest.raises(ValueError, match="withheld"):
         publishing.save(request, release, booking)

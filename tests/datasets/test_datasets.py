@@ -467,6 +467,21 @@ def test_a_zip_with_other_files_is_read_by_name(folder):
         _ = OnTheMap(states=("al",)).domain
 
 
+@pytest.mark.parametrize("place, byte, why", [(10, 99, "compression"), (8, 1, "encrypted")])
+def test_a_zip_that_is_packed_in_an_unknown_way_is_refused(folder, place, byte, why):
+    path = folder / "al_xwalk.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("al_xwalk.csv", xwalk(A))
+    packed = bytearray(path.read_bytes())
+    entry = packed.index(
+        b"PK\x01\x02"
+    )  # of the list at the end, whose fields stand two bytes later
+    packed[entry + place] = byte
+    path.write_bytes(packed)
+    with pytest.raises(ValueError, match=f"al_xwalk.csv.zip is damaged .*{why}"):
+        _ = OnTheMap(states=("al",)).domain
+
+
 # CommutingFlows
 
 FLOWS = (

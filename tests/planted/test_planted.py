@@ -90,7 +90,8 @@ def renamed(tree):
     return ast.parse(ast.unparse(other))
 
 
-NOT_PRIVATE = {"_replace"}  # of a NamedTuple
+# of a NamedTuple; of a session, by the text of a mistake
+NOT_PRIVATE = {"_replace", "_table"}
 
 
 def local_names(table):

@@ -37,7 +37,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             match path.suffix:
                 case _ if path != holder:
                     archive = stack.enter_context(zipfile.ZipFile(raw))
-                    stream = archive.open(path.relative_to(holder).as_posix())
+                    stream = _member(archive, path.relative_to(holder).as_posix())
                 case ".gz":
                     stream = gzip.open(raw)
                 case ".xz":
@@ -50,7 +50,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                         names = [n for n in names if n.endswith(".csv")] or names
                     if len(names) != 1:
                         raise ValueError(f"{path} holds {names}: need one file, {path.stem}")
-                    stream = archive.open(names[0])
+                    stream = _member(archive, names[0])
                 case _:
                     stream = raw
             yield stack.enter_context(stream), raw
@@ -91,6 +91,14 @@ def tar_members(path: Path, stream: BinaryIO) -> Iterator[tuple[Path, BinaryIO]]
                 yield from tar_members(place, member)
             else:
                 yield place, member
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+    """A member, open; one that is encrypted, or packed in an unknown way, is damage like any other."""
+    try:
+        return archive.open(name)
+    except RuntimeError as e:
+        raise zipfile.BadZipFile(str(e)) from None
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:
