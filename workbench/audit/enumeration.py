@@ -408,40 +408,36 @@ def _replayed(replay: _Replay, cuts: _Cuts, code_bits: int) -> Iterator[_Replay]
     `code_bits` is how many bits a report of randomised response has.
     """
 
+    def choose(out, weights):
+        call = replay.calls
+        replay.calls += 1
+        for i in range(len(out)):
+            lowest = cuts.of(call, i, len(out))
+            if not lowest:
+                out[i] = cuts.constant(call, i)
+                continue
+            chosen = replay.choose(weights(int(out[i]), lowest))
+            out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+
     def add(law, out, words):
         if cuts.recording is not None:
             cuts.record(out)
             return
         rate = _rate(law.alpha(192))
-        call = replay.calls
-        replay.calls += 1
-        for i in range(len(out)):
-            x = int(out[i])
-            lowest = cuts.of(call, i, len(out))
-            if not lowest:
-                out[i] = cuts.constant(call, i)
-                continue
-            weights = [_upper_tail(x - lowest[0] + 1, rate)]
-            weights += [_between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
-            weights.append(_upper_tail(lowest[-1] - x, rate))
-            chosen = replay.choose(weights)
-            out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+
+        def weights(x, lowest):
+            below = _upper_tail(x - lowest[0] + 1, rate)
+            between = [_between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
+            return [below, *between, _upper_tail(lowest[-1] - x, rate)]
+
+        choose(out, weights)
 
     def add_gaussian(law, out, words):
         rate = float(law.rate)
         if cuts.recording is not None:
             cuts.record(out, rate)
             return
-        call = replay.calls
-        replay.calls += 1
-        for i in range(len(out)):
-            x = int(out[i])
-            lowest = cuts.of(call, i, len(out))
-            if not lowest:
-                out[i] = cuts.constant(call, i)
-                continue
-            chosen = replay.choose(_gaussian_parts(rate, tuple(a - x for a in lowest)))
-            out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+        choose(out, lambda x, lowest: _gaussian_parts(rate, tuple(a - x for a in lowest)))
 
     def gaussian_survivors(cell, empty, words):
         if cell.above is not None:
