@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP, ZCDP, Bound, Domain, Dyadic, Haar, SparseTable, guarantee
 from workbench.claims import Claim, Finding, format_number
 from workbench.estimates import Law
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, number, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import HighPassFilter
 from workbench.plots import Panel
 from workbench.shares import law_within

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP, Session, SparseTable
 from workbench.claims import Claim, Finding, format_number
@@ -20,6 +19,7 @@ from workbench.datasets import Adult, IPUMSTwin, Projected
 from workbench.experiment import first_available
 from workbench.figures import Figure
 from workbench.figures.parameters import choice, epsilon, number, numbers, whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.temporary import process_folder
 from workbench.value import value

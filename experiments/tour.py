@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from workbench import DP, RandomRanges, Sweep, plots
 from workbench.claims import ALIKE, Claim, Finding, check_between, paired_ratios
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilons, number, queries, seeds, whole
+from workbench.libraries import pd
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel

@@ -9,11 +9,10 @@ Words   as expected = the mean error is within 10 % of what `advise` expects, at
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments._own_table import (
     ASKED,
@@ -48,6 +47,7 @@ from workbench.datasets import GaussianSparse
 from workbench.domain import states_public_truth
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, epsilons, number, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
 from workbench.value import value
@@ -57,6 +57,8 @@ CROWDED = "The same counts, crowded together"
 COUNT = 100_000  # ranges of one cell; of more cells fewer will do
 PLACED = 1  # their seed: that of the data would place them on its cells
 WITHIN = 0.1
+
+_advise = lru_cache(maxsize=4)(advise)  # sweeps, rows, panels and verdicts ask for the same
 
 
 def as_expected(rows: pd.DataFrame, level: float) -> Finding:
@@ -157,8 +159,8 @@ class YourData(Figure):
         """What to expect, from public numbers alone."""
         domain = self.domain()
         sizes = [size for size in self.query_sizes if size <= domain.size] or [1]
-        how = dict(bound=self.bound(), queries=sizes, **self.beliefs())
-        return advise(domain, self.epsilon, self.size, **how)
+        how = dict(bound=self.bound(), queries=tuple(sizes), **self.beliefs())
+        return _advise(domain, self.epsilon, self.size, **how)
 
     def generated(self, placement: str = "uniform") -> GaussianSparse:
         """A made-up table of as many cells, as believed; there one unit moves one count."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,14 @@ class Domain:
 
     def __post_init__(self) -> None:
         fix = object.__setattr__
-        fix(self, "attributes", tuple(self.attributes))
-        fix(self, "shape", tuple(int(n) for n in self.shape))
+        try:
+            fix(self, "attributes", tuple(self.attributes))
+            fix(self, "shape", tuple(index(n) for n in self.shape))
+        except TypeError:
+            raise ValueError(
+                f"Domain(attributes={shown(self.attributes)}, shape={shown(self.shape)}) is not "
+                "allowed: need a list of names, and a list of whole numbers as long"
+            ) from None
         names = self.attributes
         if not names or len(names) != len(self.shape) or len(set(names)) != len(names):
             raise ValueError(

@@ -5,6 +5,7 @@ What a command prints can be pasted back: each function that prints stands besid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields
 from shlex import quote
@@ -142,7 +143,7 @@ def option_need(f: Field) -> str:
     if declared["choices"]:
         need = " or ".join(map(choice_text, declared["choices"]))
     elif declared["check"]:
-        need = (declared["check"]("") or "").removeprefix("need a ")
+        need = re.sub("^need (an? )?", "", declared["check"]("") or "")
     else:
         need = "whole number" if declared["integer"] else "number"
         if declared["low"] is not None:

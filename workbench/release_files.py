@@ -59,7 +59,9 @@ def refuse_ending(path: Path) -> None:
 def refuse_existing(path: Path, force: bool) -> None:
     """A ValueError if `path` may not be written: it exists, or its folder does not."""
     if path.exists() and not force:
-        raise ValueError(f"{path} exists: choose another name, or force to overwrite")
+        raise ValueError(
+            f"{path} exists: choose another name, or force=True (--force) to overwrite it"
+        )
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from inspect import formatannotation
 from math import inf
 from typing import Any, dataclass_transform
 
@@ -80,7 +83,10 @@ def value(cls: type) -> type:
     own = {"__post_init__": __post_init__, "__repr__": _repr}
     for name, method in own.items():
         setattr(cls, name, method)
-    return dataclass(frozen=True, repr=False)(cls)
+    made: Any = dataclass(frozen=True, repr=False)(cls)
+    if documented := [f for f in fields(made) if f.metadata.get("doc")]:
+        made.__init__.__doc__ = _parameters_text(documented)
+    return made
 
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
@@ -144,19 +150,49 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
     if choices:
         if any(type(x) is type(c) and x == c for c in choices):
             return None
-        need = f"need one of {', '.join(map(repr, choices))}"
+        need = _need(rules)
+        names = [c for c in choices if isinstance(c, str)]
+        near = get_close_matches(x, names) if isinstance(x, str) else []
+        if near:
+            need += f"; did you mean {' or '.join(map(repr, near))}?"
         return rules["check"](x) and need if rules["check"] else need
     if rules["check"]:
         return rules["check"](x)
     kind = int if rules["integer"] else (int, float)
+    good = isinstance(x, kind) and not isinstance(x, bool) and -inf < x < inf
+    good = good and (low is None or x > low or (x == low and not strict))
+    good = good and (high is None or x <= high)
+    return None if good else _need(rules)
+
+
+def _need(rules: Mapping[str, Any]) -> str:
+    """What is allowed, in words."""
+    if rules["choices"]:
+        return f"need one of {', '.join(map(repr, rules['choices']))}"
+    low, high = rules["low"], rules["high"]
     need = "need a whole number" if rules["integer"] else "need a number"
     if low is not None:
-        need += f" {'>' if strict else '>='} {low}"
+        need += f" {'>' if rules['strict'] else '>='} {low}"
     if high is not None:
         need += f"{' and' if low is not None else ''} <= {high}"
     if rules["unit"]:
         need += f" ({rules['unit']})"
-    good = isinstance(x, kind) and not isinstance(x, bool) and -inf < x < inf
-    good = good and (low is None or x > low or (x == low and not strict))
-    good = good and (high is None or x <= high)
-    return None if good else need
+    return need
+
+
+def _parameters_text(declared: list[Field[Any]]) -> str:
+    """The fields that `parameter` declared, as numpy's docstrings have them."""
+    lines = ["Parameters", "----------"]
+    for f in declared:
+        kind = f.type if isinstance(f.type, str) else formatannotation(f.type)
+        kind = re.sub(r"\w+\.", "", kind)  # of classes their names alone
+        lines.append(f"{f.name} : {kind}" + (", optional" if f.default is not MISSING else ""))
+        text = f"    {f.metadata['doc']}"
+        if not f.metadata["check"]:
+            text += "; " + _need(f.metadata).removeprefix("need ")
+        if f.default not in (MISSING, None):
+            text += f"; by default {f.default!r}"
+        lines.append(text)
+    return "\n".join(
+        [*lines, "", "Raises", "------", "ValueError", "    For a value not allowed."]
+    )

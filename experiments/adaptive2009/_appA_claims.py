@@ -6,7 +6,6 @@ from functools import partial
 from itertools import combinations, product
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._commutes import REAL
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT
@@ -22,6 +21,7 @@ from workbench.claims import (
     check_between,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 JUDGED = ("uniform", "proportional", "progressive", "fractional")
 POINT = ["panel", "epsilon"]

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from workbench.libraries import pd
 from workbench.metrics import CommuteDistances
 from workbench.value import value
 

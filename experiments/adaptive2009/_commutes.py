@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
-
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
 from experiments.adaptive2009._unprinted import (
     basic,
@@ -22,6 +20,7 @@ from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import epsilons, seeds, selection, whole
+from workbench.libraries import pd
 from workbench.mechanism import Mechanism
 from workbench.value import value
 

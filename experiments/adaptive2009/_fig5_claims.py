@@ -8,7 +8,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._commutes import REAL, Commutes, decisive
 from experiments.adaptive2009._levels import DISTANCE, ExpectedResampling, NodeError
@@ -29,6 +28,7 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 EPSILONS = Commutes.epsilons
 FEWEST = 10  # nodes of a level

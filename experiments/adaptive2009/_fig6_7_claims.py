@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._commute_curve import GAP
 from experiments.adaptive2009._commutes import POPULOUS, SPARSE, decisive
@@ -20,6 +19,7 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
 MATCHED = "matched"

@@ -8,7 +8,6 @@ from itertools import product
 from math import floor, inf, log2
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._recovery import (
     FREQUENT,
@@ -37,6 +36,7 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 EPSILONS = (10.0, 1.0, 0.1)
 TECHNIQUES = (IMPROVED, DIRECT, BASIC)

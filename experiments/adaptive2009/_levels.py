@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.stats import binom
 
 from workbench.estimates import Leaves
 from workbench.inference import project_to_simplex
+from workbench.libraries import pd
 from workbench.metrics import EarthMover
 from workbench.records import Records
 from workbench.value import value
@@ -133,4 +132,6 @@ def expected_resampling(truth: Records, depth: int) -> np.ndarray:
 
 def _deviation(c: np.ndarray, n: int) -> np.ndarray:
     """E|X − c| where X is binomial, of n trials and mean c."""
+    from scipy.stats import binom
+
     return 2 * c * (1 - c / n) * binom.pmf(c, n, c / n)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.spatial import cKDTree
 
 from experiments.adaptive2009._commutes import MILE, origins
+from workbench.libraries import pd
 from workbench.metrics import CommuteDistances
 from workbench.plots import project
 from workbench.value import value
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 MAP = "people"
 AWAY = "TotalVariation"
@@ -43,6 +45,8 @@ class Ground(NamedTuple):
 @lru_cache(maxsize=2)
 def ground(dataset: Any) -> Ground:
     """The ground of a dataset, which needs no private data."""
+    from scipy.spatial import cKDTree
+
     lowest, highest = np.asarray(dataset.hierarchy.box)
     bare = Ground(
         next(origins(dataset, 1).itertuples()), (lowest[:2] + highest[:2]) / 2, None, None

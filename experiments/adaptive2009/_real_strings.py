@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench.hierarchy import search_unsorted
+from workbench.libraries import pd
 from workbench.metrics import match_strings
 from workbench.records import Records
 from workbench.value import value

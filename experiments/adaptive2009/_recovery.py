@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench.claims import format_number
+from workbench.libraries import pd
 from workbench.metrics import RecoveredFraction, match_strings, recovered_by_frequency
 from workbench.records import Records
 from workbench.table import PUBLIC

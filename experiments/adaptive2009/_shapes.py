@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from workbench.estimates import Leaves
 from workbench.hierarchy import Prefixes
+from workbench.libraries import pd
 from workbench.records import Records
 from workbench.value import value
 

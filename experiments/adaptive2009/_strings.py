@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from experiments.adaptive2009._unprinted import drawn_of, settings_field, unpacked
 from workbench.claims import MissingPoints
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.experiment import first_available
 from workbench.figures import EFFORT
 from workbench.figures.parameters import number, selection, whole
+from workbench.libraries import pd
 from workbench.records import Records
 from workbench.value import value
 

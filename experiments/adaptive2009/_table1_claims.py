@@ -18,6 +18,7 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 EPSILONS = Commutes.epsilons
 

@@ -9,13 +9,12 @@ from itertools import product
 from math import ceil, log
 from typing import Any
 
-import pandas as pd
-
 from experiments.adaptive2009._techniques import BASIC, IMPROVED
 from workbench import DP, claims
 from workbench.claims import Finding
 from workbench.figures import EFFORT
 from workbench.figures.parameters import selection
+from workbench.libraries import pd
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,

@@ -19,8 +19,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from experiments.adaptive2009._appA_claims import CHECKS, JUDGED
 from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT, Shape
@@ -31,6 +29,7 @@ from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilons, seeds, whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

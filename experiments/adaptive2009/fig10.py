@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.adaptive2009._fig10_claims import CHECKS, FREQUENT, TREND
 from experiments.adaptive2009._real_strings import (
     LIST,
@@ -30,6 +28,7 @@ from experiments.adaptive2009._unprinted import basic, improved
 from workbench import DP, Sweep, claims
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import PrivTree
 from workbench.plots import Panel
 from workbench.value import value

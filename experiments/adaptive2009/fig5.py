@@ -26,7 +26,6 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._commutes import CHILDREN, Commutes
 from experiments.adaptive2009._fig5_claims import CHECKS
@@ -49,6 +48,7 @@ from experiments.adaptive2009._unprinted import TOTAL
 from workbench import Sweep, claims
 from workbench.figures import Figure
 from workbench.figures.parameters import seeds
+from workbench.libraries import pd
 from workbench.noise import variance
 from workbench.plots import Panel
 from workbench.value import value

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.adaptive2009._commute_curve import CDF, GAP, CommuteCurve
 from experiments.adaptive2009._commutes import MILE, REAL, Commutes, origins
 from experiments.adaptive2009._fig6_7_claims import CHECKS, MATCHED
@@ -27,6 +25,7 @@ from experiments.adaptive2009._techniques import IMPROVED, Source
 from workbench import Sweep, claims
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import number, whole
+from workbench.libraries import pd
 from workbench.metrics import CommuteDistances
 from workbench.plots import Panel
 from workbench.value import value

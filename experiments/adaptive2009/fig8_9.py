@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._fig8_9_claims import CHECKS, EPSILONS, TECHNIQUES, TIMES
 from experiments.adaptive2009._recovery import (
@@ -47,6 +46,7 @@ from experiments.adaptive2009._unprinted import basic, direct, improved, whose_e
 from workbench import DP, Sweep, claims
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilons, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanism import Mechanism
 from workbench.mechanisms import PrivTree
 from workbench.plots import Panel

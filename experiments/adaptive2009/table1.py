@@ -17,7 +17,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._commutes import CHILDREN, REAL, Commutes
 from experiments.adaptive2009._maps import (
@@ -41,6 +40,7 @@ from workbench import Sweep, claims
 from workbench.datasets import OnTheMap
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import number
+from workbench.libraries import pd
 from workbench.value import value
 
 LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}

@@ -19,7 +19,6 @@ from math import ceil, log
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.adaptive2009._losses import (
     LAPLACE,
@@ -33,6 +32,7 @@ from workbench.claims import Finding, Printed, check_between, exact, format_numb
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, whole, wholes
 from workbench.hierarchy import Quadtree
+from workbench.libraries import pd
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.improved_adaptive_histogram import certified_discount, structural_loss
 from workbench.plots import Panel

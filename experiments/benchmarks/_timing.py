@@ -9,10 +9,10 @@ from time import process_time_ns
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench import Bound, SparseTable
 from workbench.domain import Domain
+from workbench.libraries import pd
 
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import count
 
-import pandas as pd
-
 from experiments.benchmarks import _timing as timing
 from workbench import DP, ZCDP, Receipt, guarantee
+from workbench.libraries import pd
 from workbench.noise.structure import geometric_rho
 from workbench.privacy import rho_above
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_most, format_seconds, row
 from workbench import DP, Bound
 from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
+from workbench.libraries import pd
 from workbench.mechanisms import ImprovedAdaptiveHistogram
 from workbench.records import Records
 

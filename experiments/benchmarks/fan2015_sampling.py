@@ -16,13 +16,13 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-import pandas as pd
 import polars as pl
 
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, at_most, format_seconds, row
 from workbench import DP, UNBOUNDED, Domain, Interactions
 from workbench.datasets import InteractionsTwin
+from workbench.libraries import pd
 from workbench.mechanisms import HPA, SRA
 
 TWIN = InteractionsTwin.netflix()

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_most, row
@@ -21,6 +20,7 @@ from workbench.datasets import Adult, CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.experiment import first_available
 from workbench.inference.answer_bank import KERNEL, SQUARES, TREE, AnswerBank
+from workbench.libraries import pd
 from workbench.mechanisms import LaplaceQueries
 from workbench.workload import NamedMarginals, Workload
 

@@ -16,7 +16,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from experiments.chen2012.data import TWIN, data_parameter, datasets, people_of
@@ -33,6 +32,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, seeds, whole
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
+from workbench.libraries import pd
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.value import value
 from workbench.workload import Workload

@@ -8,13 +8,13 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012.data import PAST, RECIPES, Bank
 from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, convergence
 from workbench import SparseTable
 from workbench.estimates import Model, NoisyAnswers
 from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors, select_alpha
+from workbench.libraries import pd
 from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
 from workbench.value import value

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012.data import PAST, RECIPES, WITH, WITHOUT
 from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, unless_far
@@ -23,6 +22,7 @@ from workbench.claims import (
     check_lower,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 
 def finite(curve) -> pd.DataFrame:

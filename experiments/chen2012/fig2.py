@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import (
@@ -38,6 +37,7 @@ from workbench import Sweep, claims
 from workbench.claims import format_number
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.data import TWIN, WITH, WITHOUT, QueryBank, datasets
@@ -50,6 +49,7 @@ from workbench.claims import (
 )
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import number, queries, seeds, whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -18,8 +18,6 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
 from experiments.chen2012.data import CENSUS, NEW, PAST, TWIN, WITH, QueryBank, datasets
@@ -45,6 +43,7 @@ from workbench.claims import (
 )
 from workbench.figures import EFFORT
 from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

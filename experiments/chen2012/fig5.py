@@ -25,7 +25,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.benchmarks._timing import seconds_in_turns
 from experiments.chen2012.growth import BUYING, CARRIED, CHECKS, along, growth, times_over
@@ -37,11 +36,11 @@ from experiments.chen2012.shared import (
     fewer_codes,
 )
 from workbench import DP, SparseTable, Trial, claims
-from workbench.cli.bench import machine
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, whole, wholes
 from workbench.inference import KernelPCA, MaximumEntropy
+from workbench.libraries import pd
 from workbench.mechanisms import LaplaceQueries
 from workbench.option_grammar import parameter_text
 from workbench.plots import Panel
@@ -161,6 +160,8 @@ class Fig5(Figure):
 
     def timing_rows(self, panel: str, table: SparseTable, m: int, x: float) -> list[dict]:
         """Seconds of each method for m ranges over one table."""
+        from workbench.cli.bench import machine
+
         mechanism = LaplaceQueries(DP(self.epsilon), RandomMarginalRanges(m))
         history = self.history(table, m)
         entropy_method = self.entropy(table)

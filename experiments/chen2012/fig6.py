@@ -22,7 +22,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012._published import (
     ENTROPY,
@@ -51,6 +50,7 @@ from workbench.claims import (
 )
 from workbench.figures import EFFORT
 from workbench.figures.parameters import whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012._published import PublishedFigure, check_below_rivals, over_gammas
 from experiments.chen2012.data import TWIN
@@ -27,6 +26,7 @@ from workbench.claims import format_number
 from workbench.estimates import NoisyAnswers
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import queries, wholes
+from workbench.libraries import pd
 from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
 from workbench.plots import Panel

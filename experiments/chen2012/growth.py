@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012.shared import ENTROPY, KERNEL
 from workbench.claims import (
@@ -20,6 +19,7 @@ from workbench.claims import (
     exact,
     format_number,
 )
+from workbench.libraries import pd
 
 BUYING = "buying the answers"
 CARRIED = "kernel PCA, carried on"

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012._published import SHORT, joint_shares
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable
+from workbench.libraries import pd
 from workbench.metrics.refusal import refuse_private
 from workbench.value import value
 

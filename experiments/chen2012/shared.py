@@ -12,10 +12,10 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench import Domain, SparseTable
 from workbench.claims import Finding, Intervals, MissingPoints, format_number
+from workbench.libraries import pd
 from workbench.value import value
 
 KERNEL = "kernel PCA"

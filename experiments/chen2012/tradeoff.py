@@ -12,7 +12,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012.approaches import ALONE, UNION
 from experiments.chen2012.best_alpha import (
@@ -40,6 +39,7 @@ from workbench.claims import (
     check_lower,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 CURVE = ["approach", "prior", "bought", "asked"]
 DATA = (TWIN, CENSUS)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from experiments.chen2012.data import Bank
 from workbench.inference import KernelPCA, select_alpha
+from workbench.libraries import pd
 from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
 from workbench.value import value

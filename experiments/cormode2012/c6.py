@@ -16,8 +16,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, WIDTHS, comparison, held
 from experiments.cormode2012.c6_panels import panels
 from experiments.cormode2012.c6_theory import parts, variance
@@ -25,6 +23,7 @@ from experiments.cormode2012.shared import Counts, format_size
 from workbench import DP, RandomRanges, Sweep, claims
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,

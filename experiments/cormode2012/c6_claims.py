@@ -7,12 +7,11 @@ from functools import partial
 from itertools import product
 from math import inf
 
-import pandas as pd
-
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, format_size
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Printed, check_lower, format_number
+from workbench.libraries import pd
 
 PAPER = {
     "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP
 from workbench.datasets import GaussianSparse
+from workbench.libraries import pd
 from workbench.mechanisms import CountSketch
 
 THEORY = "theory"

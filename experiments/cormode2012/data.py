@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from workbench import RandomRanges, Sweep, plots
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.datasets.onthemap import FIPS
@@ -21,6 +19,7 @@ from workbench.experiment import first_available
 from workbench.figures import UNPRINTED, parameters
 from workbench.figures.data import other_dataset
 from workbench.figures.parameters import numbers
+from workbench.libraries import pd
 from workbench.metrics import MeanAbsoluteError
 
 ONTHEMAP = "OnTheMap"

@@ -15,8 +15,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.fig2_claims import CHECKS, comparison
 from experiments.cormode2012.fig2_panels import panels
 from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, SMALL, name_rows
@@ -26,6 +24,7 @@ from experiments.cormode2012.shared import Counts
 from workbench import DP, RandomRanges, RandomSubsets, Sweep, claims, plots
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,

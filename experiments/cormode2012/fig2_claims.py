@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-import pandas as pd
-
 from experiments.cormode2012.fig2_filters import FILTER_CHECKS, around_one_percent
 from experiments.cormode2012.fig2_rows import (
     BOTH,
@@ -41,6 +39,7 @@ from workbench.claims import (
     format_number,
     means,
 )
+from workbench.libraries import pd
 
 # ---- (b): samples
 

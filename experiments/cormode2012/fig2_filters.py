@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
-import pandas as pd
-
 from experiments.cormode2012.fig2_rows import (
     LENGTH,
     ONE,
@@ -38,6 +36,7 @@ from workbench.claims import (
     format_number,
     means,
 )
+from workbench.libraries import pd
 
 
 def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

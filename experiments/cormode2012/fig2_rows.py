@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import ABSOLUTE
 from workbench.claims import Printed
+from workbench.libraries import pd
 
 PAPER = {
     "a": Printed("consistently around 1 %", 0, 0.015),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-from scipy.optimize import brentq
-
 from experiments.cormode2012.measures import held_shares
 from workbench import DP, RandomRanges
 from workbench.datasets import GaussianSparse
+from workbench.libraries import pd
 from workbench.mechanisms import ThresholdSampling
 
 
@@ -35,6 +33,8 @@ def tau_of_size(data: GaussianSparse, size: int, epsilon: float) -> float:
 
     (m − n)·p_τ + n·min(μ/τ, 1) = size; a non-empty cell is taken to hold its mean μ.
     """
+    from scipy.optimize import brentq
+
     n = round(data.density * data.m)
 
     def excess(tau: float) -> float:

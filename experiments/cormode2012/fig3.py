@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.fig3_claims import CHECKS, comparison
 from experiments.cormode2012.fig3_panels import panels
 from experiments.cormode2012.fig3_rows import TWICE
@@ -25,6 +23,7 @@ from workbench import DP, RandomSubsets, Sweep, claims, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import HeldCells, MeanAbsoluteError, MedianRelativeError
 from workbench.plots import Panel

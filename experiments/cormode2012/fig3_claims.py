@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.fig3_other_data import OTHER_CHECKS, overtaken
 from experiments.cormode2012.fig3_rows import (
@@ -40,6 +39,7 @@ from workbench.claims import (
     means,
     steps,
 )
+from workbench.libraries import pd
 
 # ---- (a), (b)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE
@@ -18,6 +17,7 @@ from workbench.claims import (
     check_lower,
     format_number,
 )
+from workbench.libraries import pd
 
 PAPER = {
     "a": Printed("around 5 % for subsets of size 100", 0, 0.055, at=100),

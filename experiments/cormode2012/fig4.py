@@ -19,8 +19,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.fig4_claims import CHECKS, USUAL
 from experiments.cormode2012.shared import format_size
@@ -29,6 +27,7 @@ from workbench import DP, Trial, claims, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, numbers, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
-
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.throughput import span
 from workbench import claims
 from workbench.claims import ALIKE, OFTEN, ORDERS, Finding, check_between, check_similar, exact
+from workbench.libraries import pd
 
 USUAL = "geometric, numpy"
 OURS = "geometric"

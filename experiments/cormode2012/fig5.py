@@ -21,8 +21,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.fig5_claims import CHECKS, comparison
 from experiments.cormode2012.fig5_panels import panels
 from experiments.cormode2012.fig5_rows import REGIONS, name_rows, of_regions
@@ -45,6 +43,7 @@ from experiments.cormode2012.shared import (
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, claims
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, numbers, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel

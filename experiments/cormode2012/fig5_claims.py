@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
-
 from experiments.cormode2012.fig5_consistency import SKEWED_CHECKS, cuts
 from experiments.cormode2012.fig5_rows import (
     PAPER,
@@ -55,6 +53,7 @@ from workbench.claims import (
     exact,
     format_number,
 )
+from workbench.libraries import pd
 
 # ---- (a): uniform data
 

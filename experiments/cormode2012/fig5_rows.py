@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from experiments.cormode2012.fig5_theory import FROM
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, CELLS, FACTOR, FACTORS, FILTER, FULL
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Intervals, Printed, check_lower
+from workbench.libraries import pd
 
 REGIONS = (1, 10, 100)
 PAPER = {

@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import exp
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FULL
@@ -21,6 +20,7 @@ from experiments.cormode2012.trees import (
     nodes_per_count,
 )
 from workbench.claims import ALIKE, Finding, check_between, check_similar, exact, format_number
+from workbench.libraries import pd
 
 FROM = 10_000
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
 from experiments.cormode2012.shared import DYADIC, name_factors, summaries, thetas
 from experiments.cormode2012.throughput import throughput_rows
 from workbench.datasets import GaussianSparse
+from workbench.libraries import pd
 
 
 def throughput(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pandas as pd
-
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FACTORS, FILTER, FULL, PRIORITY, both
 from experiments.cormode2012.throughput import if_timed, span
 from workbench.claims import Finding, Printed, check_between, exact
+from workbench.libraries import pd
 
 SPARSE = (0.01, 0.001)
 TIMED = 21  # releases, of which the fastest decides

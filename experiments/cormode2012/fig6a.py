@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.data import (
     COMMUTING,
     PAPERS,
@@ -28,6 +26,7 @@ from workbench import DP, RandomSubsets, claims
 from workbench.domain import Domain
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.metrics import MeanAbsoluteError, MedianRelativeError
 from workbench.plots import Panel

@@ -6,8 +6,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import pandas as pd
-from scipy.special import betaincinv
 
 from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
@@ -26,6 +24,7 @@ from workbench.claims import (
     format_number,
     means,
 )
+from workbench.libraries import pd
 
 THETAS = (1, 2, 5, 10, 20)
 TIMES = (1.25, 1.5, 2.0, 3.0)
@@ -126,6 +125,8 @@ def single_releases(rows, level, ours: dict) -> Finding:
 
 def share_interval(successes: int, runs: int, level: float) -> tuple[float, float]:
     """The exact interval of a share (Clopper and Pearson)."""
+    from scipy.special import betaincinv
+
     tail = (1 - level) / 2
     low = betaincinv(successes, runs - successes + 1, tail) if successes else 0.0
     high = betaincinv(successes + 1, runs - successes, 1 - tail) if successes < runs else 1.0

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.data import (
     COUNTIES,
     JUDGED,
@@ -36,6 +34,7 @@ from experiments.cormode2012.trees import THEORY, full_tables
 from workbench import claims
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, numbers, queries, seeds, whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

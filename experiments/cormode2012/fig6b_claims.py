@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, CELLS, FILTER, FULL
@@ -18,6 +16,7 @@ from workbench.claims import (
     format_number,
     mean_curve,
 )
+from workbench.libraries import pd
 
 FROM = 0.01
 PAPER = {"from": Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")}

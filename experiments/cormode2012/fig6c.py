@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.data import PAPERS, dataset_named, judged
 from experiments.cormode2012.fig6b import Fig6b
 from experiments.cormode2012.paired import select
@@ -32,6 +30,7 @@ from workbench import claims
 from workbench.claims import OFTEN, Finding, Printed, check_between, format_number
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import numbers
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

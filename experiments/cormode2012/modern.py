@@ -22,14 +22,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.cormode2012.modern_panels import best_releases, by_family, panels
 from experiments.cormode2012.modern_releases import of_no_size, of_size
 from workbench import DP, ZCDP, RandomRanges, Sweep, plots
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, numbers, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
 from workbench.value import value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pandas as pd
 
 from workbench import RandomRanges
 from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
+from workbench.libraries import pd
 from workbench.plots import Panel
 
 GAUSSIAN = "Gaussian noise"  # of a ρ, whatever the mechanism

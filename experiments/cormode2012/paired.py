@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-import pandas as pd
-
 from workbench.claims import (
     Intervals,
     MissingPoints,
@@ -14,6 +12,7 @@ from workbench.claims import (
     decide,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 
 def select(rows: pd.DataFrame, **where) -> pd.DataFrame:

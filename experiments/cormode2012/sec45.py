@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.cormode2012.data import (
     COUNTIES,
     JUDGED,
@@ -51,6 +49,7 @@ from workbench import DP, claims
 from workbench.domain import Domain
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, numbers, queries, seeds, whole
+from workbench.libraries import pd
 from workbench.mechanisms import (
     DirichletSynthesis,
     GeometricHistogram,

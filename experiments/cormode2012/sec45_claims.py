@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
@@ -11,6 +10,7 @@ from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import claims
 from workbench.claims import OFTEN, Finding, Intervals, Printed, check_between, format_number
+from workbench.libraries import pd
 from workbench.privacy import ADD_REMOVE, REPLACE
 
 PAPER = {

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from experiments.cormode2012.data import TRACTS
 from experiments.cormode2012.sec45_claims import GEOMETRIC, PAPER, REPLACED
 from experiments.cormode2012.shared import ABSOLUTE
+from workbench.libraries import pd
 from workbench.plots import Panel
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import exp, inf, isfinite
 from typing import Any
 
-import pandas as pd
-
 from experiments.cormode2012.sec45_claims import CONDITION
+from workbench.libraries import pd
 from workbench.mechanisms import DirichletSynthesis
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from math import exp, pi
 
 import numpy as np
-import pandas as pd
 
 from experiments.benchmarks._timing import power_of_ten
 from experiments.cormode2012.paired import ratios
@@ -15,6 +14,7 @@ from workbench.claims import Intervals
 from workbench.datasets import GaussianSparse
 from workbench.domain import Domain
 from workbench.figures.parameters import number, whole
+from workbench.libraries import pd
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.plots import Panel
 from workbench.value import value

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.data import (
     ADULT,
@@ -39,6 +38,7 @@ from experiments.cormode2012.data import (
 from experiments.cormode2012.table1_claims import CHECKS, PAPER
 from workbench import claims, plots
 from workbench.figures import Figure
+from workbench.libraries import pd
 from workbench.table import SparseTable
 from workbench.value import value
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.cormode2012.data import (
     ADULT,
     ADULT_TABLES,
@@ -15,6 +13,7 @@ from experiments.cormode2012.data import (
 )
 from workbench import claims
 from workbench.claims import Finding, MissingPoints, Printed
+from workbench.libraries import pd
 from workbench.wording import number
 
 PAPER = {

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import median
 
-import pandas as pd
-
 from experiments.benchmarks._timing import seconds_in_turns
 from workbench.claims import Finding, format_number
-from workbench.cli.bench import machine
 from workbench.datasets import GaussianSparse
 from workbench.experiment.columns import mechanism_columns
+from workbench.libraries import pd
 
 
 def throughput_rows(
@@ -22,6 +20,8 @@ def throughput_rows(
 
     Times are processor times, the best of `repeat`; they are never kept, since machines differ.
     """
+    from workbench.cli.bench import machine
+
     columns = {
         "dataset": repr(dataset),
         "truth_public": dataset.truth_public,

@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from experiments.cormode2012.shared import CELLS, FULL
 from workbench.estimates.law import geometric_variance
+from workbench.libraries import pd
 
 THEORY = "theory"
 NODES = "MeanNodes"

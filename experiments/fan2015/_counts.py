@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from experiments.fan2015._five_methods import (
     DIVERGENCE,
     JUDGED,
@@ -34,6 +32,7 @@ from workbench import DP, Sweep, plots, run
 from workbench.claims import format_number
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import epsilon, seeds, whole
+from workbench.libraries import pd
 from workbench.metrics import KLDivergence, MeanSquaredCountError, TopPrecision
 from workbench.plots import Panel
 from workbench.value import value

@@ -14,11 +14,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from experiments.fan2015.data import Case
 from experiments.fan2015.unreleased import EqualCounts
 from workbench import DP
+from workbench.libraries import pd
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 
 OURS = ("SRA", "HPA")

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.fan2015.data import panel_of
 from workbench import claims
 from workbench.claims import Claim, MissingPoints
-from workbench.claims.claim import Check
+from workbench.claims.finding import Check
 from workbench.figures import Figure
+from workbench.libraries import pd
 from workbench.value import value
 
 FILES = {  # what statements need, by the panel that has it

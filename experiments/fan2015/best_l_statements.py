@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.fan2015._five_methods import OURS, SQUARED
 from experiments.fan2015._paper import rows_of
 from experiments.fan2015.count_statements import swept
@@ -24,6 +22,7 @@ from workbench.claims import (
     paired_ratios,
     steps,
 )
+from workbench.libraries import pd
 from workbench.wording import format_number
 
 PRINTED_UP_TO = 100

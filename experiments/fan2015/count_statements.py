@@ -13,8 +13,6 @@ from functools import partial
 from itertools import product
 from math import nextafter
 
-import pandas as pd
-
 from experiments.fan2015._five_methods import (
     DIVERGENCE,
     JUDGED,
@@ -41,6 +39,7 @@ from workbench.claims import (
     over,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 SAMPLED = {name: f"{name}, sampled" for name in OURS}  # before noise
 FOUR = ("Gowalla", "Foursquare", "Netflix", "MovieLens")
@@ -54,7 +53,7 @@ WHERE = {
 }
 BELOW_ONE = nextafter(1, 0)
 
-Check = Callable[[pd.DataFrame, float], Finding]
+Check = Callable[["pd.DataFrame", float], Finding]
 
 
 def of_metric(rows: pd.DataFrame, metric: str, counts: str) -> pd.DataFrame:

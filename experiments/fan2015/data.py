@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP, Domain
 from workbench.datasets import (
@@ -36,6 +35,7 @@ from workbench.figures import EFFORT, UNPRINTED, parameters
 from workbench.figures.data import other_dataset
 from workbench.figures.parameters import numbers, whole
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanisms import HPA, SRA
 from workbench.value import parameter, sealed, value
 

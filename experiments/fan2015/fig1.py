@@ -11,7 +11,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
@@ -21,6 +20,7 @@ from workbench.claims import ORDERS, Finding
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import whole
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import parameter, value
 

@@ -8,8 +8,6 @@ Open    SRA and HPA keep equally many: min(l, |T_k|) of each user, whatever the 
 
 from __future__ import annotations
 
-import pandas as pd
-
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import (
     Case,
@@ -24,6 +22,7 @@ from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
 from workbench import Sweep, plots
 from workbench.claims import Finding, Printed
 from workbench.figures.parameters import whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 from functools import partial
 from math import inf, nextafter
 
-import pandas as pd
-
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import (
     Case,
@@ -36,6 +34,7 @@ from workbench.claims import (
     paired_ratios,
 )
 from workbench.figures.parameters import epsilon, seeds, whole
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -18,7 +18,6 @@ from math import nextafter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import (
@@ -34,6 +33,7 @@ from workbench.claims import Finding, Printed, check_printed, format_number, mea
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanisms import HPA
 from workbench.metrics import TopPrecision, weighted_counts
 from workbench.noise import variance

@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from experiments.fan2015._five_methods import OURS, READINGS, five_methods, mechanism_of_trials
 from experiments.fan2015._paper import FanFigure, statements
 from experiments.fan2015.best_l_statements import CHECKS, PRINTED_UP_TO, error_curve
@@ -37,6 +35,7 @@ from workbench import Sweep, plots, run
 from workbench.claims import Printed, format_number, interpolate_log_log, mean_curve
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.parameters import epsilon, epsilons, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.metrics import MeanSquaredCountError
 from workbench.plots import Panel
 from workbench.value import value

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.fan2015 import top_statements as tops
 from experiments.fan2015._counts import Counts
 from experiments.fan2015._five_methods import JUDGED, PRECISION, SQUARED
@@ -44,6 +42,7 @@ from workbench import DP, Sweep, run
 from workbench.claims import format_number
 from workbench.figures import EFFORT
 from workbench.figures.parameters import whole
+from workbench.libraries import pd
 from workbench.metrics import KLDivergence
 from workbench.value import value
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.fan2015._counts import Counts
 from experiments.fan2015._five_methods import (
     OURS,
@@ -47,6 +45,7 @@ from experiments.fan2015.top_statements import (
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
 from workbench.claims import ALIKE, OFTEN, Finding, check_between, paired_ratios
+from workbench.libraries import pd
 from workbench.value import value
 
 OF = "edges"

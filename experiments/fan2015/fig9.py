@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015._five_methods import PRECISION, READINGS, TEN
 from experiments.fan2015._paper import statements
@@ -19,6 +17,7 @@ from experiments.fan2015.data import one_law
 from experiments.fan2015.precision_statements import AHEAD, CHECKS, LAST
 from workbench import plots
 from workbench.figures.parameters import wholes
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.fan2015._five_methods import PRECISION, TEN
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.metrics import TopPrecision
 from workbench.value import parameter, value
 

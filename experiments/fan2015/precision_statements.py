@@ -11,7 +11,6 @@ from itertools import product
 from math import log
 
 import numpy as np
-import pandas as pd
 
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import OTHERS, OURS, TEN
@@ -28,6 +27,7 @@ from workbench.claims import (
     decide,
     means,
 )
+from workbench.libraries import pd
 
 FIRST = TOPS[0]
 AHEAD = 100

@@ -9,10 +9,10 @@ corrected, with M = records / users and the true popularity.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanisms import SRA
 from workbench.metrics import sampling_error
 from workbench.noise import variance

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, plots
 from workbench.claims import Finding, Printed
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.value import value
 
 COUNTS = ("users", "items", "records", "max", "min")

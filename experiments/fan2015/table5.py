@@ -17,8 +17,6 @@ from __future__ import annotations
 from math import nextafter
 from typing import Any
 
-import pandas as pd
-
 from experiments.fan2015._five_methods import (
     METHODS,
     OURS,
@@ -38,6 +36,7 @@ from workbench.claims import Finding, check_between, confidence_intervals, means
 from workbench.datasets.movielens import GROUPS
 from workbench.figures import UNPRINTED
 from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.plots import Panel
 from workbench.value import value
 

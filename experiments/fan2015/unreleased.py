@@ -12,12 +12,12 @@ from math import inf
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from workbench import DP
 from workbench.datasets.netflix_prize import WEEKDAYS
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanism import series_name
 from workbench.metrics import ContextShare, SampledSize, error_parts
 from workbench.value import parameter, value

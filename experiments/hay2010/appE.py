@@ -19,8 +19,6 @@ from __future__ import annotations
 from math import log, sqrt
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.hay2010.appE_checks import (
     ACCURACIES,
     BOUND,
@@ -35,6 +33,7 @@ from workbench import DP, Sweep, claims
 from workbench.claims import format_number
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.plots import Panel
 from workbench.value import value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.compared import beside, ratios_between
 from experiments.hay2010.data import NOISY_TREE
@@ -22,6 +21,7 @@ from workbench.claims import (
     format_number,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 DELTA = 0.1
 ACCURACIES = (0.03, 0.01, 0.003, 0.001)

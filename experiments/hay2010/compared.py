@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
-
 from experiments.hay2010.data import TWIN
 from workbench.claims import Finding, Intervals, MissingPoints, paired_ratios
+from workbench.libraries import pd
 
 
 def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:

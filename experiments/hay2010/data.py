@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench import Bound, Domain, SparseTable
 from workbench.datasets import (
@@ -33,6 +32,7 @@ from workbench.experiment import first_available
 from workbench.figures import parameters
 from workbench.figures.data import other_dataset
 from workbench.inference import isotonic
+from workbench.libraries import pd
 from workbench.metrics.refusal import refuse_private
 from workbench.privacy import DP
 from workbench.release import Release

@@ -14,7 +14,6 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.data import (
     INFERRED,
@@ -29,6 +28,7 @@ from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import epsilon, numbers, seeds, whole
 from workbench.inference import isotonic, tree_least_squares
 from workbench.inference.least_squares import tree_sums
+from workbench.libraries import pd
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
 from workbench.plots import Panel

@@ -16,8 +16,6 @@ from __future__ import annotations
 from math import ceil
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.hay2010.compared import panel_of
 from experiments.hay2010.data import (
     INFERRED,
@@ -33,6 +31,7 @@ from workbench.claims import format_number, mean_curve
 from workbench.datasets import Ranked
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilons, number, numbers, seeds, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import UnattributedHistogram
 from workbench.metrics import SquaredError
 from workbench.plots import Panel

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from math import log
 
-import pandas as pd
-
 from experiments.hay2010.compared import beside, panel_of, ratios_between, ratios_by_seed
 from experiments.hay2010.data import INFERRED, NOISY, SORTED
 from workbench import claims
@@ -22,6 +20,7 @@ from workbench.claims import (
     format_number,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 SOCIAL = "Social Network"
 PRINTED = ", as printed"

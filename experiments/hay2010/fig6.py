@@ -22,8 +22,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED, at_hand, datasets
 from experiments.hay2010.fig6_checks import CHECKS
 from experiments.hay2010.fig6_laws import PAPER, overtaken
@@ -47,6 +45,7 @@ from workbench.claims import Finding, format_number, interpolate_log_log
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.parameters import epsilons, queries, seeds, whole, wholes
 from workbench.inference import NonnegativeLeastSquares, Zeroed
+from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
 from workbench.metrics import MeanSquaredError
 from workbench.plots import Panel

@@ -6,7 +6,6 @@ import re
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.compared import beside, panel_of, ratios_between, ratios_by_seed
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
@@ -44,6 +43,7 @@ from workbench.claims import (
     exact,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 ROUNDINGS = {"nothing": "", "answers": ROUNDED}
 LARGER = (512, 1024, 2048, 4096, 8192)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from experiments.hay2010.compared import beside
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TWIN
 from experiments.hay2010.ranges import (
@@ -31,6 +29,7 @@ from workbench.claims import (
     format_number,
     paired_ratios,
 )
+from workbench.libraries import pd
 
 PAPER = {
     "crossing": Printed("larger than about 2000 units", 1024, 4096, axis="x"),

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from experiments.hay2010.data import INFERRED, NAMES, PositionErrors, Samples, at_hand
 from experiments.hay2010.fig7_checks import ALL, CHECKS, MIDDLE, SHARE, at_ends, errors, inside
 from workbench import DP, Sweep, claims
@@ -23,6 +21,7 @@ from workbench.claims import format_number
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import choice, epsilons, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
 from workbench.plots import Panel

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.compared import ratios_between
 from experiments.hay2010.data import INFERRED
 from workbench import claims
 from workbench.claims import OFTEN, Finding, all_of, check_between, check_lower
+from workbench.libraries import pd
 
 SHARE = "ErrorShare"
 ALL = "all"

@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
 from workbench import DP, Bound, RandomRanges, SparseTable
 from workbench.claims import mean_curve
+from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram
 from workbench.noise import variance
 from workbench.transform import level_sizes

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.compared import beside
 from experiments.hay2010.data import PoissonCounts, Samples
@@ -33,6 +32,7 @@ from workbench import DP, Sweep, claims
 from workbench.claims import Finding, Printed, check_between, format_number, mean_curve
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.parameters import number, seeds, whole, wholes
+from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.plots import Panel
 from workbench.value import value

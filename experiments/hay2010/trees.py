@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from experiments.hay2010.data import PoissonCounts
 from workbench import DP, Ranges, SparseTable
 from workbench.estimates import HierarchicalSums
 from workbench.inference import tree_least_squares
 from workbench.inference.least_squares import tree_sums
+from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.metrics.refusal import refuse_private
 from workbench.noise import variance

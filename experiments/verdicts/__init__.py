@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pandas as pd
-
 from workbench import claims, figures
+from workbench.libraries import pd
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"

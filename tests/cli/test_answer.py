@@ -117,6 +117,7 @@ def test_show_draws_a_picture_of_the_file(run):
         path = Path(f"x{ending}")
         run(f"show x.csv --picture {path}")
         assert path.read_bytes().startswith(begins)
+        assert "HighPassFilter" in run(f"whereis {path}")
     assert "exists" in run("show x.csv --picture x.png", code=2)
     run("show x.csv --picture x.png --force")
     assert ".png or .svg or .pdf" in run("show x.csv --picture x.gif", code=2)

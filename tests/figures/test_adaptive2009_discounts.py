@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.adaptive2009 import _shapes, appA
-from tests.figures.worlds import figure_of, multiplied, noisy
+from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
 from workbench import DP, Bound, Trial
 from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 from workbench.hierarchy import Prefixes, Quadtree
@@ -28,12 +28,10 @@ def world():
     return noisy(made)
 
 
-def outcomes(rows):
-    return {verdict.id: verdict.outcome for verdict in APPENDIX().judge(rows)}
-
-
 def test_what_the_appendix_says_holds_in_a_world_where_it_is_true():
-    assert outcomes(world()) == dict.fromkeys(("a-A-1.1", "a-A-2.1", "a-A-2.2"), HOLDS)
+    assert outcomes_of(APPENDIX(), world()) == dict.fromkeys(
+        ("a-A-1.1", "a-A-2.1", "a-A-2.2"), HOLDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,21 +44,20 @@ def test_what_the_appendix_says_holds_in_a_world_where_it_is_true():
     ],
 )
 def test_what_it_says_of_order_differs_where_it_is_false(id, where, factor, outcome):
-    assert outcomes(multiplied(world(), where, factor))[id] == outcome
+    assert outcome_of(APPENDIX(), id, multiplied(world(), where, factor)) == outcome
 
 
 def test_ways_that_are_alike_are_seen():
     rows = world()
     alike = rows[rows.series == "uniform"].assign(series="proportional")
     alike = alike.assign(value=alike.value * np.exp(0.01 * np.sin(np.arange(len(alike)))))
-    assert outcomes(appA.pd.concat([rows[rows.series != "proportional"], alike]))[
-        "a-A-1.1"
-    ] == (DIFFERS)
+    both = appA.pd.concat([rows[rows.series != "proportional"], alike])
+    assert outcome_of(APPENDIX(), "a-A-1.1", both) == DIFFERS
 
 
 def test_without_both_files_nothing_is_decided():
     rows = world()
-    assert set(outcomes(rows[rows.panel == appA.REAL]).values()) == {UNTESTABLE}
+    assert set(outcomes_of(APPENDIX(), rows[rows.panel == appA.REAL]).values()) == {UNTESTABLE}
 
 
 def shape(records, threshold=2):

@@ -15,7 +15,7 @@ from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9, fig10
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE
 from experiments.adaptive2009._unprinted import SETTINGS, basic, improved
-from tests.figures.worlds import figure_of, multiplied, noisy
+from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
 from workbench import Bound, Trial
 from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 from workbench.hierarchy import Prefixes
@@ -84,18 +84,14 @@ def often():
     return noisy(made, seeds=20)
 
 
-def outcomes(figure, world):
-    return {verdict.id: verdict.outcome for verdict in figure().judge(world)}
-
-
 @pytest.mark.slow
 def test_what_is_said_of_strings_holds_in_a_world_where_it_is_true():
     world = recovered()
-    found = outcomes(FIG8_9, world)
+    found = outcomes_of(FIG8_9(), world)
     assert found == {id: UNTESTABLE if id in NEEDS_THE_LOG else HOLDS for id in checks.CHECKS}
     for id in NEEDS_THE_LOG:
         assert checks.CHECKS[id](world, 0.99).holds, id
-    assert outcomes(FIG10, often()) == {
+    assert outcomes_of(FIG10(), often()) == {
         "a-10.1": HOLDS,
         "a-10.2": HOLDS,
         "a-10-2.1": UNTESTABLE,
@@ -138,7 +134,7 @@ def test_techniques_may_be_further_apart_than_privacy_settings():
     ],
 )
 def test_what_is_said_of_the_list_differs_where_it_is_false(id, where, outcome):
-    assert outcomes(FIG10, multiplied(often(), where, 0.5))[id] == outcome
+    assert outcome_of(FIG10(), id, multiplied(often(), where, 0.5)) == outcome
 
 
 @pytest.mark.slow
@@ -152,7 +148,9 @@ def test_what_is_not_printed_can_decide():
 @pytest.mark.slow
 def test_without_the_twin_nothing_is_decided():
     for figure, world in ((FIG8_9, recovered()), (FIG10, often())):
-        assert set(outcomes(figure, world.assign(panel=strings.NAMES)).values()) == {UNTESTABLE}
+        assert set(outcomes_of(figure(), world.assign(panel=strings.NAMES)).values()) == {
+            UNTESTABLE
+        }
 
 
 def test_fewer_searches_decide_nothing():

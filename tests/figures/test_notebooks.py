@@ -243,6 +243,23 @@ def test_no_verdict_on_times_contradicts_the_paper_profile(figure, reproduced):
 
 
 @pytest.mark.slow
+def test_first_cells_load_no_library_of_tables_or_plots():
+    heavy = {"matplotlib", "numba", "pandas", "polars", "pyarrow", "scipy", "typer"}
+    code = (
+        "import sys; from workbench.figures import find_figure\n"
+        "for name in sys.argv[1:]:\n"
+        "    figure = find_figure(name)\n"
+        "    figure.refuse_unknown([], figure.parameters())\n"
+        "    figure.at('quick', **{name: f.default for name, f in figure.parameters().items()})\n"
+        f"    assert not {heavy!r} & sys.modules.keys(), name"
+    )
+    ids = [name for name in NOTEBOOKS if "_" in name and not name[0].isdigit()]
+    run = [sys.executable, "-c", code, *ids]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", RECORDED)
 def test_no_quick_verdict_contradicts_the_paper_profile(figure):
     """On the recorded rows of all seeds, which a run's are found to be; those of times hold none."""

@@ -89,7 +89,12 @@ def test_tables_of_people_too():
 
 
 @pytest.mark.parametrize(
-    "name, why", [("Hidden", "truth is public"), ("Stepz", "need one of 'Social Network'")]
+    "name, why",
+    [
+        ("Hidden", "truth is public"),
+        ("Stepz", "need one of 'Social Network'"),
+        ("Social Netwrk", "; did you mean 'Social Network'"),
+    ],
 )
 def test_what_is_not_public_or_is_none_is_refused(name, why):
     with pytest.raises(ValueError, match=why):

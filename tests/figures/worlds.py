@@ -1,5 +1,7 @@
 """Made-up rows in which a paper's claims are true, and what of them to change so that one is false."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -22,6 +24,19 @@ def differs(claim, world, where: dict, factor: float):
     verdict = claim.judge(world, "quick")
     assert verdict.outcome == DIFFERS, verdict.measured
     return verdict
+
+
+def outcomes_of(figure, world) -> dict[str, str]:
+    """The outcome of each statement."""
+    return {verdict.id: verdict.outcome for verdict in figure.judge(world)}
+
+
+def outcome_of(figure, id: str, world) -> str:
+    """The outcome of one statement, judged alone: others take time and cannot change it."""
+    (claim,) = (c for c in figure.claims if id in {each.id for each in c.statements})
+    alone = tuple(each for each in claim.statements if each.id == id)
+    object.__setattr__(figure, "claims", [replace(claim, statements=alone)])
+    return outcomes_of(figure, world)[id]
 
 
 def multiplied(world, where: dict, factor: float) -> pd.DataFrame:

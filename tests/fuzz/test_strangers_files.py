@@ -1,9 +1,14 @@
 """Files of strangers: whatever they hold, they are read, or refused in words; nothing else happens."""
 
 import gzip
+import io
+import json
+import math
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +17,17 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.fuzz.banks import bank, fits_file, session_files
 from tests.fuzz.damage import as_text
-from tests.fuzz.formats import DOMAIN, FORMATS, parquet_bytes, releases
+from tests.fuzz.format import DOMAIN
+from tests.fuzz.formats import FORMATS
 from tests.fuzz.run import emptied, limited, looked_for_in
+from tests.fuzz.saved import parquet_bytes, releases
 from workbench import Bound, Domain, Release, SparseTable, estimates
+from workbench.inference.answer_bank import AnswerBank
+from workbench.session import Session
+from workbench.session import file as session_file
+from workbench.session.fits import load_fits
 
 QUICK = {"release": 30, "release-csv": 15, "session": 6}
 
@@ -145,6 +157,11 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
         ("summary", "decay", 5e-324, "need a rate of at least"),
         ("answers", "domain", {"home": 2**31}, "factors of 2,147,483,648 values are too many"),
         ("sequence", "variance", 1e200, "a finite number up to 10\\^100"),
+        ("model", "prior", [[None, 0.5, 0.5], [1 / 24] * 24], "need probabilities"),
+        ("model", "prior", [[math.inf, 0.5, 0.5], [1 / 24] * 24], "need probabilities"),
+        ("reports", "kept", [], "a chance above 0 of each attribute"),
+        ("reports", "kept", [0.5, 0.0], "a chance above 0 of each attribute"),
+        ("reports", "kept", [0.5, "a"], "not a release"),
     ],
 )
 def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, need):
@@ -153,6 +170,53 @@ def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, nee
     (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
     with limited(), pytest.raises(ValueError, match=need):
         Release.load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("total", [[-1], -0.0, "9", True, 1e-300, 1e300, 10**400])
+def test_a_session_whose_total_is_none_is_refused(tmp_path, total):
+    for name, content in session_files().items():
+        (tmp_path / name).write_bytes(content)
+    with closing(sqlite3.connect(tmp_path / "a.session")) as db:
+        texts = dict(db.execute("SELECT name, value FROM about WHERE name <> 'checksum'"))
+        db.execute("DELETE FROM about")
+        about = {n: json.loads(text) for n, text in texts.items()}
+        session_file._write_about(db, about | {"total": total})
+        db.commit()
+    with pytest.raises(ValueError, match="total = "):
+        Session.open(tmp_path / "a.session")
+
+
+@pytest.mark.parametrize(
+    ("name", "strange"),
+    [
+        ("count", np.array(math.inf)),
+        ("count", np.array(-1)),
+        ("basis", np.zeros((72, 72), np.float32)),
+        ("means", np.zeros(71)),
+        ("scales", np.array(["a", "b"])),
+        ("at_bought", np.full(72, math.nan)),
+    ],
+)
+def test_fits_that_no_bank_wrote_are_not_used(tmp_path, name, strange):
+    path = tmp_path / "a.fits"
+    arrays = dict(np.load(io.BytesIO(fits_file())))
+    history, total = bank().history, bank().total
+    for changed in ({}, {name: strange}):
+        made = AnswerBank(history, total)
+        with path.open("wb") as file:
+            np.savez(file, **arrays | changed)
+        load_fits(path, made)
+        assert ("candidates" in vars(made)) is (not changed)
+        assert changed == {} or "eigen" not in vars(made)
+
+
+def test_packed_fits_are_not_unpacked(tmp_path):
+    path = tmp_path / "a.fits"
+    with path.open("wb") as file:
+        np.savez_compressed(file, **dict(np.load(io.BytesIO(fits_file()))))
+    made = AnswerBank(bank().history, bank().total)
+    load_fits(path, made)
+    assert "candidates" not in vars(made)
 
 
 def test_releases_of_every_kind_are_damaged(tmp_path):
@@ -166,10 +230,7 @@ def test_a_domain_reads_labels_from_files_alone(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",  # releases: since they are of more kinds, not yet run at length
-    [pytest.param(n, marks=pytest.mark.long) if n == "release" else n for n in FORMATS],
-)
+@pytest.mark.parametrize("name", FORMATS)
 def test_many_damaged_files_are_read_or_refused(name, place, monkeypatch):
     fuzz(FORMATS[name], place, monkeypatch, 10 * QUICK.get(name, 25), 1)
 

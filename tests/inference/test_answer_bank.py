@@ -190,10 +190,10 @@ def test_least_squares_over_cells_are_those_of_scipy():
 def test_recall_is_told_by_the_bank_alone(tmp_path):
     table = chained()
     path = tmp_path / "bank.sqlite"
-    asked = NamedMarginals(tuple(PAIRS[8:]))
+    asked = NamedMarginals(tuple(PAIRS[5:8]))
     with Session.open(path, table, DP(9.0), total=4000.0) as session:
         session.ask(Marginals(1), 1.0)
-        session.ask(NamedMarginals(tuple(PAIRS[:8])), 4.0)
+        session.ask(NamedMarginals(tuple(PAIRS[:5])), 4.0)
         first = session.recall(asked)
     closed = session.recall(asked)
     again = Session.open(path).recall(asked)

@@ -20,7 +20,7 @@ from workbench import (
     Interactions,
     Ranges,
 )
-from workbench.interactions import reading, value
+from workbench.interactions import checks, reading
 from workbench.mechanisms import HighPassFilter
 from workbench.privacy import DP
 from workbench.table import SparseTable
@@ -171,7 +171,7 @@ def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="not a complete Parquet file"):
         Interactions.from_parquet(tmp_path / "x.parquet", **NAMED)
-    monkeypatch.setattr(value, "_MOST_RECORDS", 2)
+    monkeypatch.setattr(checks, "MOST_RECORDS", 2)
     with pytest.raises(ValueError, match="more than 2 records"):
         Interactions.from_frame(FRAME, **NAMED)
 

@@ -37,17 +37,17 @@ PRIVATE = {
 
 @cache
 def modules():
-    """Each file's room, path and tree."""
+    """Each file's room, path and nodes of its tree."""
     rooms = {p: p.relative_to(HOUSE).parts[0].removesuffix(".py") for p in HOUSE.rglob("*.py")}
     return [
-        (room, path, ast.parse(path.read_text()))
+        (room, path, list(ast.walk(ast.parse(path.read_text()))))
         for path, room in sorted(rooms.items())
         if room != "__init__"
     ]
 
 
-def imported(tree):
-    for node in ast.walk(tree):
+def imported(nodes):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == "workbench":
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("workbench."):
@@ -59,9 +59,9 @@ def imported(tree):
 
 
 def test_every_room_has_its_floor_and_imports_only_what_lies_above():
-    for room, path, tree in modules():
+    for room, path, nodes in modules():
         assert room in FLOORS, f"{path.name}: give the room its floor"
-        for above in imported(tree):
+        for above in imported(nodes):
             assert above in FLOORS, (
                 f"{path.name} imports {above} from the package, not from its room"
             )
@@ -69,23 +69,23 @@ def test_every_room_has_its_floor_and_imports_only_what_lies_above():
 
 
 def test_the_harness_knows_no_mechanism_and_no_dataset():
-    trees = [tree for room, _, tree in modules() if room == "experiment"]
-    assert trees
-    for tree in trees:
-        assert not set(imported(tree)) & {"mechanisms", "datasets", "plots", "noise"}
+    files = [nodes for room, _, nodes in modules() if room == "experiment"]
+    assert files
+    for nodes in files:
+        assert not set(imported(nodes)) & {"mechanisms", "datasets", "plots", "noise"}
 
 
 def test_inference_and_plots_cannot_hold_private_data():
-    for room, path, tree in modules():
+    for room, path, nodes in modules():
         if room in ("inference", "plots"):
-            assert not set(imported(tree)) & PRIVATE, path.name
+            assert not set(imported(nodes)) & PRIVATE, path.name
 
 
 def test_mechanisms_only_pass_rng_on():
-    for room, path, tree in modules():
+    for room, path, nodes in modules():
         if room != "mechanisms":
             continue
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 told = ast.unparse(node)
                 assert not told.startswith("rng."), f"{path.name} touches {told}"
@@ -100,8 +100,8 @@ def test_only_the_door_writes_receipts():
         HOUSE / "noise" / "source.py",
         HOUSE / "release" / "file_records.py",
     }  # the latter reads files
-    for _, path, tree in modules():
-        for node in ast.walk(tree):
+    for _, path, nodes in modules():
+        for node in nodes:
             if (
                 isinstance(node, ast.Call)
                 and ast.unparse(node.func).split(".")[-1] == "Receipt"
@@ -110,11 +110,11 @@ def test_only_the_door_writes_receipts():
 
 
 def test_nobody_uses_global_randomness_pickle_or_eval():
-    for room, path, tree in modules():
+    for room, path, nodes in modules():
         allowed = ("np.random.default_rng", "np.random.SeedSequence")
         if room == "laws":  # which look whether a mechanism has moved it
             allowed += ("np.random.get_state",)
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Call):
                 told = ast.unparse(node.func)
                 assert told not in ("eval", "exec", "pickle.load", "pickle.loads"), path.name
@@ -123,8 +123,8 @@ def test_nobody_uses_global_randomness_pickle_or_eval():
 
 
 def test_the_package_never_imports_the_experiments():
-    for _, path, tree in modules():
-        for node in ast.walk(tree):
+    for _, path, nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 assert "experiments" not in ast.unparse(node), path.name
 

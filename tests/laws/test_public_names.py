@@ -66,3 +66,14 @@ def test_every_field_says_what_it_is(cls):
     for field in dataclasses.fields(cls):
         if field.metadata:  # declared by parameter(); others are a value that is wrapped
             assert field.metadata["doc"], f"{cls.__name__}.{field.name} says nothing"
+
+
+@pytest.mark.parametrize(
+    "cls", [*mechanisms.ALL, *datasets.ALL, workbench.DP, workbench.Marginals]
+)
+def test_help_lists_the_fields_that_are_declared(cls):
+    doc = cls.__init__.__doc__
+    declared = [field.name for field in dataclasses.fields(cls) if field.metadata]
+    assert not declared or has(doc, "Parameters") and has(doc, "Raises")
+    for name in declared:
+        assert re.search(rf"^{name} : ", doc, re.M), name

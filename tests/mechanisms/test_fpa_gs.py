@@ -247,6 +247,17 @@ def test_no_unit_moves_the_first_coefficients_further_than_stated(n, records):
             assert worst <= stated <= fourier.scale(k, n, 1.0, bound.l2, bound.l1) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("n", [6, 7])
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_under_rho_no_unit_moves_the_kept_coefficients_further_than_stated(n, records):
+    bound = Bound(records, records, records)
+    moved = np.array([fourier.forward(d) for d in fourier.any_cells(n, records)])
+    for k in some(FPA).candidates(n).tolist():
+        worst = np.sqrt((moved[:, :k] ** 2).sum(1).max())
+        # all records of one cell
+        assert worst == pytest.approx(some(FPA).coefficient_l2(k, n, bound))
+
+
 def test_the_golden_sensitivities():
     n, k, _, second, first = fourier.GOLDEN
     assert (

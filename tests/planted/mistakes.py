@@ -122,8 +122,8 @@ MISTAKES = (
     Mistake(
         "nodes of one level among those of another",
         "noise",
-        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.start, K, V)",
-        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, 0, K, V)",
+        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.chosen, R.start, K, V)",
+        "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.chosen, 0, K, V)",
         "transform/test_transform.py::test_the_shortcut_has_the_law_of_the_laborious_process",
         "survivors of fine levels are released as coarse nodes, beside the true ones",
     ),

@@ -39,8 +39,7 @@ def plant_in(mistake, trees):
         f"{mistake.where}, not at one: {[f'{path}:{place.line}' for path, place in spots]}; "
         f"the code has changed, so change the pattern of this mistake:\n{mistake.old}"
     )
-    ((path, _),) = spots
-    tree = deepcopy(trees[path])
-    (place,) = places_in(tree)
+    ((path, place),) = spots
+    tree, place = deepcopy((trees[path], place))
     rewrite.replace(place, new)
     return path, tree

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _NOT_COMPARED = ("ctx", "kind", "type_comment")  # whether a name is read or written, and how
@@ -44,18 +45,25 @@ def parse_pair(old: str, new: str) -> tuple[list[ast.AST], list[ast.AST]]:
 def places(tree: ast.AST, pattern: list[ast.AST]) -> Iterator[Place]:
     """Wherever the pattern stands in `tree`; of several lengths from one start, the shortest."""
     length = None if any(_rest(part) for part in pattern) else len(pattern)
+    for node, field, items, start in _starts(tree).get(type(pattern[0]), []):
+        most = len(items) if length is None else start + length
+        for stop in range(start + 1 if length is None else most, most + 1):
+            holes: dict[str, Any] = {}
+            if _matches_all(pattern, items[start:stop], holes):
+                yield Place(node, field, start, stop, holes)
+                break
+
+
+@lru_cache(maxsize=300)  # a tree is searched for many patterns, and a copy of it is changed
+def _starts(tree: ast.AST) -> dict[type, list[tuple[ast.AST, str, list, int]]]:
+    """By type, where each part of a tree stands: its node and field, the items there, its number."""
+    by_type: dict[type, list] = {}
     for node in ast.walk(tree):
         for field, value in ast.iter_fields(node):
             items = value if isinstance(value, list) else [value]
             for start, first in enumerate(items):
-                if type(first) is not type(pattern[0]):
-                    continue
-                most = len(items) if length is None else start + length
-                for stop in range(start + 1 if length is None else most, most + 1):
-                    holes: dict[str, Any] = {}
-                    if _matches_all(pattern, items[start:stop], holes):
-                        yield Place(node, field, start, stop, holes)
-                        break
+                by_type.setdefault(type(first), []).append((node, field, items, start))
+    return by_type
 
 
 def replace(place: Place, new: list[ast.AST]) -> None:

@@ -422,13 +422,11 @@ def test_a_degree_of_longitude_is_shorter_in_the_north():
     assert east == pytest.approx([111.195 / 2, 0]) and north == pytest.approx([0, 111.195])
 
 
-def test_a_dotted_look_drawn_again_is_told_apart():
-    rows = pd.DataFrame({"fanout": [2, 4] * 2, "value": 1.0, "seed": 0})
-    rows["series"] = ["PrivTree, ε = 1"] * 2 + ["PrivTree, ε = 10"] * 2
-    _, [ax] = plots.panels()
-    plots.curves(rows, "fanout", "series", ax)
-    styles = [str(line.get_linestyle()) for line in ax.lines]
-    assert len(set(styles)) == 2 and ":" in styles
+def test_one_value_of_a_field_has_the_same_dashes_in_every_kind():
+    names = [f"{kind}, ε = {epsilon}" for epsilon in (1, 10) for kind in ("PrivTree", "source")]
+    styles = {name: plots.series_style(name, names).dashes for name in names}
+    assert styles["PrivTree, ε = 1"] == styles["source, ε = 1"]
+    assert styles["PrivTree, ε = 10"] == styles["source, ε = 10"] != styles["source, ε = 1"]
 
 
 def test_no_two_series_of_a_figure_have_one_style():
@@ -457,6 +455,8 @@ def test_a_long_legend_stands_beside_each_row_with_what_is_drawn_there():
     fig = plots.grid(pd.concat(frames), panels, 1)
     shown = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in fig.axes]
     assert shown == halves and not fig.legends
+    same = plots.grid(pd.concat(rows.assign(half=i) for i in range(2)), panels, 1)
+    assert [ax.get_legend() is None for ax in same.axes] == [False, True], "said once"
     plt.close("all")
 
 

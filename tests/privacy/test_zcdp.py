@@ -230,7 +230,9 @@ def test_a_rho_is_a_finite_number_above_0(rho):
             Receipt("a", DP(1.0), rho=rho)
 
 
-@pytest.mark.parametrize("budget", [DP(1.0), DP(0.0, 1e-9), DP(inf, 1e-9), DP(1.0, 1.0)])
+@pytest.mark.parametrize(
+    "budget", [DP(1.0), DP(0.0, 1e-9), DP(inf, 1e-9), DP(1.0, 1.0), 1.0, ZCDP(1.0), None]
+)
 def test_nothing_is_within_a_budget_without_epsilon_or_delta(budget):
     with pytest.raises(ValueError, match="need a finite epsilon"):
         ZCDP.within(budget)
@@ -240,8 +242,17 @@ def test_extremes_are_computed_or_refused():
     assert ZCDP(5e-324).at(0.5).epsilon == 0
     assert ZCDP(1.7976931348623157e308).at(5e-324).epsilon >= 1.7976931348623157e308
     assert ZCDP(1e-300).at(1e-300).epsilon > 0
+    assert 0 < ZCDP(5e-324).at(5e-324).epsilon < 1e-150
+    assert ZCDP(1.7e308).at(1 - 2**-53).epsilon >= 1.7e308
+    assert ZCDP.within(DP(1e-100, 1e-300)).at(1e-300).epsilon <= 1e-100
     assert ZCDP.within(DP(1e300, 1e-3)).rho <= 1e300
     assert ZCDP.within(DP(1e-300, 1e-3)).at(1e-3).epsilon <= 1e-300
+    assert guarantee([Receipt("a", DP(1e308), rho=1e-300)] * 2, 1e-9).epsilon < 1
+    beyond = [Receipt("a", ZCDP(1.7e308))] * 2
+    assert guarantee(beyond, 1e-9) == DP(inf, 1e-9)
+    for add_up in (lambda: compose(beyond), lambda: ZCDP(1.7e308) + ZCDP(1.7e308)):
+        with pytest.raises(ValueError, match="together these promise nothing"):
+            add_up()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,11 @@ def test_a_figure_of_another_version_says_so(tmp_path):
     (folder / "manifest.json").write_text(json.dumps(manifest))
     half = figure(tmp_path, "cormode2012_fig3")
     (half / "manifest.json").write_text('{"id": ')
-    first, second = report.collect(tmp_path / "quick")
+    killed = figure(tmp_path, "cormode2012_fig4")
+    (killed / "manifest.json").unlink()
+    (killed / "run.log").touch()
+    first, second, third = report.collect(tmp_path / "quick")
+    assert "its run has not ended" in third.failed
     assert (
         "another version of the workbench (trials); run it again with --force" in first.failed
     )

@@ -147,7 +147,9 @@ def test_ranges_with_too_many_rows_are_split(transform, folder, monkeypatch):
     assert_equal(made, mechanism(table, seeded()))
 
 
-@pytest.mark.parametrize("mechanism", [SRA(DP(SURE), 3), LPA(DP(SURE), 50)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [SRA(DP(SURE), 3), HPA(DP(SURE), 3, 1), LPA(DP(SURE), 50)], ids=str
+)
 def test_records_of_users_are_sampled_in_ranges(mechanism, folder, monkeypatch):
     monkeypatch.setattr(counting, "user_bits", lambda rows: 3)
     rows = Rows.read(folder, DOMAIN, UNBOUNDED, user="name")
@@ -472,3 +474,17 @@ def test_what_is_not_released_in_parts_says_why(folder):
             release(mechanism, rows)
     with pytest.raises(ValueError, match="need rows with user="):
         release(HighPassFilter(DP(1.0), theta=5), rows, report_cut=1.0)
+    of_users = Rows.read(folder, DOMAIN, BOUND, user="name")
+    for cut, why in (
+        (0.0, "report_cut = 0.0"),
+        (float("inf"), "report_cut = inf"),
+        ("a", "DP.epsilon = 'a'"),
+        (1e-300, "too small"),
+    ):
+        with pytest.raises(ValueError, match=why):  # before rows are read, or a budget is spent
+            release(
+                HighPassFilter(DP(1.0), theta=5),
+                of_users,
+                report_cut=cut,
+                ready=lambda: pytest.fail("booked"),
+            )

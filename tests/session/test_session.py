@@ -23,6 +23,7 @@ from workbench.workload import (
     Products,
     RandomMarginalRanges,
     Ranges,
+    labelled_queries,
     linear_queries,
     workload_sensitivity,
 )
@@ -75,6 +76,18 @@ def test_recall_and_price_need_no_table(path):
         assert "No private data" in db.execute("SELECT text FROM readme").fetchone()[0]
         texts = [text for (text,) in db.execute("SELECT query FROM bank")]
     assert json.loads(texts[0]) == [[1, {"a": [0, 1]}]]
+
+
+def test_queries_by_label_are_asked_recalled_and_priced(path):
+    with begin(path) as session:
+        assert len(session.ask("a=0..1", 0.5).estimate) == 1
+        assert len(session.plan({"a": 0}, 0.1)) == 1
+        assert session.price({"a": 0}, error=1e6) < 1e-3
+    by_label = session.recall(["a=0 b=2", {}]).values
+    codes = linear_queries(labelled_queries(DOMAIN, [{"a": 0, "b": 2}, {}]), DOMAIN)
+    assert np.array_equal(by_label, session.recall(codes).values)
+    with pytest.raises(ValueError, match="'nobody' is not in the domain"):
+        session.recall({"nobody": 0})
 
 
 def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):

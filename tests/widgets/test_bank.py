@@ -1,6 +1,7 @@
 """A bank under a line to type in, and its page for whoever asks: free, escaped, and without the table."""
 
 import re
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from workbench import (
 from workbench.privacy import ZCDP
 from workbench.widgets.bank_page import BankPage
 from workbench.widgets.bank_view import BankView
-from workbench.workload import labelled_queries
+from workbench.workload import Products, TableQueries, Together, labelled_queries
 
 TOWNS = ("Bern", "St. Gallen", "<script>alert(1)</script>")
 DOMAIN = Domain(("sex", "age", "town"), (2, 5, 3), (("F", "M"), range(30, 35), TOWNS))
@@ -103,6 +104,9 @@ def test_who_does_not_know_the_address_sees_nothing(page):
     for place in ("/", "/?q=sex", "/x/", f"/{page.token[:-1]}/", f"/{page.token}"):
         with pytest.raises(HTTPError, match="404"):
             urlopen(f"http://127.0.0.1:{page.server.server_port}{place}", timeout=10)
+    with socket.create_connection(("127.0.0.1", page.server.server_port), 10) as asked:
+        asked.sendall(b"GET http://[/ HTTP/1.0\r\n\r\n")  # an address that is none
+        assert asked.recv(12) == b"HTTP/1.0 404"
     asked = HTTPConnection("127.0.0.1", page.server.server_port, timeout=10)
     asked.request("POST", f"/{page.token}/", "q=sex")
     assert asked.getresponse().status == 501
@@ -165,6 +169,20 @@ def test_an_empty_bank_and_a_bank_of_one_answer(tmp_path):
         assert "sex" in view.contents() and "cannot tell" in view.answer("town").html
 
 
+@pytest.mark.parametrize("weight", [1.0, 1 / 16, 8.0])
+def test_noise_of_weighted_sums_is_told_in_counts(tmp_path, weight):
+    either = [(weight, {"town": {0}}), (weight, {"town": {1, 2}})]
+    products = Products.of(DOMAIN, [(weight, {"age": (0, 3)}), either])
+    table = TableQueries.of(DOMAIN, [(("sex",), [weight, -weight]), (("sex",), [0, 0])])
+    purchases = [(Together((products, table)), {"rho": 0.125})]
+    with opened(tmp_path, ZCDP(0.125), purchases) as session:
+        noise = session.bank.deviations_in_counts
+        # three queries move by a weight each, so that ρ = 3w²/2σ²
+        np.testing.assert_allclose(noise[:3], np.sqrt(12), rtol=1e-3)
+        np.testing.assert_allclose(session.ledger.deviation, noise.max())
+        assert noise[3] == pytest.approx(np.sqrt(12) * weight, rel=1e-3)
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
 def test_extreme_prices(tmp_path, epsilon):
     purchases = [(Marginals(1), {"epsilon": epsilon})]
@@ -212,6 +230,16 @@ def test_a_session_with_its_table_spends_what_the_button_says_and_once(tmp_path)
         assert shown.spend.layout.display == "none" and shown.answered.html == ""
         shown.spend.click()
         assert len(session.ledger) == 2
+
+
+@pytest.mark.slow
+def test_a_panel_of_made_up_people():
+    shown = widgets.bank()
+    assert "Education × Workclass" in shown._map.value and shown._map.value.count("•") == 2
+    shown.recall("Marital by Gender=Female & Education=9", error="20")
+    assert "Widowed" in shown.answered.html and shown.spend.layout.display == ""
+    shown.spend.click()
+    assert len(shown.session.ledger) == 3
 
 
 def test_without_its_table_a_panel_has_no_button(path):

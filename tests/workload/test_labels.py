@@ -101,6 +101,7 @@ def test_a_doubled_quote_is_one():
     assert typed_query("""'a ""b'=\"x\"\"y\"|O'Hare""") == {'a ""b': ['x"y', "O'Hare"]}
     assert typed_query("t=-5..-1") == {"t": ("-5", "-1")}
     assert typed_query("t=0.5..1.5") == {"t": ("0.5", "1.5")}
+    assert typed_query("a=1 * b=2") == {"a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(

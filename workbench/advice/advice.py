@@ -102,7 +102,8 @@ class Advice:
         reason = (
             f"at ε = {self.budget.epsilon:g} {best} {self._what_it_releases(best)}; ranges of "
         )
-        reason += f"{cells} are off by {how} {three_digits(best_errors[i])} counts"
+        error = three_digits(best_errors[i])
+        reason += f"{cells} are off by {how} {error} {'count' if error == '1' else 'counts'}"
         if other is not best:
             reason += f", where {other} is off by {three_digits(other_errors[i])}"
         if self.model is None:

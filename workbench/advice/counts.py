@@ -34,6 +34,7 @@ from workbench.mechanisms._contributions import item_edge_budgets
 from workbench.mechanisms._full_table import BYTES_PER_CELL
 from workbench.privacy import DP
 from workbench.table import Bound
+from workbench.wording import counted
 
 
 def advise_top(
@@ -225,7 +226,9 @@ def advise_users(
     for count in candidates:
         mechanism = SRA(budget, count) if count < per_user else LPA(budget, per_user)
         name = (
-            f"{count:,} records of each user, at random" if count < per_user else "all records"
+            f"{counted(count, 'record')} of each user, at random"
+            if count < per_user
+            else "all records"
         )
         error = sampled_item_error(mechanism, domain.shape[0], count, **beliefs)
         options.append(TaskOption(name, mechanism, what, error, how))

@@ -114,7 +114,8 @@ def _items_moved(mechanism: Any, domain: Domain, bound: Bound) -> tuple[Fraction
             "k = None is not allowed: the data choose how many coefficients there are"
         )
     k = min(mechanism.k, items.size)
-    return Fraction(float(mechanism.coefficient_sensitivity(k, items.size, bounded.bound))), l2
+    l1 = Fraction(float(mechanism.coefficient_sensitivity(k, items.size, bounded.bound)))
+    return l1, min(l2, Fraction(bounded.bound.l1) ** 2 * k / items.size)
 
 
 def _share(mechanism: Any) -> float:

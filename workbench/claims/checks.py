@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.claims.claim import ALIKE, Finding, Printed, Strip
+from workbench.claims.claim import Printed
 from workbench.claims.decisions import decide, decide_all
+from workbench.claims.finding import ALIKE, Finding, Strip
 from workbench.claims.intervals import Intervals, ends, steps
 from workbench.wording import format_number
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.claims.claim import MissingPoints
+from workbench.claims.finding import MissingPoints
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.claims.claim import MissingPoints
 from workbench.claims.curves import refuse_mixed
+from workbench.claims.finding import MissingPoints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,15 +135,21 @@ def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
     """The values of a series: a line a point, a column a seed, NaN where one was not run."""
+    import pandas as pd
+
     by = [by] if isinstance(by, str) else [*by]
     run = [*by, "seed"]
-    of_series = rows.series == series
-    own = rows.loc[of_series, [*run, "value"]]
-    if own.empty:
+    of_series = (rows.series == series).to_numpy()
+    if not of_series.any():
         raise MissingPoints(f"no rows of {series}")
-    if own.duplicated(run).any():
+    columns = [rows[name].to_numpy()[of_series] for name in run]
+    values = pd.Series(
+        rows["value"].to_numpy()[of_series], pd.MultiIndex.from_arrays(columns, names=run)
+    )
+    if not values.index.is_unique:
         refuse_mixed(rows[of_series], by)
-    return own.groupby(run).value.mean().unstack("seed")
+        values = values.groupby(level=run).mean()
+    return values[np.min(values.index.codes, axis=0) >= 0].unstack("seed")
 
 
 def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.claims.claim import Check, Claim, Statement
+from workbench.claims.claim import Claim, Statement
+from workbench.claims.finding import Check
 
 _CLAIM = {"id", "figure", "page", "sentence", "statement"}
 _STATEMENT = {

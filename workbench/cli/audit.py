@@ -63,7 +63,7 @@ def audit(
     if not epsilons or min(epsilons) <= 0:
         raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
     if seconds <= 0:
-        raise ValueError(f"--seconds {seconds:g} is not allowed: need a number > 0")
+        raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
     if runs is not None and runs < LEAST_RUNS:
         raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
     jobs = _jobs(names or [], epsilons, thorough)

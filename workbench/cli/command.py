@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from inspect import cleandoc
 from typing import Any
 
 import typer
@@ -50,6 +51,8 @@ def use_for_all(app: typer.Typer) -> None:
     for info in app.registered_commands:
         if not issubclass(info.cls or TyperCommand, Command):
             info.cls = Command
+        paragraphs = cleandoc(info.callback.__doc__ or "").split("\n\n")
+        info.help = "\n\n".join(p.replace("\n", " ") for p in paragraphs)
     for group in app.registered_groups:
         use_for_all(group.typer_instance)
 

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from workbench.cli.request import Request
 
 
+_QUERIES = {
+    "--workload": "FILE, of queries by label, one a line",
+    "--marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
+}  # that are stated in one of two ways
+
+
 class Command(command.Command):
     """A command which also takes the options of every mechanism; all of these take a value."""
 
@@ -80,7 +86,8 @@ class Command(command.Command):
             if not getattr(cls, "idealised", False):
                 screen.say(f"\n {cls.__name__}: {(cls.__doc__ or '').splitlines()[0]}")
                 for option, f in _declared_options(cls).items():
-                    screen.say(f"   {option:10} {option_help(f)}: {f.metadata['doc']}")
+                    what = _QUERIES.get(option) or f"{option_help(f)}: {f.metadata['doc']}"
+                    screen.say(f"   {option:10} {what}")
 
 
 def _of_ours(name: str) -> type | None:
@@ -217,6 +224,9 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
             values[f.name] = parse_option(f"{name}.{f.name}", f, text)
     for option, f in declared.items():
         if f.default is MISSING and f.name not in values:
+            if f.name == "workload":
+                ways = "; ".join(f"{x} {what}" for x, what in _QUERIES.items())
+                raise ValueError(f"{name} needs queries: {ways}")
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
     mechanism = cls(request.budget_for(cls), **values)
     if choice is None:
@@ -278,7 +288,10 @@ def _no_such_mechanism(name: str) -> str:
     by_letters = {cls.lower(): cls for cls in saved}
     near = get_close_matches(name.lower(), by_letters, n=1)
     nearest = f", perhaps {by_letters[near[0]]}" if near else ""
-    return f"no mechanism {name!r}{nearest}; there are: {', '.join(saved)}"
+    return (
+        f"no mechanism {name!r}{nearest}; there are: {', '.join(saved)}, and those of a module of your "
+        "own that --with names"
+    )
 
 
 def _declared_options(cls: type) -> dict[str, Field]:

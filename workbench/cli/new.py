@@ -37,8 +37,6 @@ def mechanism(
     It is our shortest one, noise on every count, under your name; `workbench laws` says whether what you
     make of it still obeys what every mechanism must.
     """
-    from workbench.mechanisms import laplace_histogram
-
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
         raise ValueError(
             f"NAME = {name!r} is not allowed: need a class's name, as in MyHistogram"
@@ -47,6 +45,9 @@ def mechanism(
     path = Path(f"{'_'.join(words).lower()}.py")
     if path.exists():
         raise ValueError(f"{path} exists: choose another name")
+
+    from workbench.mechanisms import laplace_histogram
+
     source = Path(laplace_histogram.__file__).read_text(encoding="utf-8")
     body = source.partition('"""\n\n')[2]
     body = body.replace("LaplaceHistogram", name).replace("Laplace histogram", " ".join(words))
@@ -55,5 +56,6 @@ def mechanism(
     module = path.stem
     screen.say(
         f"{path}: change it, then try\n  workbench laws {module}:{name}\n"
+        f"  workbench audit {module}:{name} --epsilon 1    (minutes)\n"
         f"  workbench release TABLE --with {module} --mechanism {name} …"
     )

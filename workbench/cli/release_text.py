@@ -41,7 +41,7 @@ def print_release(
         screen.warn(warning)
     screen.table(
         "What paid for it",
-        ["look", "ε", "ρ", "δ", "relation", "part", "noise"],
+        ["measurement", "ε", "ρ", "δ", "relation", "part", "noise"],
         [_ledger_row(receipt) for receipt in release.ledger],
         right=["ε", "ρ", "δ"],
     )
@@ -103,7 +103,8 @@ def print_largest(release: Release, top: int) -> None:
             labels.itertuples(index=False), counts, noise, strict=True
         )
     ]
-    title = f"The {len(rows)} largest {release.estimate.contents}"
+    of_all = f"The {len(rows)} largest" if len(rows) > 1 else "The largest of the"
+    title = f"{of_all} {release.estimate.contents}"
     columns = [*labels.columns, "count", "noise"]
     screen.table(title, columns, rows, right=["count", "noise"])
 

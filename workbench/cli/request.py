@@ -99,8 +99,8 @@ class Request:
         self._refuse_place()
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError(
-                "what the release may cost is missing: need --epsilon E, or --rho R for mechanisms with "
-                "Gaussian noise, one of the two"
+                "what the release may cost: need --epsilon E, or --rho R for mechanisms with Gaussian "
+                "noise, one of the two"
             )
         if self.seed is not None and not self.simulated:
             raise ValueError(
@@ -155,7 +155,7 @@ class Request:
             self._refuse_unfit_for_users(name)
         else:
             given = {"--item": self.item, "--context": self.context}
-            self._refuse_given(name, given, "what users have, of which it knows nothing")
+            self._refuse_given(name, given, "it counts cells, not items that users have")
             _ = self.bound
             if self.user is None and self._protected is None:
                 raise ValueError(f"--user or --unit is missing\n\n{_UNIT}")

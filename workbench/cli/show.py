@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +44,7 @@ def show(
     release = Release.load(file)
     release_text.print_release(release, file, top, delta)
     if picture is not None:
-        _draw(release, picture)
+        _draw(release, file, picture)
         screen.say(f"Picture    {picture}")
 
 
@@ -55,14 +56,25 @@ def _refuse_picture(path: Path, force: bool) -> None:
     refuse_existing(path, force)
 
 
-def _draw(release: Release, path: Path) -> None:
-    """The picture, whole or not at all."""
-    from workbench import plots
-    from workbench.figures.saved import write_atomically
+def _draw(release: Release, file: Path, path: Path) -> None:
+    """The picture, whole or not at all, which says what release it shows."""
+    from workbench import plots, provenance
+    from workbench.figures.records import release_record
+    from workbench.figures.saved import versions, write_atomically
 
-    fig = plots.release_picture(release)
+    record = {
+        "command": shlex.join(["workbench", "show", file.name, "--picture", path.name]),
+        "release": release_record(file),
+        "noise": "simulated" if release.simulated else "system",
+        "versions": versions("numpy", "matplotlib"),
+        "commit": provenance.commit(),
+    }
     kind = path.suffix.removeprefix(".")
+    metadata = provenance.picture_metadata(kind, record)
+    fig = plots.release_picture(release)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
-        write_atomically(path, lambda draft: fig.savefig(draft, format=kind, dpi=200))
+        write_atomically(
+            path, lambda draft: fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
+        )
     plots.close(fig)

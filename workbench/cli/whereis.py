@@ -50,6 +50,8 @@ def whereis(
 
 def _lines(record: Mapping[str, Any]) -> dict[str, str]:
     """What a record says, by what it says it of."""
+    from workbench.figures.figure import describe
+
     release = record.get("release", {}) or (record if "mechanism" in record else {})
     files = record.get("files", {})
     data = record.get("datasets", [])
@@ -61,7 +63,7 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
             str(record[name]) for name in ("figure", "title") if name in record
         ),
         "Profile": str(record.get("profile", "")),
-        "Parameters": ", ".join(f"{k} = {x}" for k, x in record.get("parameters", {}).items()),
+        "Parameters": describe(record.get("parameters", {})),
         "Release": " · ".join(
             str(release[x])
             for x in ("guarantee", "mechanism", "file", "sha256")

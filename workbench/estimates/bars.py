@@ -8,7 +8,7 @@ its variance, and where only positive values pass by its mean.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Bars(NamedTuple):
     absent: Float[np.ndarray, " queries"]
 
 
-class Answers(tuple):
+class Answers(tuple[Any, ...]):
     """Answers and their standard errors, a pair; and beside it both parts of what may be wrong.
 
     Attributes
@@ -51,7 +51,9 @@ class Answers(tuple):
     absent: Float[np.ndarray, " queries"]
     belief: str
 
-    def __new__(cls, values, errors, bars: Bars, belief: str | None = None) -> Answers:
+    def __new__(
+        cls, values: Any, errors: Any, bars: Bars, belief: str | None = None
+    ) -> Answers:
         """The pair, with bars that a belief may narrow."""
         if belief is not None and belief not in BELIEFS:
             raise ValueError(f"belief = {belief!r} is not allowed: need one of {[*BELIEFS]}")

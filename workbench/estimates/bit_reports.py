@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class BitReports(RandomisedReports):
     kind: ClassVar[str] = "bit-reports"
     stored: ClassVar = (DOMAIN, Stored("flip_probability", "flipped"))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "bits", read_only(self.bits))
         words = bit_layout(self.domain).words
         if self.bits.dtype != np.uint64 or self.bits.shape[1:] != (words,):
@@ -191,13 +191,13 @@ class BitReports(RandomisedReports):
                 columns[name] = text.ravel().astype(str)
         return pd.DataFrame(columns, index=range(len(self))).assign(noisy=1)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """A column for each word of 64 bits."""
         words = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return {**words, "noisy": np.ones(len(self), np.int64)}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         words = range(bit_layout(fields["domain"]).words)
         columns = [table[f"word {i}"].to_numpy() for i in words]
         bits = np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), np.uint64)

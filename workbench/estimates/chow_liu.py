@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def attribute_tree(
     )
 
 
-def _pair_tables(sets, margins) -> dict[tuple[int, int], np.ndarray]:
+def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
     """The table of each pair that any set holds, from the smallest set that does."""
     pairs = {}
     by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
@@ -77,7 +77,7 @@ def _pair_tables(sets, margins) -> dict[tuple[int, int], np.ndarray]:
     return pairs
 
 
-def _single_tables(prior, sets, margins) -> list[np.ndarray]:
+def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
     """The table of each attribute, the prior's where no set holds it."""
     singles = [p / p.sum() for p in prior]
     for axes, table in zip(sets, margins, strict=True):

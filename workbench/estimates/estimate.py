@@ -62,7 +62,7 @@ class Estimate:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in self.arrays:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 

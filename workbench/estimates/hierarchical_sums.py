@@ -39,7 +39,7 @@ class HierarchicalSums(Estimate):
     arrays: ClassVar = ("values",)
     stored: ClassVar = (Stored("branching"), Stored("variance"), DOMAIN)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
             raise ValueError(
                 f"{len(self.values)} nodes are not those of a {self.branching}-ary tree over "
@@ -75,7 +75,7 @@ class HierarchicalSums(Estimate):
         variance = np.nan if self.variance is None else self.variance
         return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * variance)
 
-    def _cover(self, lo, hi) -> tuple[np.ndarray, np.ndarray]:
+    def _cover(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of each range's minimal cover, and how many nodes it has."""
         k = self.branching
         sums = np.zeros(len(lo))

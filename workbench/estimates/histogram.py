@@ -44,7 +44,7 @@ class Histogram(Estimate):
         Stored("noise", write=noise_to_json, read=noise_from_json, optional=True),
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.values.shape != (self.domain.size,):
             raise ValueError(f"{self.values.shape} values do not fit {self.domain.size} cells")
         super().__post_init__()
@@ -99,6 +99,6 @@ class Histogram(Estimate):
         """
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """The values; the key is the row."""
         return {"noisy": self.values}

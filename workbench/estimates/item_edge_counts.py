@@ -35,7 +35,7 @@ class ItemEdgeCounts(Estimate):
     kind: ClassVar[str] = "tables"
     contents: ClassVar[str] = "cells"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         domain = self.edges.domain
         if len(domain.shape) != 2 or self.items.domain != domain.project(domain.attributes[:1]):
             raise ValueError(
@@ -234,12 +234,12 @@ class ItemEdgeCounts(Estimate):
         """
         return self.edges.to_frame()
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """One row an edge: its value, and beside it that of its item."""
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"item": items, "noisy": self.edges.values}
 
-    def metadata(self) -> dict:
+    def metadata(self) -> dict[str, Any]:
         """What `from_arrow` needs beside the table.
 
         Returns
@@ -257,7 +257,7 @@ class ItemEdgeCounts(Estimate):
         }
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, metadata: dict) -> Self:
+    def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
         """The two tables that `to_arrow` and `metadata` described.
 
         Parameters

@@ -104,7 +104,7 @@ def _gaussian_variance(rate: float) -> float:
 
 
 @lru_cache(256)
-def _gaussian_tail(rate: float, low: int):
+def _gaussian_tail(rate: float, low: int) -> Any:
     sigma = sqrt(0.5 / rate)
     step = max(1, int(sigma / _FINE))
     values = np.arange(low, low + _REACH * sigma + 2 * step, step) + (step - 1) / 2

@@ -267,13 +267,13 @@ class Leaves(OverHierarchy, Estimate):
         frame = self.hierarchy.frame(self.levels, self.keys)
         return frame.assign(level=self.levels, noisy=self.values)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """The nodes, in words and as keys."""
         keys = {f"key{i}": word for i, word in enumerate(self.keys)}
         return {**self.nodes(), **keys}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         words = range(fields["hierarchy"].digits.word_count)
         keys = np.stack([table[f"key{i}"].to_numpy() for i in words])
         levels = table["level"].to_numpy()

@@ -80,12 +80,12 @@ class Microdata(Estimate):
     def _answer(self, workload: Workload, error: bool) -> Any:
         return without_errors(self.table.answer(workload), error)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """A column an attribute, of labels."""
         return dict(self.domain.frame(self.keys))
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         domain = fields["domain"]
         codes = [domain.encode(a, table[a].to_pandas()) for a in domain.attributes]
         return {"keys": domain.keys(np.stack(codes, axis=1))}

@@ -14,6 +14,7 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.estimates.gibbs import Chains
+from workbench.estimates.schema import refuse_unless
 from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
@@ -75,7 +76,7 @@ class Model(Estimate):
         ),
     )  # fmt: skip
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         shape = self.domain.shape
         if tuple(len(p) for p in self.prior) != shape:
             raise ValueError(f"Model.prior does not fit a domain of {shape}")
@@ -226,13 +227,15 @@ class Model(Estimate):
             frames.append(pd.DataFrame(dict(zip(columns, rows, strict=True))))
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """One row a potential, table after table."""
         return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         shapes = _shapes(fields["domain"], fields["sets"])
+        numbers = (p.dtype == float and ((0 <= p) & (p <= 1)).all() for p in fields["prior"])
+        refuse_unless(all(numbers), "prior", "probabilities")
         return {
             "potentials": _unflattened(table["potential"].to_numpy(), shapes),
             "margins": _unflattened(table["share"].to_numpy(), shapes),

@@ -22,6 +22,7 @@ from workbench.workload import (
     linear_queries,
     serialise,
 )
+from workbench.workload.sensitivity import largest_weights
 
 
 class _MergedAnswers(NamedTuple):
@@ -60,7 +61,7 @@ class NoisyAnswers(Estimate):
     kind: ClassVar[str] = "answers"
     contents: ClassVar[str] = "queries"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         workload = linear_queries(self.workload, self.domain)
         values = finite_array("NoisyAnswers.values", self.values)
         variances = finite_array("NoisyAnswers.variances", self.variances)
@@ -119,6 +120,12 @@ class NoisyAnswers(Estimate):
             sealed(np.concatenate([release.variances for release in releases])),
         )
 
+    @property
+    def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
+        """Standard deviations of the noise; of weighted sums over their largest weights, to compare."""
+        weights = largest_weights(self.workload)
+        return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
+
     def __repr__(self) -> str:
         return f"<NoisyAnswers of {self._attribute_names}: {len(self):,} queries>"
 
@@ -135,10 +142,13 @@ class NoisyAnswers(Estimate):
         return np.sqrt(self.variances / 2)
 
     @cached_property
+    def _texts(self) -> list[str]:
+        return serialise.to_text(self.workload)
+
+    @cached_property
     def _merged(self) -> _MergedAnswers:
         places: dict[str, int] = {}
-        texts = serialise.to_text(self.workload)
-        at = np.array([places.setdefault(text, len(places)) for text in texts], int)
+        at = np.array([places.setdefault(text, len(places)) for text in self._texts], int)
         weights = np.bincount(at, 1 / self.variances, len(places))
         means = np.bincount(at, self.values / self.variances, len(places)) / weights
         single = np.bincount(at, minlength=len(places))[at] == 1
@@ -187,19 +197,19 @@ class NoisyAnswers(Estimate):
         deviations = np.sqrt(self.variances)
         return pd.DataFrame(
             {
-                "query": serialise.to_text(self.workload),
+                "query": self._texts,
                 "deviation": deviations,
                 "noisy": self.values,
             }
         )
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """One row a query: its words, variance and noisy answer."""
-        texts = pa.array(serialise.to_text(self.workload), pa.large_string())
+        texts = pa.array(self._texts, pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         return {
             "workload": serialise.from_text(fields["domain"], table["query"].to_pylist()),
             "values": table["noisy"].to_numpy(),

@@ -58,14 +58,14 @@ class Partition(OverHierarchy, Estimate):
         """
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """The boxes, in words and as cells."""
         lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
         hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}
         return {**self.to_frame(), **lo, **hi}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         axes = range(len(fields["hierarchy"].shape))
         lo = np.stack([table[f"lo{i}"].to_numpy() for i in axes], axis=1)
         hi = np.stack([table[f"hi{i}"].to_numpy() for i in axes], axis=1)

@@ -54,12 +54,12 @@ class Projection(Estimate):
         answers = visited.sums(hashes.sum_levels, self.hash_parameters, self.bits) * self.step
         return without_errors(answers, error)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """One row for 64 bits, which are those of `noisy`, lowest first."""
         return {"word": np.arange(len(self)), "noisy": self.bits}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         words = len(table)
         if words.bit_count() != 1:  # the compiled loops look up whatever a hash function says
             raise ValueError(f"{words:,} words of bits are not allowed: need 1, 2, 4, 8, …")

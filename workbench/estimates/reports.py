@@ -144,7 +144,7 @@ class Reports(RandomisedReports):
     arrays: ClassVar = ("keys",)
     stored: ClassVar = (DOMAIN, Stored("retention", "kept", write=list))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "retention", tuple(map(float, self.retention)))
 
@@ -217,7 +217,7 @@ class Reports(RandomisedReports):
         """
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         columns = {}
         for name in self.domain.attributes:
             codes = self.domain.column(self._cells.keys, name)
@@ -225,7 +225,7 @@ class Reports(RandomisedReports):
         return {**columns, "noisy": self._cells.counts}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         domain = fields["domain"]
         codes = [domain.encode(name, table[name].to_pylist()) for name in domain.attributes]
         cells = domain.keys(np.stack(codes, axis=1))
@@ -234,4 +234,7 @@ class Reports(RandomisedReports):
         refuse_unless((np.diff(cells) > 0).all(), "cells", "sorted ones, each once")
         few = (counts > 0).all() and counts.sum(dtype=float) <= _MOST_REPORTS
         refuse_unless(few, "counts", f"numbers above 0, together at most {_MOST_REPORTS:,}")
+        kept = fields["retention"]
+        are_chances = len(kept) == len(domain.shape) and all(0 < p <= 1 for p in kept)
+        refuse_unless(are_chances, "kept", "a chance above 0 of each attribute")
         return {"keys": np.repeat(cells, counts)}

@@ -82,13 +82,13 @@ class Sketch(Estimate):
         """The standard deviation of the noise on each bucket."""
         return float(np.sqrt(self.law.variance))
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """One row a bucket: its row and place, and its noisy value."""
         row, bucket = np.indices(self.values.shape, np.int32)
         return {"row": row.ravel(), "bucket": bucket.ravel(), "noisy": self.values.ravel()}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         depth = len(fields["hash_parameters"])
         if not len(table):
             raise ValueError("no buckets are not allowed: need one at least in each row")

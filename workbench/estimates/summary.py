@@ -265,7 +265,7 @@ class Summary(Estimate):
         """
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """The same table; labels become dictionaries."""
         columns: dict = {}
         for i, name in enumerate(self.domain.attributes):
@@ -284,7 +284,7 @@ class Summary(Estimate):
         return columns | {"count": self.weights(), "noisy": self.values}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         domain = fields["domain"]
         codes = []
         for name in domain.attributes:

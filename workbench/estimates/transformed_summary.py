@@ -19,11 +19,11 @@ from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
 from workbench.workload import Workload
 
 
-def _transform_to_dict(transform: Dyadic | Haar) -> dict:
+def _transform_to_dict(transform: Dyadic | Haar) -> dict[str, Any]:
     return {"name": type(transform).__name__, **asdict(transform)}
 
 
-def _transform_from_dict(fields: dict) -> Dyadic | Haar:
+def _transform_from_dict(fields: dict[str, Any]) -> Dyadic | Haar:
     arguments = {name: x for name, x in fields.items() if name != "name"}
     return TRANSFORMS_BY_NAME[fields["name"]](**arguments)
 
@@ -213,13 +213,13 @@ class TransformedSummary(Summary):
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
 
-    def _columns(self) -> dict:
+    def _columns(self) -> dict[str, Any]:
         """The same table, with the nodes' numbers."""
         columns = self.basis.places(self.keys) | {"node": self.keys}
         return columns | {"count": self.weights(), "noisy": self.values}
 
     @classmethod
-    def _from_columns(cls, table, fields: dict) -> dict:
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         return {"keys": table["node"].to_numpy(), "values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:

@@ -14,6 +14,7 @@ from workbench.claims import Verdict
 from workbench.figures.figure import EFFORT, SETTING, Figure
 from workbench.figures.project import find_figure, results_folder
 from workbench.figures.saved import save
+from workbench.libraries import load_nbformat
 from workbench.option_grammar import parameter_help
 from workbench.project import project_folder
 from workbench.wording import number
@@ -125,14 +126,15 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
         named), or a value is out of its range.
     """
     cls = find_figure(id)
-    if "get_ipython" in namespace:
-        _set_display()
     known = ["profile", "results", *cls.parameters()]
     cls.refuse_unknown(_assigned(namespace.get("In", ())), known)
     given = {name: namespace[name] for name in cls.parameters() if name in namespace}
     profile = namespace.get("profile", "quick")
     results = namespace.get("results") or results_folder()
-    return FigureRun(cls.at(profile, **given), profile, Path(results).resolve())
+    figure = cls.at(profile, **given)
+    if "get_ipython" in namespace:
+        _set_display()
+    return FigureRun(figure, profile, Path(results).resolve())
 
 
 def _set_display() -> None:
@@ -203,6 +205,7 @@ def _assigned(sources: Sequence[str]) -> list[str]:
 
 def default_notebook(cls: type[Figure]) -> NotebookNode:
     """A notebook of a figure that has none of its own: the cells that every figure has."""
+    load_nbformat()
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
     opening = (

@@ -232,21 +232,32 @@ def excess_probability(
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Error bars are as wide as the errors, within 30 %, or not given (seeded)."""
+    """Error bars are as wide as the errors, within 30 %, or not given (seeded).
+
+    Squared errors of Laplace noise that are twice the squared bars get by all 700 releases 4 times in 10⁴.
+    It stops after half of them where both are within 15 %, by which they get 3 times in 10⁴, and squared
+    errors of 1.5 times the bars' seldomer than by all.
+    """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges([0, 10], [48, 40])
     mechanism = subject.example(table)
     data = subject.given(table)
-    drawn = [mechanism(data, seeded(s)).answer(asked, error=True) for s in range(100)]
-    if not np.isnan([bar for _, bar in drawn]).all():  # else it gives none
-        drawn += [mechanism(data, seeded(s)).answer(asked, error=True) for s in range(100, 700)]
-    values = np.array([answer for answer, _ in drawn])
-    bars = np.array([bar for _, bar in drawn])
-    squared = (values - subject.truth(table).answer(asked)) ** 2
-    for query in range(len(asked)):
-        known = ~np.isnan(bars[:, query])  # a node that a query cuts has no bar
-        if known.sum() > 200:
-            foreseen = (bars[known, query] ** 2).mean()
-            seen = squared[known, query].mean()
-            says = f"squared errors are {seen:.3g}, and squared bars {foreseen:.3g}"
-            demand(abs(foreseen - seen) <= 0.3 * seen, says)
+    truth = subject.truth(table).answer(asked)
+    drawn: list = []
+    for runs, within in ((100, 0.0), (350, 0.15), (700, 0.3)):
+        seeds = range(len(drawn), runs)
+        drawn += [mechanism(data, seeded(s)).answer(asked, error=True) for s in seeds]
+        squared_bars = np.array([bars for _, bars in drawn]) ** 2
+        if np.isnan(squared_bars).all():
+            return  # it gives none
+        squared = (np.array([values for values, _ in drawn]) - truth) ** 2
+        known = ~np.isnan(squared_bars)  # a node that a query cuts has no bar
+        count = known.sum(axis=0)
+        often = count > 200
+        seen = squared[:, often].mean(axis=0, where=known[:, often])
+        foreseen = squared_bars[:, often].mean(axis=0, where=known[:, often])
+        fits = np.abs(foreseen - seen) <= within * seen
+        if (often | (count == 0)).all() and fits.all():
+            return
+    says = f"squared errors are {seen}, and squared bars {foreseen}"
+    demand(fits.all(), says)

@@ -121,7 +121,7 @@ class Contributions(Mechanism):
 
     takes = Interactions
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.bound is None:
             raise not_allowed(
                 self,
@@ -137,7 +137,7 @@ class Contributions(Mechanism):
         """What is counted, as private as the data; with the same seed, that of the release."""
         return data.bounded(self.bound, rng)
 
-    def __call__(self, data: Interactions, rng=None) -> Release:
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
         return self._noisy_counts(data, self.bounded_data(data, rng), amount(self.budget), rng)
@@ -194,7 +194,7 @@ class SampledContributions(Contributions):
     fixed_price = True
     converges = False  # a user's records beyond l are dropped, whatever ε is
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("n", "bound", "popularity"):
             if self.l == "suggested" and getattr(self, name) is None:
                 raise not_allowed(

@@ -28,7 +28,7 @@ class FullTable(Mechanism):
     def _noisy(self, values: np.ndarray, block: Any, rng):
         raise NotImplementedError
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""
         sensitivity(table)
         basis = basis_of(self.transform, table.domain)

@@ -107,7 +107,7 @@ class SparseSummary(Mechanism):
         theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
         return self._select(noisy, theta, tau, rng)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells, or nodes, that are kept."""
         sensitivity(table)
         basis = basis_of(self.transform, table.domain)

@@ -15,6 +15,8 @@ from fractions import Fraction
 from math import ceil
 from typing import NoReturn
 
+import numpy as np
+
 from workbench import noise
 from workbench.estimates import Projection
 from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
@@ -59,7 +61,7 @@ class ALP(Mechanism):
         """ε/(α·l1)."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the bits."""
         l1 = sensitivity(table)
         levels = self.levels(l1)

@@ -12,6 +12,8 @@ Cost       O(records) to find the nodes, and what is released: children of split
 from fractions import Fraction
 from math import ceil
 
+import numpy as np
+
 from workbench import noise
 from workbench.hierarchy import Hierarchy
 from workbench.mechanism import DP, Release, parameter, pure_budget, sensitivity, split_epsilon
@@ -50,7 +52,7 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
             "an empty node splits": f"with probability {chance:.2g}",
         }
 
-    def __call__(self, records: Records, rng=None) -> Release:
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         shared.refuse_depth_above(self, records.hierarchy.digits.depth)

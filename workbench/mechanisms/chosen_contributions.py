@@ -76,7 +76,7 @@ class ChosenContributions(Mechanism):
     title = "chosen contributions"
     converges = False  # what lies beyond the chosen number is dropped
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for count in self.candidates:
             self.with_count(count)
 
@@ -125,7 +125,7 @@ class ChosenContributions(Mechanism):
             ]
         )
 
-    def __call__(self, data: Interactions, rng=None) -> Release:
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Choose, and release."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(data)[None],

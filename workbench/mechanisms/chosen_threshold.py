@@ -91,7 +91,7 @@ class ChosenThreshold(Mechanism):
             ]
         )
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Choose, and release."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(table)[None],

@@ -52,7 +52,7 @@ class CountSketch(Mechanism):
     fixed_price = True
     converges = False  # what shares a bucket is never told apart, at any ε
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.width * self.depth > noise.MAX_RELEASED_CELLS:
             raise ValueError(
                 f"CountSketch.width = {self.width} times depth = {self.depth} is too large: need at "
@@ -78,7 +78,7 @@ class CountSketch(Mechanism):
         """Noise and no threshold, from which `advice` computes errors."""
         return {}
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""
         l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
         functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)

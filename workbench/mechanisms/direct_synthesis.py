@@ -111,7 +111,7 @@ class DirectSynthesis(Mechanism):
         """What its closed forms say of its decisions, as a panel has it."""
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
-    def __call__(self, records: Records, rng=None) -> Release:
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
         l1 = sensitivity(records, Records)
         tree = records.hierarchy

@@ -63,7 +63,7 @@ class DirichletSynthesis(Mechanism):
     idealised = True
     relation = REPLACE
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.pure_alpha <= 2**64:
             why = f"so small an epsilon needs a prior of {self.pure_alpha:.3g} records a cell; "
             raise not_allowed(self, "budget", f"{why}at most 2^64 are possible")
@@ -104,7 +104,7 @@ class DirichletSynthesis(Mechanism):
         bounds = _failure_bounds(self.budget.epsilon, k, self.total, self.records, alpha)
         return getattr(bounds, self.notion)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release synthetic counts, scaled to the table's total."""
         if sensitivity(table) != 1:
             raise ValueError(

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from math import exp
 
+import numpy as np
+
 from workbench.domain import Domain
 from workbench.estimates import BitReports
 from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
@@ -34,7 +36,7 @@ class Flipping(Mechanism):
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
         self.refuse_several_tuples_per_unit(table)
         bits, (probability,), receipt = noise.randomised_response(

@@ -5,8 +5,8 @@ Guarantee  ε-DP per user, or ρ-zCDP; `split` divides it between items and edge
            coefficients.
 Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
            records, at random. A unit then moves the counts by Δ₁ = M in all and Δ₂ = M in the l2 norm;
-           Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`. Of ρ the
-           coefficients get noise at Δ₂, however many they are.
+           Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`. Of ρ k of
+           n coefficients get noise at min(Δ₂, Δ₁·√(k/n)).
 Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
 Differs    an orthonormal real basis: noise on real and imaginary parts, none on phases alone (the
            published code of EFPA leaks them); the smaller of two sensitivities; noise exactly on a
@@ -79,6 +79,14 @@ class FPA(shared.Contributions):
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
+    def coefficient_l2(self, k: int, n: int, bound: Bound) -> float:
+        """How far a unit moves the first k of n coefficients in the l2 norm: min(Δ₂, Δ₁·√(k/n)).
+
+        A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency, of squares 1/n and 2/n, so
+        that k coefficients, whole frequencies, move by √(k/n); several records by no more than their sum.
+        """
+        return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
+
     def rounding_error(self, n: int, units: float = 0) -> float:
         """How far the computed coefficients of n counts may lie from the exact ones, in the l2 norm.
 
@@ -102,7 +110,7 @@ class FPA(shared.Contributions):
         sensitivity(bounded)
         return bounded
 
-    def __call__(self, data: Interactions, rng=None) -> Release:
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge, both from one draw of bounded data."""
         self.refuse_dense(data.domain.size, 150)
         return self._smoothed(data, rng)
@@ -129,7 +137,7 @@ class FPA(shared.Contributions):
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
         if isinstance(self.budget, ZCDP):
-            l2 = (bound.l2 + rounded) * _UP
+            l2 = (self.coefficient_l2(k, n, bound) + rounded) * _UP
             grid = self._grid(l2, k, n, l2 / sqrt(2 * share))
             noisy, receipt = noise.gaussian_on_grid(
                 exact, l2_squared=Fraction(l2) ** 2, rho=share, grid=grid, rng=rng
@@ -156,7 +164,8 @@ class FPA(shared.Contributions):
         squares_beyond = np.append(np.cumsum(exact[::-1] ** 2)[::-1], 0)[candidates]
         if isinstance(self.budget, ZCDP):
             epsilon = sqrt(8 * share) / _UP
-            noise_error = np.sqrt(_REAL(1) * candidates / (2 * rest)) * bound.l2
+            moved = self.coefficient_l2(candidates, n, bound)
+            noise_error = np.sqrt(_REAL(1) * candidates / (2 * rest)) * moved
         else:
             epsilon = share
             moved = self.coefficient_sensitivity(candidates, n, bound)

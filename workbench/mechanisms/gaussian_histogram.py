@@ -8,6 +8,8 @@ Differs    nothing.
 Cost       time and memory O(domain size), whatever the data.
 """
 
+from typing import Any
+
 from workbench import noise
 from workbench.mechanism import (
     ZCDP,
@@ -33,5 +35,5 @@ class GaussianHistogram(FullTable):
     accepts_zcdp = True
     accepts_dp = False
 
-    def _noisy(self, values, block, rng):
+    def _noisy(self, values: Any, block: Any, rng: Any) -> Any:
         return noise.gaussian(values, l2_squared=block.l2_squared, rho=block.rho, rng=rng)

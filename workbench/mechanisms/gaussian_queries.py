@@ -61,7 +61,7 @@ class GaussianQueries(Mechanism):
         """The ρ, whatever the budget, at which each answer's noise has standard deviation `error`."""
         return (self.query_sensitivity(domain) * l1 / error) ** 2 / 2
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
         l1 = Fraction(sensitivity(table))
         workload = linear_queries(self.workload, table.domain)

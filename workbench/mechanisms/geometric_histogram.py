@@ -9,6 +9,8 @@ Differs    nothing.
 Cost       time and memory O(domain size), whatever the data: the laborious baseline.
 """
 
+from typing import Any
+
 from workbench import noise
 from workbench.mechanism import memory_field, pure_budget, transform_field
 from workbench.mechanisms._full_table import FullTable
@@ -28,7 +30,7 @@ class GeometricHistogram(FullTable):
     title = "geometric histogram"
     series = "geometric"
 
-    def _noisy(self, values, block, rng):
+    def _noisy(self, values: Any, block: Any, rng: Any) -> Any:
         return noise.geometric(
             values, l1=block.l1, epsilon=block.epsilon, linf=block.linf, rng=rng
         )

@@ -66,7 +66,7 @@ class GS(shared.Contributions):
     title = "GS"
     converges = False  # counts of a group become the same
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.width is None and self.grouping == "random":
             why = "need a whole number >= 1, since no noisy counts are there to choose it from"
@@ -125,7 +125,7 @@ class GS(shared.Contributions):
                 least = error
         return best
 
-    def __call__(self, data: Interactions, rng=None) -> Release:
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         self.refuse_dense(data.domain.size, 100)
         return self._smoothed(data, rng)

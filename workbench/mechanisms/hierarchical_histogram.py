@@ -78,7 +78,7 @@ class HierarchicalHistogram(Mechanism):
     accepts_zcdp = True
     fixed_price = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
@@ -142,7 +142,7 @@ class HierarchicalHistogram(Mechanism):
         levels = len(level_sizes(m, k))
         return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell, or every node."""
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)

@@ -51,7 +51,7 @@ class HighPassFilter(SparseSummary):
     consistent: bool = consistent_field()
     title = "high-pass filter"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if (self.theta is None) == (self.size is None):
             raise ValueError("HighPassFilter needs either theta or size, and not both")
         self.refuse_inconsistent(self.theta)

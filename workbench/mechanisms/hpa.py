@@ -67,7 +67,7 @@ class HPA(shared.SampledContributions):
     title = "HPA"
     accepts_zcdp = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.d is None and self.score is None:
             raise not_allowed(
@@ -123,7 +123,7 @@ class HPA(shared.SampledContributions):
         l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 
-    def __call__(self, data: Interactions, rng=None) -> Release:
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
         self.refuse_dense(data.domain.shape[0] + data.domain.size)
         if self.score is not None and len(self.score) != data.domain.shape[0]:

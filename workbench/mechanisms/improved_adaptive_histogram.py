@@ -57,7 +57,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
     series = "improved histogram"
     converges = False  # what is discarded is not resolved, however large ε is
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.effective_discount(1)
 
     @property
@@ -104,7 +104,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
         chance = self.empty_split_probability(tree, l1)
         return facts | {"an empty node splits": f"with probability {chance:.2g}"}
 
-    def __call__(self, records: Records, rng=None) -> Release:
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         self.empty_split_probability(records.hierarchy, l1)

@@ -10,6 +10,8 @@ Cost       time and memory O(domain size).
 
 from typing import Any
 
+import numpy as np
+
 from workbench.mechanism import DP, ZCDP, Mechanism, Release, SparseTable, series_name
 from workbench.mechanisms.gaussian_histogram import GaussianHistogram
 from workbench.mechanisms.geometric_histogram import GeometricHistogram
@@ -26,7 +28,7 @@ class Laborious(Mechanism):
     title = "two-step process"
     accepts_zcdp = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not hasattr(self.mechanism, "summarise"):
             raise not_allowed(
                 self, "mechanism", "need a filter, threshold or priority mechanism"
@@ -42,7 +44,7 @@ class Laborious(Mechanism):
         """The budget of the mechanism it runs."""
         return self.mechanism.budget
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release by way of the full noisy table."""
         transform = self.mechanism.transform
         cls = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram

@@ -8,6 +8,8 @@ Differs    Laplace noise on a public grid of at most a thousandth of its scale, 
 Cost       time and memory O(domain size).
 """
 
+import numpy as np
+
 from workbench.mechanism import (
     DP,
     Histogram,
@@ -35,7 +37,7 @@ class LaplaceHistogram(Mechanism):
     title = "Laplace histogram"
     fixed_price = True
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain."""
         l1 = sensitivity(table)
         counts = self.dense_counts(table)

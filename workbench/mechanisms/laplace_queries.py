@@ -81,7 +81,7 @@ class LaplaceQueries(Mechanism):
         """
         return sqrt(2) * self.query_sensitivity(domain) * l1 / error
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
         l1 = sensitivity(table)
         workload = linear_queries(self.workload, table.domain)

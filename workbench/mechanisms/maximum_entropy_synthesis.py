@@ -73,7 +73,7 @@ class MaximumEntropySynthesis(Mechanism):
         total, marginals = split_epsilon(self.budget.epsilon, [share, 1 - share])
         return total, marginals
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the records."""
         l1 = sensitivity(table)
         total_epsilon, marginals_epsilon = self.budgets()

@@ -52,7 +52,7 @@ class PrioritySampling(SparseSummary):
     consistent: bool = consistent_field()
     title = "priority sampling"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.refuse_inconsistent(self.theta)
 
     @property

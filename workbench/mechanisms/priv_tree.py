@@ -55,7 +55,7 @@ class PrivTree(shared.AdaptiveHistogram):
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
-    def __call__(self, records: Records, rng=None) -> Release:
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         l1 = sensitivity(records, Records)
         budgets = self.budgets()

@@ -45,10 +45,10 @@ class Privelet(Mechanism):
     accepts_zcdp = True
     fixed_price = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         settle_noise(self)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every cell."""
         self.refuse_dense(table.domain.size)
         basis = Haar().on(table.domain)

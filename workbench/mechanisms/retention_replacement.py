@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from math import expm1
 
+import numpy as np
+
 from workbench.domain import Domain
 from workbench.estimates import Reports
 from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
@@ -38,7 +40,7 @@ class RetentionReplacement(Mechanism):
         excess = expm1(min(self.budget.epsilon / attributes, 700))
         return tuple(excess / (excess + n) if n > 1 else 1.0 for n in domain.shape)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the reports."""
         self.refuse_several_tuples_per_unit(table)
         keys, probabilities, receipt = noise.randomised_response(

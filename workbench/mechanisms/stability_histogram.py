@@ -10,6 +10,8 @@ Differs    geometric or Gaussian noise, and the smallest whole cut whose exact f
 Cost       time and memory O(non-empty cells), whatever the domain's size.
 """
 
+import numpy as np
+
 from workbench.domain import Domain
 from workbench.estimates import Summary
 from workbench.mechanism import (
@@ -58,7 +60,7 @@ class StabilityHistogram(Mechanism):
         """T, one-sided, with empty cells left out, from which `advice` computes errors."""
         return dict(theta=float(self.threshold(bound)), sides=1, silent=True)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""
         sensitivity(table)
         keys, noisy, theta, receipt = noise.stability_histogram(

@@ -57,7 +57,7 @@ class ThresholdSampling(SparseSummary):
     consistent: bool = consistent_field()
     title = "threshold sampling"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if (self.tau is None) == (self.size is None):
             raise ValueError("ThresholdSampling needs either tau or size, and not both")
         self.refuse_inconsistent(self.theta)

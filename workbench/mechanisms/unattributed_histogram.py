@@ -46,10 +46,10 @@ class UnattributedHistogram(Mechanism):
     fixed_price = True
     ranked = True  # its domain is that of ranks
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         settle_noise(self)
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every rank."""
         l1 = sensitivity(table)
         ranks = table.ranked()

@@ -27,7 +27,7 @@ class UniformSampling(Mechanism):
     series = "uniform"
     converges = False  # what it does not sample it never learns, at any ε
 
-    def __call__(self, table: SparseTable, rng=None) -> Release:
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells."""
         m = table.domain.size
         l1 = sensitivity(table)

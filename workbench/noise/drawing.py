@@ -116,7 +116,7 @@ def best(
 
 
 class DrawnRun(NamedTuple):
-    """A run with its noise: which occupied cells are kept, and the ranks of empty ones that are."""
+    """A run with its noise: which occupied cells are kept, and which of some empty ones, by rank."""
 
     start: int
     keys: Int[np.ndarray, " n"]
@@ -124,11 +124,12 @@ class DrawnRun(NamedTuple):
     kept: Bool[np.ndarray, " n"]
     ranks: Int[np.ndarray, " s"]
     values: Int[np.ndarray, " s"]
+    chosen: Bool[np.ndarray, " s"]
 
     @property
     def size(self) -> int:
         """How many cells it releases."""
-        return int(np.count_nonzero(self.kept)) + len(self.ranks)
+        return int(np.count_nonzero(self.kept) + np.count_nonzero(self.chosen))
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
@@ -138,7 +139,7 @@ def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
     for run, low, high in zip(runs, ends, ends[1:], strict=False):
         kernels.merge(
-            run.keys, run.noisy, run.kept, run.ranks, run.values, run.start,
+            run.keys, run.noisy, run.kept, run.ranks, run.values, run.chosen, run.start,
             out.keys[low:high], out.values[low:high],
         )  # fmt: skip
     return out
@@ -162,7 +163,8 @@ def draw_survivors(
         kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, words)
         cell = empty_cell(block.law, part.theta, part.sides, part.tau)
         ranks, values = cell.survivors(block.size - kept.size, words)
-        runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values))
+        chosen = np.ones(len(ranks), bool)
+        runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values, chosen))
     return runs
 
 
@@ -185,7 +187,7 @@ class Prioritised:
         for run, inside in zip(part.runs, self.cells, strict=True):
             sampler(run.block.law).add(self.noisy[inside], words)
         self.passing = passes(self.noisy, max(ceil(part.theta), 1), part.sides)
-        self.occupied = priorities.Candidates(self.noisy[self.passing], words)
+        self.all_passing = priorities.Candidates(self.noisy[self.passing], words)
         self.empty = [
             (run.block.size - len(self.noisy[inside]), run.block.law)
             for run, inside in zip(part.runs, self.cells, strict=True)
@@ -196,12 +198,13 @@ class Prioritised:
 
     def sample(self, parts: int = 1) -> Sample:
         """From which τ_s is guessed, where there are so many parts."""
-        values = self.occupied.values
+        values = self.all_passing.values
         sizes = priorities.sample_of(values, parts)
         return Sample(sizes, len(values), [n for n, _ in self.empty])
 
     def extend(self, tau: float) -> None:
-        """Draw the empty cells whose priority is above τ, but not above the τ before it."""
+        """List the occupied cells above τ; draw the empty ones above it, but not above the τ before."""
+        self.places, self.occupied = self.all_passing.listed(tau)
         words = self.streams(1 + len(self.taus))
         above = self.taus[-1] if self.taus else None
         for run, (_, law) in enumerate(self.empty):
@@ -216,7 +219,7 @@ class Prioritised:
         self,
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"], priorities.Candidates]]:
         """The same with the round of each, −1 for occupied cells, and the keys of its cells."""
-        yield -1, self.own_keys[self.passing], self.occupied
+        yield -1, self.own_keys[self.passing][self.places], self.occupied
         for i, cell in enumerate(self.drawn):
             start = self.part.runs[cell.run].start
             occupied = self.own_keys[self.cells[cell.run]] - start
@@ -227,7 +230,7 @@ class Prioritised:
 
     @property
     def pools(self) -> list[priorities.Candidates]:
-        """The occupied cells that pass, then the empty ones of each round and run."""
+        """The occupied cells above the last τ, then the empty ones of each round and run."""
         return [self.occupied, *(cell.candidates for cell in self.drawn)]
 
     def listed(self) -> int:
@@ -238,20 +241,24 @@ class Prioritised:
 
     def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:
         """What is released if these are taken of each of the pools."""
+        kept_of_passing = np.zeros(len(self.all_passing.values), bool)
+        kept_of_passing[self.places[taken[0]]] = True
         kept = self.passing
-        kept[kept] = taken[0]
+        kept[kept] = kept_of_passing
         runs = []
         for i, inside in enumerate(self.cells):
-            chosen = [
-                (cell.ranks[mask], cell.candidates.values[mask])
+            rounds = [
+                (cell.ranks, cell.candidates.values, mask)
                 for mask, cell in zip(taken[1:], self.drawn, strict=True)
                 if cell.run == i
             ]
-            ranks, values = map(_joined, zip(*chosen, strict=True))
-            if (ranks[1:] < ranks[:-1]).any():
+            ranks, values, chosen = rounds[0]
+            if len(rounds) > 1:
+                ranks, values, chosen = map(np.concatenate, zip(*rounds, strict=True))
                 order = np.argsort(ranks)
                 ranks = ranks[order]
                 values = values[order]
+                chosen = chosen[order]
             start = self.part.runs[i].start
             runs.append(
                 DrawnRun(
@@ -261,6 +268,7 @@ class Prioritised:
                     kept[inside],
                     ranks,
                     values,
+                    chosen,
                 )
             )
         return runs
@@ -278,7 +286,3 @@ def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> Noisy
 
     on_threads(write, range(len(runs)), threads)
     return NoisyPart(sealed(out.keys), sealed(out.values))
-
-
-def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]

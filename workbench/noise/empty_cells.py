@@ -135,7 +135,8 @@ class EmptyCell:
         filled = 0
         while filled < n:
             k = min(2 * (n - filled) + 16, _CHUNK)  # what stays in cache is much faster
-            v = law.sample(k, words).view(np.int64) + t
+            v = law.sample(k, words).view(np.int64)
+            v += t
             unsure = np.flatnonzero(v > floor(tau)) if wide else np.arange(k)
             if len(unsure):
                 x = v[unsure]

@@ -64,27 +64,28 @@ def advance(gaps, start, end, out, k):
 
 
 @njit(cache=True, nogil=True)
-def merge(keys, noisy, kept, ranks, values, start, out_keys, out_values):
-    """Kept occupied cells, and empty cells by their rank among those not in `keys`, in key order.
+def merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values):
+    """Kept occupied cells, and chosen empty ones by their rank among those not in `keys`, in key order.
 
     Ranks count from the cell `start` on.
 
     Which of the two comes next is a coin toss, so the loop computes it and never branches on it.
     """
     i, j, k = 0, 0, 0
-    while i < keys.size and j < ranks.size:
+    while i < keys.size and j < ranks.size and k < out_keys.size:
         key, cell = keys[i], start + ranks[j] + i
         new = cell < key
-        out_keys[k] = cell if new else key  # overwritten by the next, if not kept
+        out_keys[k] = cell if new else key  # overwritten by the next, if it is not released
         out_values[k] = values[j] if new else noisy[i]
-        k += new | kept[i]
+        k += chosen[j] if new else kept[i]
         j += new
         i += not new
     while j < ranks.size:
-        out_keys[k] = start + ranks[j] + i
-        out_values[k] = values[j]
+        if chosen[j]:
+            out_keys[k] = start + ranks[j] + i
+            out_values[k] = values[j]
+            k += 1
         j += 1
-        k += 1
     while i < keys.size:
         if kept[i]:
             out_keys[k] = keys[i]
@@ -94,12 +95,27 @@ def merge(keys, noisy, kept, ranks, values, start, out_keys, out_values):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _inverse(value, u, tau, above):
+    v = float(abs(value))
+    low = 1 / max(v, above)
+    return low + (u + 0.5) * 2.0**-64 * (1 / max(v, tau) - low)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
     """Inverse priorities: `drawn` scaled to the interval (1/max(|v|, above), 1/max(|v|, tau)]."""
     for i in range(values.size):
-        v = float(abs(values[i]))
-        low = 1 / max(v, above)
-        out[i] = low + (drawn[i] + 0.5) * 2.0**-64 * (1 / max(v, tau) - low)
+        out[i] = _inverse(values[i], drawn[i], tau, above)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def list_below(values, drawn, tau, above, limit, places):
+    """The places of inverse priorities, as `invert` has them, that are at most `limit`; how many."""
+    k = 0
+    for i in range(values.size):
+        places[k] = i
+        k += _inverse(values[i], drawn[i], tau, above) <= limit
+    return k
 
 
 @njit(cache=True, nogil=True)
@@ -139,6 +155,17 @@ def urn(cells, prior, rng, out):
     for t in range(out.size):
         u = rng.random() * (t + prior)
         out[t] = out[int(u)] if u < t else rng.integers(0, cells)
+
+
+@njit(cache=True, nogil=True)
+def propose(drawn, coins, shift, sure, places, unsure):
+    """Places by the first bits of each word; those of coins of `sure` and more go to `unsure`; how many."""
+    k = 0
+    for i in range(drawn.size):
+        places[i] = drawn[i] >> shift
+        unsure[k] = i
+        k += coins[i] >= sure
+    return k
 
 
 @njit(cache=True, nogil=True)

@@ -154,9 +154,14 @@ class Geometric:
         That is at least `sure`/256, so that a byte of coin settles most; with the others, an exact
         coin makes up for the difference.
         """
-        places = words(n) >> np.uint64(64 - self.shift)
-        unsure = np.flatnonzero(words(-(-n // 8)).view(np.uint8)[:n] >= self.sure)
-        tried, sure = places[unsure], Fraction(self.sure, 256)
+        drawn = words(n)
+        coins = words(-(-n // 8)).view(np.uint8)
+        places = np.empty(n, np.uint64)
+        unsure = np.empty(n, np.int32)
+        k = kernels.propose(drawn, coins, np.uint64(64 - self.shift), self.sure, places, unsure)
+        unsure = unsure[:k]
+        tried = places[unsure]
+        sure = Fraction(self.sure, 256)
 
         def rest(i: int, bits: int) -> Interval:
             kept = self.ratio(bits) ** int(tried[i]) - Interval.of(sure, bits)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor, log2, sqrt
 from typing import NamedTuple
@@ -52,15 +53,31 @@ class Candidates:
         self.tau = float(tau)
         self.above = float(above)
         self.words = words
-        self.drawn = np.empty(len(values), np.uint64) if drawn is None else drawn
-        self.inverse = np.empty(len(values))
-        for start in range(0, len(values), _CHUNK):  # stays in cache
-            part = slice(start, start + _CHUNK)
-            u = self.drawn[part]
-            if drawn is None:
+        if drawn is None:
+            drawn = np.empty(len(values), np.uint64)
+            for start in range(0, len(values), _CHUNK):  # stays in cache
+                u = drawn[start : start + _CHUNK]
                 u[:] = words(len(u))
-            kernels.invert(values[part], u, self.tau, self.above, self.inverse[part])
+        self.drawn = drawn
         self._more: dict[int, tuple[int, int]] = {}
+
+    @cached_property
+    def inverse(self) -> Float[np.ndarray, " n"]:
+        """Their inverse priorities, as floats."""
+        inverse = np.empty(len(self.values))
+        kernels.invert(self.values, self.drawn, self.tau, self.above, inverse)
+        return inverse
+
+    def listed(self, tau: float) -> tuple[Int[np.ndarray, " k"], Candidates]:
+        """Those whose priority is above `tau`, or so near that floats cannot tell, and their places."""
+        limit = 1 / tau
+        limit += margin(limit)
+        places = np.empty(len(self.values), np.int32)
+        k = kernels.list_below(self.values, self.drawn, self.tau, self.above, limit, places)
+        places = places[:k]
+        values = self.values[places]
+        drawn = self.drawn[places]
+        return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
         """The inverse priority of cell i, between two rationals: 64 + `extra` bits of u are known."""

@@ -106,5 +106,6 @@ def merge_cells(
     size = int(kept.sum()) + len(ranks)
     out_keys = np.empty(size, np.int64)
     out_values = np.empty(size, np.int64)
-    kernels.merge(keys, noisy, kept, ranks, values, start, out_keys, out_values)
+    chosen = np.ones(len(ranks), bool)
+    kernels.merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values)
     return sealed(out_keys), sealed(out_values)

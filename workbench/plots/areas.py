@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-import pandas as pd
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workbench.libraries import plt
+from workbench.libraries import mpl, pd, plt
 from workbench.plots.axes import panels, tick_formatter
 from workbench.plots.labels import AXIS_LABELS, metric_name
 from workbench.plots.style import COLORMAP, with_style
+from workbench.wording import number
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,8 +64,8 @@ def cells(
     bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
     metric = metric_name(rows)
     bar.set_label(AXIS_LABELS.get(metric, metric))
-    bar.ax.xaxis.set_minor_formatter(NullFormatter())
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(tick_formatter()))
+    bar.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
     return ax
 
 
@@ -176,8 +174,8 @@ def maps(
     used = axes[: len(grids)]
     scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
     scale.set_label(label)
-    scale.ax.xaxis.set_minor_formatter(NullFormatter())
-    scale.ax.xaxis.set_major_formatter(FuncFormatter(tick_formatter()))
+    scale.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    scale.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
     return fig
 
 
@@ -200,5 +198,7 @@ def _scale_bar(ax: Axes, length: float) -> None:
     y = bottom + 0.03 * (top - bottom)
     ax.plot([end - length, end], [y, y], color="black", linewidth=1.5, solid_capstyle="butt")
     above = y + 0.02 * (top - bottom)
-    ax.text(end - length / 2, above, f"{length:g} km", ha="center", va="bottom", fontsize=6.5)
+    ax.text(
+        end - length / 2, above, f"{number(length)} km", ha="center", va="bottom", fontsize=6.5
+    )
     ax.set(xlim=(left, right), ylim=(bottom, top))

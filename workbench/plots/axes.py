@@ -9,9 +9,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from workbench.libraries import plt
+from workbench.libraries import mpl, plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
 from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, page, with_style
 from workbench.wording import number, power_of_ten
@@ -89,7 +88,8 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     """One strip below all panels, or where that would be high one beside each row of them.
 
     Where beside panels is no room for one, the strip below is high.
-    Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go.
+    Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go, and
+    a row's legend that says the same as the one above.
     """
     panels = {}
     for ax in fig.axes:
@@ -123,9 +123,13 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
         looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
         fig.legend(handles.values(), handles.keys(), **looks)
         return fig
+    above: list[str] = []
     for row in sorted({row for row, _ in panels}):
         beside = [ax for place, ax in sorted(panels.items()) if place[0] == row]
         handles = _handles(beside)
+        if [*handles] == above:
+            continue
+        above = [*handles]
         looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
         beside[-1].legend(handles.values(), handles.keys(), **looks)
     return fig
@@ -172,19 +176,21 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
     axis = getattr(ax, f"{which}axis")
     if log:
         ax.set(**{f"{which}scale": "log"})
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,)))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(
+            mpl.ticker.LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,))
+        )
+        axis.set_minor_formatter(mpl.ticker.NullFormatter())
         axis.set_major_formatter(
-            FuncFormatter(_percent if what in PERCENT_COLUMNS else tick_formatter())
+            mpl.ticker.FuncFormatter(_percent if what in PERCENT_COLUMNS else tick_formatter())
         )
     elif what in PERCENT_COLUMNS:
-        axis.set_major_formatter(FuncFormatter(_percent))
+        axis.set_major_formatter(mpl.ticker.FuncFormatter(_percent))
     else:
-        axis.set_major_formatter(FuncFormatter(_plain_tick))
+        axis.set_major_formatter(mpl.ticker.FuncFormatter(_plain_tick))
     if page().width and (not log or _within_a_decade(axis)):
         width, height = ax.get_position().size * ax.get_figure().get_size_inches()
         room = int(width / 0.6) if which == "x" else int(height / 0.25)
-        axis.set_major_locator(MaxNLocator(max(2, room), steps=[1, 2, 5, 10]))
+        axis.set_major_locator(mpl.ticker.MaxNLocator(max(2, room), steps=[1, 2, 5, 10]))
 
 
 def _within_a_decade(axis: Axis) -> bool:
@@ -197,8 +203,8 @@ def show_zero(ax: Axes, linear_below: float) -> None:
     """A vertical axis from 0 on, logarithmic above what is said and linear below it."""
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter(FuncFormatter(tick_formatter()))
+    ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    ax.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
     ax.set_ylim(0, top)
 
 

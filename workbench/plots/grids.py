@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from workbench.claims import Printed
+from workbench.libraries import pd
 from workbench.plots.areas import cells, color_limits
 from workbench.plots.axes import is_high, legend, panels, show_zero
 from workbench.plots.lines import curves, grouped_bars, printed, theory

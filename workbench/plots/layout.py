@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
+from workbench.libraries import mpl
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from workbench.claims import Printed, confidence_intervals
+from workbench.libraries import pd
 from workbench.plots.axes import keep_limits, limit_to_fractions, name_axis
 from workbench.plots.labels import AXIS_LABELS, metric_name
 from workbench.plots.series import SERIES_STYLES, SeriesStyle, series_style
 from workbench.plots.style import MAX_MARKERS, with_style
+from workbench.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,7 +160,7 @@ def grouped_bars(
             error_kw=dict(elinewidth=0.8, ecolor="#333333"),
             label=name,
         )
-    labels = [at.replace(", ", ",\n") if named else f"{at:g}" for at in places]
+    labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
     slanted = dict(rotation=35, ha="right", rotation_mode="anchor")

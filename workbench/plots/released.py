@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.patches import Patch
 
 from workbench.domain import Domain
 from workbench.estimates import Leaves
 from workbench.hierarchy import Quadtree
+from workbench.libraries import mpl, pd
 from workbench.plots.areas import cells, color_limits
 from workbench.plots.axes import legend, name_axis, panels
 from workbench.plots.series import SERIES_STYLES
-from workbench.plots.style import with_style
+from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, with_style
 from workbench.wording import cell, format_number
 from workbench.workload import CodeSets, Selections
 
@@ -28,6 +28,7 @@ _STEPS = 160  # of a series
 _BARS = 14
 _TICKS = 8
 _LONGEST = 18  # letters of a label
+_NAME = 30  # letters of a bar's name in a line beside bars as wide as a column; on a page twice as many
 _COLOR = SERIES_STYLES["filter"][0]
 _NOISE = "#e6e6e6"
 _ABSENT = "#E69F00"
@@ -149,9 +150,13 @@ def _map(release: Any, domain: Domain) -> Figure:
     _name_ticks(ax, "x", domain, 1, columns)
     handles = []
     if is_noise.any():
-        handles.append(Patch(facecolor=_NOISE, label="within two deviations of noise"))
+        handles.append(
+            mpl.patches.Patch(facecolor=_NOISE, label="within two deviations of noise")
+        )
     if is_absent.any():
-        handles.append(Patch(facecolor="white", edgecolor="0.6", label="nothing released"))
+        handles.append(
+            mpl.patches.Patch(facecolor="white", edgecolor="0.6", label="nothing released")
+        )
     if handles:
         fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     return fig
@@ -201,15 +206,15 @@ def _adaptive(release: Any) -> Figure:
     if not stands_out.all():
         is_known = np.isfinite(noise).all()
         what = "within two deviations of noise" if is_known else "0 or less, with its noise"
-        handle = Patch(facecolor=_NOISE, label=what)
+        handle = mpl.patches.Patch(facecolor=_NOISE, label=what)
         fig.legend(handles=[handle], loc="outside lower center", frameon=False)
     return fig
 
 
 def _rectangle(corner: tuple[float, float], width: float, height: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(corner, width, height, facecolor=_NOISE, edgecolor=_NOISE, linewidth=0.2)
+    return mpl.patches.Rectangle(
+        corner, width, height, facecolor=_NOISE, edgecolor=_NOISE, linewidth=0.2
+    )
 
 
 def _series(release: Any, domain: Domain) -> Figure:
@@ -264,7 +269,10 @@ def _largest(release: Any, domain: Domain) -> Figure:
 def _bars(
     names: list[str], counts: np.ndarray, noise: Any, attributes: Sequence[str]
 ) -> Figure:
-    fig, (ax,) = panels(1, 1, height=0.6 + 0.16 * max(len(names), 4))
+    width = PAGE_WIDTH if max(map(len, names), default=0) > _NAME else COLUMN_WIDTH
+    names = [fill(name, int(_NAME * width / COLUMN_WIDTH)) for name in names]
+    lines = sum(name.count("\n") + 1 for name in names)
+    fig, (ax,) = panels(1, 1, width=width, height=0.6 + 0.16 * max(lines, 4))
     if not names:
         ax.text(0.5, 0.5, "nothing was released", transform=ax.transAxes, ha="center")
         ax.set(xticks=[], yticks=[])

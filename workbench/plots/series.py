@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib as mpl
-
+from workbench.libraries import mpl
 from workbench.plots.labels import SYMBOLS
 
 if TYPE_CHECKING:
@@ -87,7 +86,6 @@ SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLIS
 _DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
 
 _MARKERS = "phd<>*8HoX"
-_OTHER_STYLES = [*zip(mpl.color_sequences["petroff10"], _MARKERS, strict=True)]
 
 # of one colour and marker drawn repeatedly
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
@@ -111,19 +109,22 @@ def series_style(name: str, drawn: Sequence[str]) -> SeriesStyle:
         kind = label.split(",")[0]
         if kind not in SERIES_STYLES and kind not in others:
             others.append(kind)
-        free = (style for style in _styles(kind, others) if style not in taken)
+        free = (style for style in _styles(label, others) if style not in taken)
         given[label] = next(free)
         taken.add(given[label])
     return given[str(name)]
 
 
-def _styles(kind: str, others: list[str]) -> Iterator[SeriesStyle]:
-    """The styles of a kind of series, its usual one first; those after it have other dashes, then marks."""
+def _styles(label: str, others: list[str]) -> Iterator[SeriesStyle]:
+    """The styles of a series' kind, its usual one first; those after it have other dashes, then marks."""
+    kind = label.split(",")[0]
     if kind in SERIES_STYLES:
         color, usual = SERIES_STYLES[kind]
     else:
-        color, usual = _OTHER_STYLES[others.index(kind) % len(_OTHER_STYLES)]
-    if kind in _DOTTED:
+        place = others.index(kind) % len(_MARKERS)
+        color = mpl.color_sequences["petroff10"][place]
+        usual = _MARKERS[place]
+    if label in _DOTTED:  # dashes of one kind that is drawn several times tell those apart
         yield SeriesStyle(color, usual, ":")
     for marker in (usual, *_MARKERS):
         for dashes in _DASHES:

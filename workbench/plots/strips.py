@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from matplotlib.patches import Rectangle
-
 from workbench.claims import Strip
-from workbench.claims.claim import MARKS
+from workbench.claims.finding import MARKS
+from workbench.libraries import mpl
 from workbench.plots.layout import lay_out
 from workbench.plots.style import with_style
 
@@ -114,7 +113,9 @@ def _draw(ax: Axes, strip: Strip, texts: list[str], across: int) -> None:
     ax.axis("off")
     for place, (_, holds) in enumerate(strip.holds):
         down, right = divmod(place, across)
-        box = Rectangle((right, down), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds])
+        box = mpl.patches.Rectangle(
+            (right, down), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds]
+        )
         box.set(edgecolor="0.55", linewidth=0.5)
         ax.add_patch(box)
         text = ax.text(right + 0.5, down + 0.55, texts[place], size=7)

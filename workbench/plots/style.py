@@ -10,7 +10,7 @@ from functools import wraps
 from math import isfinite, sqrt
 from typing import Any, ParamSpec, TypeVar
 
-import matplotlib as mpl
+from workbench.libraries import mpl
 
 COLUMN_WIDTH = 3.4  # inches: one column of a paper
 PAGE_WIDTH = 7.0  # and both

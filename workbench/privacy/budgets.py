@@ -100,17 +100,19 @@ class ZCDP:
         Raises
         ------
         ValueError
-            If δ = 0, at which no ρ promises any ε, or no float holds the ρ.
+            If it is no (ε, δ), if δ = 0, at which no ρ promises any ε, or no float holds the ρ.
 
         >>> print(ZCDP.within(DP(1.0, 1e-9)))
         0.014973057673588525-zCDP
         """
-        epsilon = budget.epsilon
-        if not 0 < epsilon < inf or not 0 < budget.delta < 1:
+        if not isinstance(budget, DP) or not (
+            0 < budget.epsilon < inf and 0 < budget.delta < 1
+        ):
             raise ValueError(
                 f"{budget!r} is not allowed: need a finite epsilon > 0 and 0 < delta < 1, since "
                 "at delta = 0 no rho-zCDP promises any epsilon"
             )
+        epsilon = budget.epsilon
         shift = shift_for_epsilon(epsilon, budget.delta)
         rho = round_down(
             (Fraction(epsilon) - price_of_order(shift, Fraction(budget.delta))) / (1 + shift)
@@ -171,6 +173,10 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
     """Of exact sums, rounded up; a ValueError for what promises nothing."""
     if delta >= 1:
         raise ValueError(f"delta = {float(delta):g} in all: together these promise nothing")
+    if round_up(rho) == inf:
+        raise ValueError(
+            "rho in all is more than a float holds: together these promise nothing"
+        )
     return ZCDP(round_up(rho), round_up(delta))
 
 

@@ -112,7 +112,7 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Returns
     -------
     DP
-        With an ε of ∞ if one of them promises nothing.
+        With an ε of ∞ if one of them promises nothing, or no float holds their price.
 
     Raises
     ------
@@ -126,14 +126,16 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     if _promises_nothing(partitions):
         return DP(inf, delta)
     prices = [_Price.of(parts) for parts in partitions]
-    spent = _summed(prices)[1]
+    whole, spent = _summed(prices)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
     if len(epsilons) == len(prices) and spent == delta:
         return DP(round_up(sum(epsilons, Fraction(0))), delta)
     refuse_delta(delta, spent)
+    if round_up(whole) == inf:
+        return DP(inf, delta)
     alone = _counted_alone(prices, float(Fraction(delta) - spent))
     epsilon = sum((price.epsilon or Fraction(0) for price in alone), Fraction(0))
-    rho = _summed(prices)[0] - _summed(alone)[0]
+    rho = whole - _summed(alone)[0]
     return DP(round_up(epsilon + epsilon_above(rho, Fraction(delta) - spent)), delta)
 
 
@@ -163,7 +165,7 @@ class _Price(NamedTuple):
         """ε for its ρ: what has little is better counted by itself."""
         if self.epsilon is None or not self.rho:
             return inf
-        return float(self.epsilon / self.rho)
+        return round_up(self.epsilon / self.rho)
 
 
 def _rho(receipt: Receipt) -> Fraction:
@@ -194,13 +196,13 @@ def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
     ordered = sorted(prices, key=lambda price: price.ratio)
     ratios = [price.ratio for price in ordered] + [inf]
     epsilon = 0.0
-    rho = float(sum(price.rho for price in prices))
+    rho = round_up(_summed(prices)[0])
     best = epsilon_about(rho, delta)
     cut = 0
     for i, price in enumerate(ordered):
         if price.epsilon is None:
             break
-        epsilon += float(price.epsilon)
+        epsilon += round_up(price.epsilon)
         rho -= float(price.rho)
         if ratios[i + 1] > ratios[i] or ratios[i + 1] == inf:  # else further is better still
             total = epsilon + epsilon_about(rho if i + 1 < len(prices) else 0.0, delta)

@@ -10,6 +10,7 @@ from math import expm1, log, log1p, sqrt
 from workbench.enclosures import exp_neg, ln, round_up
 
 _BITS = 256  # of enclosed logarithms and exponentials
+_LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
@@ -61,7 +62,7 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
     logarithm = -log(delta)
     most = min(sqrt(logarithm / rho), _expm1(logarithm))
     least = min(sqrt(logarithm / rho / 2), _expm1(logarithm / 2))
-    return _root(lambda shift: rho * shift**2 + log1p(shift) - logarithm, least, most)
+    return _root(lambda shift: rho * shift * shift + log1p(shift) - logarithm, least, most)
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
@@ -69,10 +70,10 @@ def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
-        rho = (logarithm - log1p(shift)) / shift**2
+        rho = (logarithm - log1p(shift)) / shift / shift
         return epsilon - (1 + shift) * rho - _price_about(shift, logarithm)
 
-    return _root(missing, 1e-150, _expm1(logarithm))
+    return _root(missing, _LEAST, _expm1(logarithm))
 
 
 def _expm1(x: float) -> float:
@@ -87,4 +88,4 @@ def _root(increasing: Callable[[float], float], low: float, high: float) -> Frac
             low = middle
         else:
             high = middle
-    return Fraction(high)
+    return Fraction(max(high, _LEAST))  # any order's ε holds

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from workbench import estimates, noise, provenance
 from workbench.libraries import pa
-from workbench.privacy import LOCAL, Receipt
+from workbench.privacy import DP, LOCAL, Receipt
 from workbench.release.answering import USERS_CUT, Answering
 from workbench.release.file_records import (
     bound_record,
@@ -47,6 +48,13 @@ def knows_users_cut(data: Any) -> bool:
     """Whether it can be said of private data how many users lost anything to the bound of a release."""
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
+
+
+def refuse_report_cut(epsilon: float) -> None:
+    """A ValueError for an ε at which no number of users is told, before anything is read or booked."""
+    if not 0 < DP(epsilon).epsilon < inf:
+        raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite epsilon > 0")
+    noise.geometric(np.zeros(0, np.int64), l1=1, epsilon=epsilon)
 
 
 @dataclass(frozen=True, eq=False)

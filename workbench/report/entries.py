@@ -15,6 +15,7 @@ from workbench import claims, figures, reproduction
 from workbench.report import sources
 from workbench.report.passages import read_passages
 from workbench.report.thumbnails import Thumbnail
+from workbench.reproduction.run_log import LOG
 from workbench.wording import counted
 
 if TYPE_CHECKING:
@@ -239,10 +240,10 @@ def count(outcomes: Iterable[str]) -> dict[str, int]:
 
 
 def collect(top: Path) -> list[Entry]:
-    """Every notebook that has run or saved a figure under `top`, in natural order."""
+    """Every notebook that has begun to run or saved a figure under `top`, in natural order."""
     folders = {
         path.parent
-        for name in ("manifest.json", "status.json")
+        for name in ("manifest.json", "status.json", LOG)
         for path in top.glob(f"*/{name}")
     }
     return [
@@ -258,6 +259,8 @@ def _entry(folder: Path) -> Entry:
     entry.memory = status.get("memory")
     if status.get("state") == "failed":
         entry.failed = " — ".join(filter(None, (status.get("cell"), status.get("error"))))
+    if not status and not (folder / "manifest.json").exists():
+        entry.failed = "its run has not ended: it goes on, or was stopped before it had saved"
     try:
         entry.figure = _load(folder)
     except (ValueError, OSError) as e:
@@ -284,6 +287,8 @@ def _entry(folder: Path) -> Entry:
 def _load(folder: Path) -> figures.SavedFigure | None:
     """The figure in a folder; None where a notebook saves none, as a tour."""
     if not (folder / "manifest.json").exists():
+        if (folder / "rows.csv").exists():
+            raise ValueError(f"{folder.name} is half written; run it again with --force")
         return None
     try:
         figure = figures.load(folder)

@@ -5,29 +5,32 @@ from __future__ import annotations
 import re
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from workbench.libraries import load_nbformat
 from workbench.report.markup import markdown
 
 if TYPE_CHECKING:
-    from nbconvert import HTMLExporter
+    from nbconvert.exporters import TemplateExporter
     from nbformat import NotebookNode
 
 # What a page without a kernel cannot show, or shows by running what came with the notebook.
 _NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$")
+_NO_WORDS = re.compile(r"<img(?![^>]* alt=)")
+_PICTURE = (
+    "What the cell above draws; its statements and numbers stand on the page of the figure"
+)
 _DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
 def notebook_body(path: Path) -> str:
     """The cells and outputs of an executed notebook as HTML that runs nothing."""
-    import nbformat
-
-    notebook = nbformat.read(path, as_version=4)
+    notebook = load_nbformat().read(path, as_version=4)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             _leave_out_what_moves(output)
     body, _ = _exporter().from_notebook_node(notebook)
-    return body
+    return _NO_WORDS.sub(f'<img alt="{_PICTURE}"', body)
 
 
 def _leave_out_what_moves(output: NotebookNode) -> None:
@@ -38,9 +41,22 @@ def _leave_out_what_moves(output: NotebookNode) -> None:
 
 
 @cache
-def _exporter() -> HTMLExporter:
+def _exporter() -> TemplateExporter:
     from nbconvert import HTMLExporter
+    from nbconvert.exporters import TemplateExporter
+    from nbconvert.filters import Highlight2HTML, clean_html
 
-    exporter = HTMLExporter(template_name="basic")
+    class Exporter(HTMLExporter):
+        """Without reading the page that it has written once more."""
+
+        def from_notebook_node(
+            self, nb: NotebookNode, resources: Any = None, **kw: Any
+        ) -> tuple[str, dict[str, Any]]:
+            return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
+
+    exporter = Exporter(template_name="basic", default_preprocessors=[])
+    highlighted = Highlight2HTML(pygments_lexer="ipython3", parent=exporter)
     exporter.register_filter("markdown2html", partial(markdown, first_heading=1))
+    exporter.register_filter("highlight_code", highlighted)
+    exporter.register_filter("clean_html", cache(clean_html))  # notebooks have cells in common
     return exporter

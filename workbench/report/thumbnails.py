@@ -29,7 +29,7 @@ def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
             small = image.convert("RGB")
         small = small.crop((0, 0, small.width, min(small.height, round(_TALL * small.width))))
         small.thumbnail((WIDTH, WIDTH))
-        few = small.quantize(_COLOURS)
-        write_atomically(file, lambda draft: few.save(draft, "PNG", optimize=True))
+        few = small.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
+        write_atomically(file, lambda draft: few.save(draft, "PNG"))
     with Image.open(file) as image:
         return Thumbnail(file.name, *image.size)

@@ -26,6 +26,7 @@ from workbench.figures import (
     find_notebooks,
     versions,
 )
+from workbench.libraries import load_nbformat
 from workbench.reproduction.notebooks import (
     check_parameters,
     runs_alone,
@@ -46,7 +47,7 @@ from workbench.reproduction.status import (
     write_status,
 )
 from workbench.temporary import temporary_folder
-from workbench.wording import counted
+from workbench.wording import counted, format_number
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -234,7 +235,9 @@ class _Batch:
         kernel = list(taken)[-1]
         job = self.kernels.get(kernel)
         if job is not None and job not in self.over:
-            self.over[job] = f"more than {ceiling / 1e9:.3g} GB of memory were taken (--memory)"
+            self.over[job] = (
+                f"more than {format_number(ceiling / 1e9)} GB of memory were taken (--memory)"
+            )
             if len(taken) > 1:
                 job.alone = True
             kernel.signal(signal.SIGKILL)
@@ -340,6 +343,8 @@ class _Batch:
     ) -> None:
         import papermill
 
+        from workbench.reproduction.engine import ENGINE
+
         logging.getLogger("papermill").addHandler(logging.NullHandler())  # we say it ourselves
         out.unlink(missing_ok=True)
         with self._kernel(job, threads, log.file) as kernel:
@@ -348,6 +353,7 @@ class _Batch:
                 notebook,
                 template,
                 parameters,
+                engine_name=ENGINE,
                 kernel_name="python3",
                 language="python",
                 progress_bar=False,
@@ -387,8 +393,7 @@ class _Batch:
 
 def _read(task: Task) -> NotebookNode:
     """The notebook of a figure: its own, or what every figure has."""
-    import nbformat
-
+    nbformat = load_nbformat()
     if task.path is None:
         return default_notebook(find_figure(task.id))
     return nbformat.read(task.path, as_version=4)

@@ -133,12 +133,12 @@ class Kernel(AsyncKernelManager):
         _signal_group(getattr(self.provisioner, "pgid", None), number)
 
     def end(self) -> None:
-        """Hang up, shut it down, and end what it has started."""
+        """Hang up, and end it and what it has started; its own farewell would take half a second."""
         group = getattr(self.provisioner, "pgid", None)
         for client in self.clients:
             client.stop_channels()
         if self.has_kernel:
-            run_sync(self.shutdown_kernel)()
+            run_sync(self.shutdown_kernel)(now=True)
         _signal_group(group, signal.SIGTERM)
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.figures import write_json
+from workbench.libraries import load_nbformat
+from workbench.wording import number
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
         return _describe_cell(e.source, e.exec_count), lines[0]
     cell = _last_started_cell(partial) if partial.exists() else ""
     if isinstance(e, CellTimeoutError):
-        return cell, f"took longer than {timeout:g} s"
+        return cell, f"took longer than {number(timeout)} s"
     if isinstance(e, DeadKernelError):
         return cell, "the kernel died (killed, or out of memory)"
     ours = isinstance(e, ValueError | RuntimeError)
@@ -128,10 +130,8 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
 
 def _last_started_cell(partial: Path) -> str:
     """Of a partial notebook, whose cells all say `completed`."""
-    import nbformat
-
     try:
-        cells = nbformat.read(partial, as_version=4).cells
+        cells = load_nbformat().read(partial, as_version=4).cells
     except ValueError:  # half of it is there: the disk was full
         return ""
     code = [cell for cell in cells if cell.cell_type == "code"]

@@ -67,7 +67,7 @@ class Cluster(ClientExecutor):
 
 
 def connect(
-    address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 8.0
+    address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 5.0
 ) -> Cluster:
     """The executor of a cluster that runs already.
 

@@ -28,6 +28,7 @@ from workbench.noise.drawing import survivors
 from workbench.noise.measurement import Measurement
 from workbench.noise.stability import stable_cells, stable_parts
 from workbench.records import Records
+from workbench.release import refuse_report_cut
 from workbench.release_files import refuse_place
 from workbench.scale import cells, counting
 from workbench.scale.by_user import RecordsByUser
@@ -227,8 +228,10 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
         raise ValueError(f"{name} is not released in parts: {_why_not(mechanism)}")
     if not isinstance(rows, Rows):
         raise ValueError(f"rows = {type(rows).__name__} is not allowed: need Rows")
-    if report_cut is not None and rows.user is None:
-        raise ValueError("report_cut: need rows with user=, who are cut to a bound")
+    if report_cut is not None:
+        if rows.user is None:
+            raise ValueError("report_cut: need rows with user=, who are cut to a bound")
+        refuse_report_cut(report_cut)
     if isinstance(mechanism, Contributions):
         if rows.user is None or not isinstance(rows.bound, Unbounded) or rows.count is not None:
             raise ValueError(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from math import sqrt
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.enclosures import round_up
@@ -25,7 +24,7 @@ from workbench.session.plan import (
 )
 from workbench.session.recall import Recall
 from workbench.session.spending import now
-from workbench.workload import Workload, serialise
+from workbench.workload import Workload, as_workload, serialise
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,7 +35,7 @@ class Asking(Recall):
 
     def ask(
         self,
-        workload: Workload,
+        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
         epsilon: float | None = None,
         *,
         rho: float | None = None,
@@ -52,8 +51,9 @@ class Asking(Recall):
 
         Parameters
         ----------
-        workload : Workload
-            Queries that are sums of cells with weights, such as `Ranges` or `Marginals`.
+        workload : Workload, or queries by label
+            Queries that are sums of cells with weights, such as `Ranges` or `Marginals`; by label as
+            `Release.answer` takes them.
         epsilon : float, optional
             What the answers cost a unit.
         rho : float, optional
@@ -75,24 +75,25 @@ class Asking(Recall):
         """
         if self._table is None:
             raise ValueError("this session has no table to ask: open it with one, or recall")
+        queries = as_workload(self._table.domain, workload)
         if strategy is not None:
             if strategy != OPTIMISED:
                 raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
-            found = strategy_for(workload, self._table.domain, rho)
+            found = strategy_for(queries, self._table.domain, rho)
             answered: Any = self.ask(found.queries, epsilon, rho=rho)
-            return reconstructed(answered, workload, found)
+            return reconstructed(answered, queries, found)
         if self.relation != ADD_REMOVE:
             raise ValueError(
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
             )
-        mechanism = _queries(workload, epsilon, rho)
+        mechanism = _queries(queries, epsilon, rho)
         # On no data: what is refused at all is refused before it is paid for.
         tried = mechanism(self._empty_table)
         trial = tried.estimate
         cost = mechanism.budget
         if isinstance(self.budget, ZCDP) and isinstance(cost, DP):
             cost = ZCDP(round_up(exact_rho(tried.ledger)[0]))  # the same of any table
-        places, question = self._spend(cost, repr(workload), trial)
+        places, question = self._spend(cost, repr(queries), trial)
         release = mechanism(self._table)
         try:
             with self._file.transaction() as db:
@@ -108,7 +109,7 @@ class Asking(Recall):
 
     def plan(
         self,
-        questions: Workload | Iterable[Workload],
+        questions: Workload | Mapping[str, Any] | str | Iterable[Any],
         budget: DP | ZCDP | float | None = None,
         *,
         rho: float | None = None,
@@ -125,7 +126,7 @@ class Asking(Recall):
 
         Parameters
         ----------
-        questions : Workload, or several
+        questions : Workload or query by label, or several
             What is wanted.
         budget : DP, ZCDP or float
             What all of it may cost; a float is an ε.
@@ -150,8 +151,10 @@ class Asking(Recall):
         ValueError
             For another `by`, no table where it is needed, or a price that the budget does not pay.
         """
-        several: Any = [questions] if hasattr(questions, "on") else questions
-        asked = list(several)
+        one = hasattr(questions, "on") or isinstance(questions, Mapping | str)
+        several: Any = [questions] if one else questions
+        domain = self.domain if self._table is None else self._table.domain
+        asked = [as_workload(domain, question) for question in several]
         if not asked:
             raise ValueError("questions = [] is not allowed: need at least one")
         if by not in (None, "data"):
@@ -180,7 +183,7 @@ class Asking(Recall):
                 time=now(),
                 asked=text,
                 queries=len(trial),
-                deviation=sqrt(trial.variances.max()),
+                deviation=float(trial.deviations_in_counts.max()),
                 delta=float(delta),
                 **{self._price: float(price)},
             )

@@ -9,16 +9,17 @@ m × m matrices each, and one decomposition costs about as much as six products.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from workbench.estimates import NoisyAnswers
-from workbench.inference.answer_bank import TREE, AnswerBank, Candidate
+from workbench.inference.answer_bank import METHODS, TREE, AnswerBank, Candidate
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.markov_network import NetworkFit
 from workbench.temporary import Draft
@@ -27,6 +28,10 @@ from workbench.workload import serialise
 
 FEWEST = 300  # answers: fits to fewer take no longer than a file
 _VERSION = 2
+_DAMAGE = (  # what reading and checking a damaged file may raise
+    *(OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError, EOFError),
+    *(BadZipFile, NotImplementedError, RuntimeError, struct.error),
+)
 
 
 def fits_path(session: Path) -> Path:
@@ -48,41 +53,74 @@ def key_of(answers: NoisyAnswers, count: int, bank: AnswerBank) -> str:
 
 def load_fits(path: Path, bank: AnswerBank) -> None:
     """Take over what a file holds of this bank; nothing if there is none, or it is of another bank."""
-    with suppress(OSError, ValueError, KeyError, BadZipFile):
-        with np.load(path, allow_pickle=False) as held:
-            count = int(held["count"])
-            if count > len(bank.history) or held["key"].item() != key_of(
-                bank.history, count, bank
-            ):
-                return
-            parameters = held["parameters"].tolist()
-            methods = held["methods"].tolist()
-            if count < len(bank.history):
-                bank.strengths = _of_trees(methods, parameters) or bank.strengths
-                for parameter in bank.strengths:
-                    weights = np.zeros(len(bank.history))
-                    weights[held["rows"]] = held[f"weights {parameter!r}"]
-                    bank.starts[parameter] = weights
-                return
-            arrays = [sealed(held[name]) for name in ("squares", "basis", "answers", "means")]
-            bank.eigen = Eigenqueries(
-                bank.domain, bank.history.workload, bank.total, bank.prior, *arrays
-            )
-            bank.candidates = tuple(
-                Candidate(by, parameter, at_bought, at_new, scale)
-                for by, parameter, at_bought, at_new, scale in zip(
-                    methods,
-                    parameters,
-                    held["at_bought"],
-                    held["at_new"],
-                    held["scales"].tolist(),
-                    strict=True,
-                )
-            )
-            for parameter in _of_trees(methods, parameters):
-                weights = held[f"weights {parameter!r}"]
-                residual = float(held[f"residual {parameter!r}"])
-                bank.keep_fit(TREE, parameter, NetworkFit(bank.network, weights, residual, 0))
+    with suppress(*_DAMAGE):
+        _take_over(_held(path), bank)
+
+
+def _held(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file, none of them larger than the file: they are stored as they are."""
+    with ZipFile(path) as archive:
+        if any(member.compress_type for member in archive.infolist()):
+            raise BadZipFile("packed")
+    with np.load(path, allow_pickle=False) as held:
+        return dict(held)
+
+
+def _take_over(held: dict[str, np.ndarray], bank: AnswerBank) -> None:
+    """All of it, or nothing where something is not as it was written."""
+    count = int(held["count"])
+    now = len(bank.history)
+    if not 0 < count <= now or held["key"].item() != key_of(bank.history, count, bank):
+        return
+    methods = held["methods"].tolist()
+    fits = len(methods)
+    parameters = _numbers(held, "parameters", fits).tolist()
+    trees = _of_trees(methods, parameters)
+    rows = held["rows"] if trees else np.zeros(0, int)
+    if rows.dtype.kind != "i" or len(rows) and not 0 <= rows.min() <= rows.max() < count:
+        raise ValueError("rows")
+    weights = {p: _numbers(held, f"weights {p!r}", len(rows)) for p in trees}
+    if count < now:
+        bank.strengths = trees or bank.strengths
+        for parameter, of_rows in weights.items():
+            bank.starts[parameter] = np.zeros(now)
+            bank.starts[parameter][rows] = of_rows
+        return
+    size = len(held["squares"])
+    shapes = {"squares": (size,), "basis": (now, size), "answers": (size,), "means": (now,)}
+    arrays = [sealed(_numbers(held, name, *shape)) for name, shape in shapes.items()]
+    judged = zip(
+        methods,
+        parameters,
+        _numbers(held, "at_bought", fits, now),
+        _numbers(held, "at_new", fits, now, or_nan=True),
+        _numbers(held, "scales", fits, or_nan=True).tolist(),
+        strict=True,
+    )
+    residuals = {p: float(_numbers(held, f"residual {p!r}")) for p in trees}
+    if (
+        not set(methods) <= set(METHODS)
+        or trees
+        and not np.array_equal(rows, bank.network.rows)
+    ):
+        raise ValueError("methods or rows")
+    bank.eigen = Eigenqueries(
+        bank.domain, bank.history.workload, bank.total, bank.prior, *arrays
+    )
+    bank.candidates = tuple(Candidate(*each) for each in judged)
+    for parameter, residual in residuals.items():
+        fitted = NetworkFit(bank.network, weights[parameter], residual, 0)
+        bank.keep_fit(TREE, parameter, fitted)
+
+
+def _numbers(
+    held: dict[str, np.ndarray], name: str, *shape: int, or_nan: bool = False
+) -> np.ndarray:
+    array = held[name]
+    finite = np.isfinite(array) | (np.isnan(array) if or_nan else False)
+    if array.dtype != float or array.shape != shape or not finite.all():
+        raise ValueError(name)
+    return array
 
 
 def save_fits(path: Path, bank: AnswerBank) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
@@ -26,11 +26,14 @@ from workbench.session.file import SessionFile
 from workbench.session.fits import FEWEST, fits_path, load_fits, save_fits
 from workbench.session.price import Price
 from workbench.session.spending import Spending
+from workbench.session.stated import checked_total
 from workbench.session.synthesis import SyntheticRows
 from workbench.table import Bound, SparseTable
+from workbench.wording import stated
 from workbench.workload import (
     Products,
     Workload,
+    as_workload,
     linear_queries,
     serialise,
     workload_sensitivity,
@@ -62,7 +65,7 @@ class Recall(Spending):
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
         super()._belong_to(metadata)
-        self.total = metadata["total"]
+        self.total = checked_total(metadata["total"])
         self.domain = None
         self.bound = None
         if metadata["domain"] is not None:
@@ -73,7 +76,7 @@ class Recall(Spending):
 
     def recall(
         self,
-        workload: Workload,
+        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
         alpha: float | None = None,
         *,
         by: str | None = None,
@@ -85,8 +88,8 @@ class Recall(Spending):
 
         Parameters
         ----------
-        workload : Workload
-            Queries that are sums of cells with weights.
+        workload : Workload, or queries by label
+            Queries that are sums of cells with weights; by label as `Release.answer` takes them.
         alpha : float, optional
             Kernel PCA at this trade-off, in tuples, with the session's prior alone; ∞ is unbiased. At a
             finite α its error is a posterior standard deviation, bias included, and no confidence.
@@ -112,6 +115,7 @@ class Recall(Spending):
                 f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
             )
         answers = self._answers()
+        workload = as_workload(self.domain, workload)
         if alpha is None and answers:
             return self._answer_bank(answers).recall(workload, by, error)
         posterior = self._posterior(alpha)
@@ -127,7 +131,7 @@ class Recall(Spending):
 
     def price(
         self,
-        workload: Workload,
+        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
         error: float,
         alpha: float | None = None,
         *,
@@ -141,8 +145,8 @@ class Recall(Spending):
 
         Parameters
         ----------
-        workload : Workload
-            Queries that are sums of cells with weights.
+        workload : Workload, or queries by label
+            As in `recall`.
         error : float
             The largest standard error wanted, in counts.
         alpha, by
@@ -171,6 +175,7 @@ class Recall(Spending):
                     f"rho = {rho!r} is not allowed: {self.budget} is no budget of rho"
                 )
             remaining = min(remaining, ZCDP(rho).rho)
+        workload = as_workload(self.domain, workload)
         posterior, why = self._priced(workload, alpha, by)
         queries = linear_queries(workload, self.domain)
         variance_left = variance_after(posterior, queries)
@@ -264,7 +269,7 @@ class Recall(Spending):
         if not answers:
             raise ValueError("the bank is empty: nothing was bought that rows could agree with")
         model = self._answer_bank(answers).model()
-        guarantee = {"budget": str(self.budget), "remaining": repr(self.remaining)}
+        guarantee = {"budget": str(self.budget), "remaining": stated(self.remaining)}
         guarantee |= {
             "relation": self.relation,
             "unit": self.unit or "as the table's bound says",

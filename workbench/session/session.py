@@ -10,7 +10,7 @@ from workbench import wording
 from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
 from workbench.privacy import ADD_REMOVE, DP, LOCAL
-from workbench.release import USERS_CUT, knows_users_cut
+from workbench.release import USERS_CUT, knows_users_cut, refuse_report_cut
 from workbench.session import file as session_file
 from workbench.session.asking import Asking
 from workbench.session.booking import description
@@ -56,7 +56,7 @@ class Session(Asking):
             The session's file. It is created where `table` and `budget` are given and no file is there.
         table : SparseTable, optional
             The private table. Without it the bank still answers.
-        budget : DP, optional
+        budget : DP or ZCDP, optional
             What all questions and releases together may cost a unit: a finite ε > 0, and δ < 1.
         total : float, optional
             The public number of tuples; it stays with the file.
@@ -130,8 +130,8 @@ class Session(Asking):
         ----------
         path : path
             The file; none may be there.
-        budget : DP
-            What everything together may cost a unit: a finite ε > 0, and δ < 1.
+        budget : DP or ZCDP
+            What everything together may cost a unit: a finite ε > 0, or ρ, and δ < 1.
         people : str
             A declared name, such as "customers of shop X". No data are hashed: next month's export of
             the same people spends from the same file.
@@ -239,6 +239,7 @@ class Session(Asking):
         if report_cut is not None:
             if self.relation == LOCAL or not knows_users_cut(data):
                 raise ValueError("report_cut: need data whose users were cut to their bound")
+            refuse_report_cut(report_cut)
             also.append((DP(report_cut), USERS_CUT))
         what = description(mechanism, self.budget)
         booking = self.book(cost, what, also=also, out=out)

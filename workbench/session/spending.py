@@ -192,9 +192,10 @@ class Spending:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """One row a question or release: when, what, how many queries, the noise's standard deviation,
-        whether it was `answered`, or released, ε (or `rho`, of a budget of zCDP) and δ, and the file
-        that was released. An answer can be lost, its price cannot.
+        """One row a question or release: when, what, how many queries, the largest standard deviation
+        of their noise, in counts (of a weighted sum over its largest weight), whether it was `answered`,
+        or released, ε (or `rho`, of a budget of zCDP) and δ, and the file that was released. An answer
+        can be lost, its price cannot.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self._price, "delta", "file"]

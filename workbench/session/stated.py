@@ -13,6 +13,18 @@ from workbench.session import file as session_file
 from workbench.table import SparseTable
 
 
+def checked_total(total: Any) -> float | None:
+    """How many tuples there are, as a caller or a file says; its square has to be a float, too."""
+    if total is None:
+        return None
+    number = cast(float, KernelPCA(1.0, total=total).total)
+    if not 1e-100 <= number <= 1e100:
+        raise ValueError(
+            f"total = {total!r} is not allowed: need a number from 1e-100 to 1e100"
+        )
+    return number
+
+
 def stated_data(table: Any, budget: Any, total: Any, dataset: Any) -> dict[str, Any]:
     """What the caller says that the session belongs to, as the file holds it."""
     stated: dict[str, Any] = {}
@@ -21,7 +33,7 @@ def stated_data(table: Any, budget: Any, total: Any, dataset: Any) -> dict[str, 
     if dataset is not None and not isinstance(dataset, str):
         raise ValueError(f"dataset = {dataset!r} is not allowed: need text, name and version")
     if total is not None:
-        stated["total"] = float(cast(float, KernelPCA(1.0, total=total).total))
+        stated["total"] = checked_total(total)
     if budget is not None:
         is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf and budget.delta < 1
         if not is_finite and not isinstance(budget, ZCDP):

@@ -16,7 +16,7 @@ _NOTE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
     """Rows of a model of the tuples.
 
@@ -33,6 +33,9 @@ class SyntheticRows:
     table: SparseTable
     model: Model
     guarantee: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"<SyntheticRows {len(self):,} of {' × '.join(self.table.domain.attributes)}>"
 
     def __len__(self) -> int:
         return int(self.table.total)

@@ -80,7 +80,7 @@ def figure(figure: str | Figure, /, **values: Any) -> FigurePanel:
     return FigurePanel(type(figure).at("paper", **(start | values)))
 
 
-def bank(session: Session | str | Path, /) -> BankPanel:
+def bank(session: Session | str | Path | None = None, /) -> BankPanel:
     """What is in a session's bank, what it can answer and how well, and what a question would cost.
 
     Answers cost nothing. Where the session has its table, a button that says its price spends.
@@ -88,7 +88,8 @@ def bank(session: Session | str | Path, /) -> BankPanel:
     Parameters
     ----------
     session
-        A session, or the path of its file, which is opened without a table.
+        A session, or the path of its file, which is opened without a table. By default one of made-up
+        people, whose file is gone with this process.
 
     Returns
     -------
@@ -101,8 +102,10 @@ def bank(session: Session | str | Path, /) -> BankPanel:
         If there is no such file.
     """
     from workbench.session import Session
-    from workbench.widgets.bank_panel import BankPanel
+    from workbench.widgets.bank_panel import BankPanel, made_up_session
 
+    if session is None:
+        session = made_up_session()
     return BankPanel(session if isinstance(session, Session) else Session.open(session))
 
 

@@ -10,7 +10,7 @@ import secrets
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from workbench.session import Session
 from workbench.widgets.bank_view import STYLE, BankView, refused
@@ -144,12 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, below its address alone."""
-        asked = urlsplit(self.path)
+        path, _, query = self.path.partition("?")
         ours = f"/{self.server.page.token}/"
-        if not secrets.compare_digest(asked.path.encode(), ours.encode()):
+        if not secrets.compare_digest(path.encode(), ours.encode()):
             self.send_error(404)
             return
-        fields = parse_qs(asked.query[: 4 * _LONGEST])
+        fields = parse_qs(query[: 4 * _LONGEST])
         question, error = (fields.get(name, [""])[0] for name in ("q", "error"))
         body = self.server.page.html(question, error).encode()
         self.send_response(200)

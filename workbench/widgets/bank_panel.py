@@ -6,12 +6,16 @@ from typing import Any
 
 import ipywidgets
 
-from workbench.privacy import ZCDP
+from workbench.datasets import IPUMSTwin, Projected
+from workbench.privacy import DP, ZCDP
 from workbench.session import Session
+from workbench.temporary import process_folder
 from workbench.widgets.bank_view import STYLE, Answered, BankView, refused
 from workbench.wording import format_number
+from workbench.workload import Marginals, NamedMarginals
 
 _EMPTY = Answered("")
+_PEOPLE = 20_000
 
 
 class BankPanel(ipywidgets.VBox):
@@ -50,7 +54,8 @@ class BankPanel(ipywidgets.VBox):
         )
         self.ask = ipywidgets.Button(description="Recall", tooltip="costs nothing")
         self.spend = ipywidgets.Button(
-            description="", button_style="warning", layout=ipywidgets.Layout(width="auto")
+            button_style="warning",
+            layout=ipywidgets.Layout(width="auto", align_self="flex-start"),
         )
         self.ask.on_click(lambda _: self.recall())
         self.spend.on_click(lambda _: self._buy())
@@ -137,6 +142,17 @@ class BankPanel(ipywidgets.VBox):
             return
         if not self.answered.html:
             self._show(_EMPTY)
+
+
+def made_up_session() -> Session:
+    """A session before a table of made-up people, of whom little was asked; half its budget is left."""
+    attributes = ("Gender", "Education", "Marital", "Workclass")
+    people = Projected(IPUMSTwin(_PEOPLE), attributes)
+    path = process_folder() / "made-up-people.sqlite"
+    session = Session.open(path, people.load(), DP(1.0), total=_PEOPLE, dataset=repr(people))
+    session.ask(Marginals(1), 0.2)
+    session.ask(NamedMarginals((("Gender", "Marital"),)), 0.3)
+    return session
 
 
 def _page(html: str) -> str:

@@ -124,7 +124,7 @@ class BankView:
         names = self.session.domain.attributes[:_ATTRIBUTES]
         if len(names) < 2:
             return ""
-        noise = float(np.sqrt(np.median(bought.variances)))
+        noise = float(np.median(bought.deviations_in_counts))
         queries = min(2_000, _CODES // max(self.session.domain.shape))
         errors = {
             frozenset((pair.first, pair.second)): pair
@@ -175,7 +175,7 @@ class BankView:
             return ""
         first, *others = domain.attributes
         label = domain.decode(first, np.array([0]))[0]
-        return " × ".join(
+        return " by ".join(
             [_typed(others[0]), f"{_typed(first)}={_typed(label)}"][-len(others) - 1 :]
         )
 
@@ -233,7 +233,7 @@ class BankView:
         rows = []
         price = None
         for x in wanted:
-            if not isfinite(x):
+            if not 0 < x < inf:
                 continue
             try:
                 cost = self.session.price(queries, x)

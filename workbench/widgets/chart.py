@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-import pandas as pd
-from matplotlib.markers import MarkerStyle
 
 from workbench import plots
 from workbench.arrays import Float
 from workbench.claims import confidence_intervals
+from workbench.libraries import mpl, pd
 
 _TICKS = 64  # places where a dashed law is computed
 _DIGITS = 6  # of a number on the screen
@@ -147,6 +145,8 @@ def _map_colors() -> list[str]:
 @cache
 def marker_paths() -> dict[str, str]:
     """Markers of the printed figures as SVG paths between -1 and 1."""
+    from matplotlib.markers import MarkerStyle
+
     paths = {}
     for marker in MarkerStyle.filled_markers:
         style = MarkerStyle(marker)

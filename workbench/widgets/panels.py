@@ -20,11 +20,11 @@ from typing import Any
 from zipfile import ZipFile
 
 import anywidget
-import pandas as pd
 import traitlets
 
 from workbench import figures, plots
 from workbench.figures.exported import Export
+from workbench.libraries import pd
 from workbench.option_grammar import refuse_renamed
 from workbench.widgets.scenes import Scene
 from workbench.widgets.setting import Setting

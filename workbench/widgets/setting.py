@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
-import pandas as pd
-
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.noise import Aligned
 from workbench.option_grammar import (

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
-
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.option_grammar import release_options
 from workbench.privacy import ZCDP, Receipt, compose, guarantee

@@ -8,11 +8,13 @@ workload everywhere; it is what metrics and trials carry. Workloads are public.
 from workbench.workload.conversion import linear_queries
 from workbench.workload.labels import (
     TypedQuestion,
+    as_workload,
     labelled_queries,
     marginal_queries,
     typed_question,
 )
 from workbench.workload.linear import Margins
+from workbench.workload.marginals import Marginals, NamedMarginals
 from workbench.workload.nodes import Level, Nodes, key_runs, queries_on_hierarchy
 from workbench.workload.products import Products
 from workbench.workload.queries import Boxes, Ranges, Subsets, Workload
@@ -26,5 +28,6 @@ from workbench.workload.random import (
 from workbench.workload.selections import CodeSets, Selections
 from workbench.workload.sensitivity import workload_l2_squared, workload_sensitivity
 from workbench.workload.shuffle import Shuffle
-from workbench.workload.tables import First, Marginals, NamedMarginals, TableQueries, Together
+from workbench.workload.tables import TableQueries
+from workbench.workload.together import First, Together
 from workbench.workload.typed import typed_query

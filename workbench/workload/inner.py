@@ -24,7 +24,8 @@ from workbench.workload.linear import (
     uniform_prior,
 )
 from workbench.workload.products import Products
-from workbench.workload.tables import TableQueries, Together
+from workbench.workload.tables import TableQueries
+from workbench.workload.together import Together
 
 
 def inner_products(

@@ -73,6 +73,17 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     return Selections(domain.attributes, tuple(codes), which)
 
 
+def as_workload(domain: Domain | None, queries: Any) -> Any:
+    """Queries by label as a workload over the domain; a workload, or a recipe of one, as it is."""
+    if hasattr(queries, "on"):
+        return queries
+    if domain is None:
+        raise ValueError(
+            "nothing was asked yet, so that there are no labels that queries could name"
+        )
+    return labelled_queries(domain, queries)
+
+
 class _Named(NamedTuple):
     """The labels that a query names of one attribute: the first and the last of each range, in turn."""
 

@@ -23,7 +23,8 @@ from workbench.workload.conversion import linear_queries
 from workbench.workload.linear import Linear
 from workbench.workload.products import Products
 from workbench.workload.queries import Workload
-from workbench.workload.tables import TableQueries, Together
+from workbench.workload.tables import TableQueries
+from workbench.workload.together import Together
 
 _MAX_CELLS = 2**21  # laid out in full
 _MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
@@ -68,6 +69,19 @@ def workload_l2_squared(workload: Workload, domain: Domain) -> Fraction:
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)
     return Fraction(_rounded_up(queries, loads.unresolved + _largest_sum(loads.tables, domain)))
+
+
+def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
+    """The largest weight that a query gives a tuple; of a sum of terms, that of one term."""
+    if isinstance(queries, Together):
+        return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
+    weights = np.zeros(len(queries))
+    if isinstance(queries, TableQueries):
+        for _, tables, of in queries.numbered_groups():
+            weights[of] = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    else:
+        np.maximum.at(weights, queries.query, queries.max_terms)
+    return weights
 
 
 def _sensitivity(queries: Linear, domain: Domain, relation: str) -> float:

@@ -16,7 +16,8 @@ import numpy as np
 from workbench.domain import Domain
 from workbench.workload.linear import Linear
 from workbench.workload.products import Products
-from workbench.workload.tables import TableQueries, Together
+from workbench.workload.tables import TableQueries
+from workbench.workload.together import Together
 
 
 def to_text(workload: Any) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from workbench.domain import Domain
 from workbench.workload.labels import labelled_queries
+from workbench.workload.marginals import Marginals, NamedMarginals
 from workbench.workload.selections import Selections
-from workbench.workload.tables import Marginals, NamedMarginals
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:

@@ -1,20 +1,17 @@
-"""Linear queries as tables on a few attributes, several workloads as one, and all marginals."""
+"""Linear queries as tables on a few attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
-from workbench.value import not_allowed, parameter, read_only, sealed, value
-from workbench.workload.conversion import MAX_TERMS, linear_queries
+from workbench.value import read_only, sealed
 from workbench.workload.linear import (
     MAX_INTEGER_TERM,
     Linear,
@@ -24,10 +21,7 @@ from workbench.workload.linear import (
     refuse_extreme,
     whole_numbers,
 )
-from workbench.workload.products import Products
-from workbench.workload.queries import Workload, digest_text
-
-_MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matrix of 2 GiB
+from workbench.workload.queries import digest_text
 
 
 class TableGroup(NamedTuple):
@@ -221,214 +215,3 @@ def _checked_group(names, tables) -> tuple[tuple[str, ...], np.ndarray]:
         raise ValueError(f"TableQueries.groups of {names} must be finite numbers")
     refuse_extreme("TableQueries", np.abs(tables), tables)
     return names, read_only(tables)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Together(Linear):
-    """Several workloads, one after the other."""
-
-    parts: tuple
-
-    def __post_init__(self):
-        parts = []
-        for part in self.parts:
-            parts += part.parts if isinstance(part, Together) else [part]
-        object.__setattr__(self, "parts", tuple(parts))
-
-    def on(self, domain: Domain) -> Together:
-        """All of them as linear queries on the domain."""
-        parts = tuple(linear_queries(part, domain) for part in self.parts)
-        same = all(a is b for a, b in zip(parts, self.parts, strict=True))
-        return self if same else Together(parts)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
-    def __repr__(self) -> str:
-        return digest_text(
-            self, *(np.frombuffer(repr(p).encode(), np.uint8) for p in self.parts)
-        )
-
-    def __getitem__(self, rows) -> Together:
-        """A selection of the queries, in the order of `rows`: a part for each run of one part's."""
-        rows = np.arange(len(self))[rows]
-        starts = np.cumsum([0, *map(len, self.parts)])
-        part_of_row = np.searchsorted(starts, rows, side="right") - 1
-        first = np.flatnonzero(np.diff(part_of_row, prepend=-1))
-        runs = np.split(rows, first[1:]) if len(rows) else []
-        parts = part_of_row[first].tolist()
-        return Together(
-            tuple(self.parts[p][run - starts[p]] for p, run in zip(parts, runs, strict=True))
-        )
-
-    @property
-    def max_term(self) -> float:
-        """No term is larger at any tuple."""
-        return max((p.max_term for p in self.parts), default=0.0)
-
-    @property
-    def max_query(self) -> float:
-        """No query is larger at any tuple."""
-        return max((p.max_query for p in self.parts), default=0.0)
-
-    @property
-    def integer_valued(self) -> bool:
-        """Whether all answers on whole counts are whole numbers."""
-        return all(p.integer_valued for p in self.parts)
-
-    def means(self, domain, prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior."""
-        return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
-
-    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers of each in turn."""
-        return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
-
-    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers of each in turn, in grid steps."""
-        units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
-        return np.concatenate([np.empty(0, object), *units])
-
-
-@value
-class First:
-    """The first `count` queries of a workload: fewer or more of one list are asked the same.
-
-    >>> from workbench.workload import RandomMarginalRanges
-    >>> len(First(2, RandomMarginalRanges(5)).on(Domain(("a", "b", "c"), (20, 3, 40))))
-    2
-    """
-
-    count: int = parameter(low=1, integer=True, unit="queries", doc="how many are asked")
-    workload: Workload = parameter(
-        check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
-        doc="the list",
-    )
-
-    def on(self, domain: Domain) -> Linear:
-        """Those queries on a domain.
-
-        Parameters
-        ----------
-        domain : Domain
-            Where the workload can be asked.
-
-        Returns
-        -------
-        Products, TableQueries or Together
-            In the order of the workload.
-
-        Raises
-        ------
-        ValueError
-            If the workload has fewer queries, or does not fit the domain.
-        """
-        queries = linear_queries(self.workload, domain)
-        if self.count > len(queries):
-            raise not_allowed(self, "count", f"need at most {len(queries)}, all that there are")
-        return queries[np.arange(self.count)]
-
-
-@value
-class Marginals:
-    """All cells of all marginals on k attributes, in the order of `itertools.combinations`.
-
-    >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
-    26
-    """
-
-    k: int = parameter(low=0, integer=True, unit="attributes", doc="of each marginal")
-
-    def on(self, domain: Domain) -> Products:
-        """The cells on a domain.
-
-        Parameters
-        ----------
-        domain : Domain
-            Of at least k attributes.
-
-        Returns
-        -------
-        Products
-            One query a cell, marginal by marginal, each in the order of its keys.
-
-        Raises
-        ------
-        ValueError
-            If the domain has too few attributes, or the marginals more than 2²² cells.
-        """
-        if self.k > len(domain.shape):
-            raise not_allowed(self, "k", f"the domain has {len(domain.shape)} attributes")
-        return _all_cells(self, domain, list(combinations(range(len(domain.shape)), self.k)))
-
-
-def _check_sets(sets: Any) -> str | None:
-    good = isinstance(sets, tuple) and len(sets) > 0
-    good = good and all(isinstance(names, tuple) and len(names) > 0 for names in sets)
-    good = good and all(isinstance(name, str) for names in sets for name in names)
-    good = good and all(len(set(names)) == len(names) for names in sets)
-    good = good and len({frozenset(names) for names in sets}) == len(sets)
-    return None if good else "need a tuple of different tuples of different attributes"
-
-
-@value
-class NamedMarginals:
-    """All cells of stated marginals, one after another.
-
-    >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
-    14
-    """
-
-    sets: tuple = parameter(check=_check_sets, doc="the attributes of each marginal")
-
-    def on(self, domain: Domain) -> Products:
-        """The cells on a domain.
-
-        Parameters
-        ----------
-        domain : Domain
-            With all of these attributes.
-
-        Returns
-        -------
-        Products
-            One query a cell, marginal by marginal, each in the order of its attributes as named.
-
-        Raises
-        ------
-        ValueError
-            If the domain has not all attributes, or the marginals more than 2²² cells.
-        """
-        return _all_cells(
-            self, domain, [[domain.axis(a) for a in names] for names in self.sets]
-        )
-
-
-def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Products:
-    """A query for each cell of the marginals on some sets of axes."""
-    sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
-    if sum(sizes) > MAX_TERMS:
-        raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
-    used = {k for axes in sets for k in axes}
-    for k in used:
-        if domain.shape[k] > _MOST_CODES:
-            raise ValueError(
-                f"{recipe!r} asks for every code of {domain.attributes[k]!r}, which has "
-                f"{domain.shape[k]}: need at most {_MOST_CODES}, or ranges"
-            )
-    which = np.zeros((sum(sizes), len(domain.shape)), np.int64)
-    start = 0
-    for axes, size in zip(sets, sizes, strict=True):
-        shape = [domain.shape[k] for k in axes]
-        codes = np.unravel_index(np.arange(size), shape) if axes else ()
-        for k, code in zip(axes, codes, strict=True):
-            if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
-                which[start : start + size, k] = code + 1
-        start += size
-    codes_of = [n if k in used or n <= _MOST_CODES else 0 for k, n in enumerate(domain.shape)]
-    factors = tuple(
-        sealed(np.concatenate([np.ones((1, n)), np.eye(rows, n)]))
-        for n, rows in zip(domain.shape, codes_of, strict=True)
-    )
-    times = np.ones(len(which))
-    return Products(domain.attributes, factors, which, times, np.arange(len(which) + 1))

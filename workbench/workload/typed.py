@@ -89,6 +89,8 @@ def conditions_of(text: str) -> list[list[tuple[str, str]]]:
         conditions[-1].append((kind, token.strip() if kind == "sign" else token))
     between = [[("bare", word)] for word in _BETWEEN]
     conditions = _joined(c for c in conditions if c and c not in between)
+    if len(conditions) > 1:
+        conditions = [c for c in conditions if c != [("bare", ALL)]]  # "town * sex"
     if not conditions:
         raise ValueError(f"an empty query says nothing: {_FORM}; {ALL!r} counts everything")
     return conditions

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.metrics.refusal import refuse_private
 from workbench.plots import Panel

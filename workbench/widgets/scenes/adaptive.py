@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pandas as pd
-
 from workbench.claims import interpolate_log_log
 from workbench.datasets import QueryLogTwin, Towns
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench.advice import Advice, CountModel, advise
 from workbench.domain import Domain
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanism import series_name
 from workbench.mechanisms import GeometricHistogram
 from workbench.option_grammar import bound_text, numbers_text, release_options

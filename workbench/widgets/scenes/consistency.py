@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from workbench.claims import format_number, interpolate_log_log
 from workbench.datasets import (
     KeywordFrequenciesTwin,
@@ -13,6 +11,7 @@ from workbench.datasets import (
     SearchLogsTwin,
     SocialNetworkTwin,
 )
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
 from workbench.noise import Aligned
@@ -198,12 +197,15 @@ def _error_rows(
 ) -> pd.DataFrame:
     """Squared errors along the axis, measured and expected."""
     rows = []
-    for place, ranges in questions.errors.items():
+    asked = [*questions.errors.values()]
+    measured = measured_errors(releases, questions.truth, asked)
+    expected = expected_errors(releases, data, asked)
+    for i, place in enumerate(questions.errors):
         row = {questions.x: place, "metric": "MeanSquaredError"}
-        for name, error in measured_errors(releases, questions.truth, ranges).items():
-            rows.append(row | dict(panel=ERROR, series=labels[name], value=error))
-        for name, error in expected_errors(releases, data, ranges).items():
-            rows.append(row | dict(panel=EXPECTED, series=name, value=error))
+        for name, errors in measured.items():
+            rows.append(row | dict(panel=ERROR, series=labels[name], value=errors[i]))
+        for name, errors in expected.items():
+            rows.append(row | dict(panel=EXPECTED, series=name, value=errors[i]))
     return pd.DataFrame(rows)
 
 
@@ -212,14 +214,14 @@ def _error_facts(
 ) -> list[tuple[str, str]]:
     """Errors measured and expected, in words."""
     facts = []
-    law = expected_errors(releases, data, questions.example)
-    errors = measured_errors(releases, questions.truth, questions.example)
-    for name, error in errors.items():
+    asked = [questions.example]
+    law = expected_errors(releases, data, asked)
+    for name, (error,) in measured_errors(releases, questions.truth, asked).items():
         text = f"squared error {format_number(error)}"
         if name in law:
-            text += f"; {format_number(law[name])} expected"
+            text += f"; {format_number(law[name][0])} expected"
         elif PLAIN in law:
-            text += f"; {format_number(law[PLAIN])} expected if not zeroed"
+            text += f"; {format_number(law[PLAIN][0])} expected if not zeroed"
         facts.append((f"{name}, {questions.example_text}", text))
     return facts
 

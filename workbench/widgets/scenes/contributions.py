@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench.claims import format_number
 from workbench.datasets import InteractionsTwin
 from workbench.estimates import ItemEdgeCounts
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 from workbench.metrics import (

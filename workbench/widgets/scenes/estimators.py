@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,12 +11,12 @@ import numpy as np
 
 from workbench.mechanism import Release
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
-from workbench.metrics import MeanSquaredError
+from workbench.metrics.refusal import refuse_private
 from workbench.table import SparseTable
 from workbench.workload import RandomRanges, Ranges
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Float, Int
 
 LEAVES, TREE = "L̃, noisy cells", "H̃, noisy nodes"
 PLAIN, NODES = "H̄ not zeroed, consistent", "H̄ by nodes, consistent"
@@ -93,24 +94,43 @@ def estimators_compared(mechanism: Any) -> dict[str, Any]:
 
 
 def measured_errors(
-    releases: dict[str, Release], truth: SparseTable, ranges: Ranges
-) -> dict[str, float]:
-    """Mean squared errors, by series."""
-    metric = MeanSquaredError(ranges)
-    return {name: metric(truth, release.estimate) for name, release in releases.items()}
+    releases: dict[str, Release], truth: SparseTable, asked: Sequence[Ranges]
+) -> dict[str, list[float]]:
+    """The mean squared error of each of several lists of ranges, by series."""
+    refuse_private(truth)
+    ranges = _joined(asked)
+    exact = truth.answer(ranges)
+    return {
+        name: _means((release.estimate.answer(ranges) - exact) ** 2, asked)
+        for name, release in releases.items()
+    }
 
 
 def expected_errors(
-    releases: dict[str, Release], data: SparseTable, ranges: Ranges
-) -> dict[str, float]:
+    releases: dict[str, Release], data: SparseTable, asked: Sequence[Ranges]
+) -> dict[str, list[float]]:
     """The same by closed forms, where noise is independent, or a consistent tree complete."""
+    ranges = _joined(asked)
     errors = {}
     for name, release in releases.items():
         if release.estimate.variance is not None:
             _, deviations = release.estimate.answer(ranges, error=True)
-            errors[name] = float((deviations**2).mean())
+            errors[name] = _means(deviations**2, asked)
         elif isinstance(release.mechanism, HierarchicalHistogram):
             with suppress(ValueError):
                 variances = release.mechanism.variance(data.domain, ranges, data.bound.l1)
-                errors[PLAIN] = float(variances.mean())
+                errors[PLAIN] = _means(variances, asked)
     return errors
+
+
+def _joined(asked: Sequence[Ranges]) -> Ranges:
+    """All ranges in one list: a call takes longer than the ranges of one size."""
+    lo = np.concatenate([ranges.lo for ranges in asked])
+    hi = np.concatenate([ranges.hi for ranges in asked])
+    return Ranges(lo, hi)
+
+
+def _means(x: Float[np.ndarray, " queries"], asked: Sequence[Ranges]) -> list[float]:
+    """The mean over each of the lists that were joined."""
+    ends = np.cumsum([len(ranges) for ranges in asked])
+    return [float(part.mean()) for part in np.split(x, ends[:-1])]

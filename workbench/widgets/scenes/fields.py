@@ -9,7 +9,6 @@ from inspect import getdoc
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench import mechanisms
 from workbench.advice import Option
@@ -22,6 +21,7 @@ from workbench.datasets import (
     Towns,
 )
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.mechanism import Release, series_name
 from workbench.option_grammar import RENAMED
 from workbench.plots import SYMBOLS, Panel

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench.claims import format_number, interpolate_log_log
 from workbench.datasets import IPUMSTwin, Projected
 from workbench.inference import KernelPCA
 from workbench.inference.eigenqueries import ProjectedQueries
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.metrics import coverage, rmse

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from workbench import noise
 from workbench.datasets import Towns
 from workbench.estimates import Leaves
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import DirectSynthesis
 from workbench.metrics import EarthMover, MeanSquaredError

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from workbench.datasets import QueryLogTwin
 from workbench.estimates import Leaves
+from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.metrics import RecoveredFraction, match_strings
 from workbench.records import Records

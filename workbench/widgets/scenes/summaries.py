@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from workbench.advice import CountModel, Option, predict_errors
 from workbench.datasets import GaussianSparse
+from workbench.libraries import pd
 from workbench.mechanism import Release, series_name
 from workbench.mechanisms import (
     GeometricHistogram,

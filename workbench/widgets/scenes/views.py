@@ -8,10 +8,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from workbench.domain import Domain
 from workbench.interactions import Interactions
+from workbench.libraries import pd
 from workbench.metrics import MeanAbsoluteError, TopPrecision
 from workbench.records import Records
 from workbench.table import SparseTable

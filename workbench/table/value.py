@@ -1,184 +1,25 @@
-"""Private counts over a domain, non-empty cells only, and how far one unit can move them."""
+"""Private counts over a domain, of non-empty cells only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.cell_counts import (
-    LARGEST_TOTAL,
-    CellCounts,
-    cells_of_counts,
-    cells_of_keys,
-    whole_counts,
-)
-from workbench.contributions import (
-    UserNumbers,
-    bounded_contributions,
-    cut_key,
-    refuse_cut_of_nobody,
-    users_of,
-)
+from workbench.cell_counts import LARGEST_TOTAL, cells_of_counts, cells_of_keys, whole_counts
+from workbench.contributions import cut_key, refuse_cut_of_nobody, users_of
 from workbench.domain import Domain
 from workbench.libraries import pd
-from workbench.reading import Progress, all_rows, counted_rows
+from workbench.reading import Progress
+from workbench.table.bound import PUBLIC, Bound, Public
+from workbench.table.rows import cells_of_rows, cut_cells
 from workbench.value import not_allowed, read_only, sealed
 from workbench.workload import Workload
-
-STATED = "as stated"
-ENFORCED = "enforced"
-BELIEVED = "believed, not enforced"
-_STATUSES = (STATED, ENFORCED, BELIEVED)
-
-_LARGEST_MOVE = 1e300  # of one unit
-_LONGEST_UNIT = 300  # characters
-
-
-@dataclass(frozen=True)
-class Bound:
-    """How far one unit moves a table: at most `l0` cells, each by at most `linf`, `l1` in all.
-
-    Parameters
-    ----------
-    l0 : int
-        Cells, at least 1.
-    linf : float
-        Counts in each of them, above 0.
-    l1 : float, optional
-        Counts in all cells together, from `linf` to l0·linf, which is the default.
-    unit : str
-        Whom it is about, in words: "a trip", "a user (column user_id)".
-    status : "as stated", "enforced" or "believed, not enforced"
-        Whether anything but somebody's word says that it holds. Neither of the two is part of how far a
-        unit moves a table: bounds are equal, and print alike, whatever is said of them.
-
-    Raises
-    ------
-    ValueError
-        A number out of its range, or words that do not fit on a line.
-
-    Examples
-    --------
-    >>> Bound(l0=4, linf=2).l1, Bound(l0=4, linf=2, l1=5).l2
-    (8, 3.1622776601683795)
-    """
-
-    l0: int = 1
-    linf: float = 1
-    l1: float = cast(float, None)  # l0·linf
-    unit: str = field(default="", compare=False, repr=False, kw_only=True)
-    status: str = field(default=STATED, compare=False, repr=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.status not in _STATUSES:
-            raise not_allowed(self, "status", f"need one of {', '.join(map(repr, _STATUSES))}")
-        on_a_line = isinstance(self.unit, str) and self.unit.isprintable()
-        if not on_a_line or len(self.unit) > _LONGEST_UNIT:
-            need = f"need words on one line, at most {_LONGEST_UNIT} characters"
-            raise not_allowed(self, "unit", need)
-        for name in ("l0", "linf", "l1"):
-            number = getattr(self, name)
-            if hasattr(number, "item"):  # numpy's integers wrap
-                object.__setattr__(self, name, number.item())
-        in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
-        if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
-            raise not_allowed(self, "l0", "need a whole number >= 1")
-        if self.l1 is None:
-            object.__setattr__(self, "l1", self.l0 * self.linf)
-        for name in ("linf", "l1"):
-            number = getattr(self, name)
-            if not 0 < number <= _LARGEST_MOVE:
-                raise not_allowed(self, name, "need a finite number > 0")
-        if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
-            raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
-
-    def of(self, unit: str) -> Bound:
-        """The same bound of a unit in words, which nobody enforces: beyond 1, 1 it is only believed.
-
-        Parameters
-        ----------
-        unit : str
-            What is protected, as "a trip".
-
-        Returns
-        -------
-        Bound
-
-        Examples
-        --------
-        >>> Bound(10, 10).of("a household").status, Bound(1, 1).of("a trip").status
-        ('believed, not enforced', 'as stated')
-        """
-        is_one = self.l0 == 1 and self.linf <= 1
-        return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
-
-    def believed(self, unit: str) -> Bound:
-        """The same bound of a unit that nobody has cut to it, nor said that a row is one."""
-        return replace(self, unit=unit, status=BELIEVED)
-
-    def enforced(self, unit: str) -> Bound:
-        """The same bound, to which each unit was cut."""
-        return replace(self, unit=unit, status=ENFORCED)
-
-    @property
-    def l2(self) -> float:
-        """Sensitivity of the counts in the l2 norm."""
-        return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        """The square of the sensitivity of the counts in the l2 norm, exactly.
-
-        Of all moves, filling cell after cell is the longest: as many cells as l1 allows move by linf, and
-        one by what is left.
-
-        >>> Bound(l0=3, linf=2, l1=5).l2_squared
-        Fraction(9, 1)
-        """
-        linf = Fraction(self.linf)
-        filled, rest = divmod(Fraction(self.l1), linf)
-        return filled * linf**2 + rest**2
-
-    def merged(self, cells: int) -> Bound:
-        """The bound of sums over disjoint groups of at most so many cells.
-
-        >>> Bound(l0=3, linf=2, l1=5).merged(2)
-        Bound(l0=3, linf=4, l1=5)
-        """
-        return replace(self, linf=min(self.l1, min(cells, self.l0) * self.linf))
-
-
-class Public:
-    """What a table says instead of a bound when it is public: nothing is left to protect."""
-
-    def __repr__(self) -> str:
-        return "PUBLIC"
-
-    def __reduce__(self) -> str:
-        return "PUBLIC"  # there is one, also after copying and in other processes
-
-
-PUBLIC = Public()
-
-
-class Unbounded:
-    """What interactions say instead of a bound: a user has any number of records, and is one unit."""
-
-    def __repr__(self) -> str:
-        return "UNBOUNDED"
-
-    def __reduce__(self) -> str:
-        return "UNBOUNDED"
-
-
-UNBOUNDED = Unbounded()
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +129,8 @@ class SparseTable:
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
         if users is not None:
-            return cls._of_users(domain, keys, counts, bound, truth_public, users, rng, key)
+            kept = cut_cells(users_of(users), keys, counts, bound, cut_key(rng, key))
+            return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
         refuse_cut_of_nobody(rng, key)
         keys = keys.astype(np.int64)
         if counts is None:
@@ -301,30 +143,6 @@ class SparseTable:
         if not is_sorted or not counts.all():
             keys, counts = cells_of_counts(keys, counts)
         return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
-
-    @classmethod
-    def _of_users(
-        cls,
-        domain: Domain,
-        keys: Any,
-        counts: Any,
-        bound: Any,
-        truth_public: bool,
-        users: Any,
-        rng: Any,
-        key: bytes | None,
-    ) -> SparseTable:
-        """The sum of what stays of each user."""
-        users = users_of(users)
-        counts = None if counts is None else whole_counts(counts)
-        sizes = {len(keys), len(users.numbers), len(keys if counts is None else counts)}
-        if len(sizes) > 1:
-            raise ValueError(f"keys, counts and users of lengths {sizes} do not fit each other")
-        left = bounded_contributions(users, keys, counts, bound, cut_key(rng, key))
-        keys, counts = cells_of_counts(left.keys, left.counts)
-        users_cut = int(left.lost.sum())
-        bound = bound.enforced(users.who)
-        return cls(domain, sealed(keys), sealed(counts), bound, truth_public, users_cut)
 
     @classmethod
     def from_dense(
@@ -405,7 +223,8 @@ class SparseTable:
             A column that is missing or there twice, or a value that is missing or outside the domain,
             with its column and row.
         """
-        return cls._of_rows(frame, domain, bound, truth_public, user, rng, key, count=count)
+        kept = cells_of_rows(frame, domain, bound, user, rng, key, count=count)
+        return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
 
     @classmethod
     def read(
@@ -450,34 +269,8 @@ class SparseTable:
             missing or outside the domain, with its file, line and column.
         """
         how = {"count": count, "table": table, "progress": progress}
-        return cls._of_rows(path, domain, bound, truth_public, user, rng, key, **how)
-
-    @classmethod
-    def _of_rows(
-        cls,
-        data: Any,
-        domain: Domain,
-        bound: Any,
-        truth_public: bool,
-        user: str | None,
-        rng: Any,
-        key: bytes | None,
-        **how: Any,
-    ) -> SparseTable:
-        """Of a frame or file, a batch of rows at a time."""
-        if user is None:
-            refuse_cut_of_nobody(rng, key)
-            cells = CellCounts()
-            for rows in counted_rows(data, domain, **how):
-                cells.add(rows.keys, rows.counts)
-            keys, counts = cells.cells()
-            return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
-        column = UserNumbers(user)
-        rows = all_rows(counted_rows(data, domain, users=column, **how))
-        users = column.users(cast(np.ndarray, rows.users))
-        return cls._of_users(
-            domain, rows.keys, rows.counts, bound, truth_public, users, rng, key
-        )
+        kept = cells_of_rows(path, domain, bound, user, rng, key, **how)
+        return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
 
     def __len__(self) -> int:
         return len(self.keys)

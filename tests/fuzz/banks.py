@@ -1,0 +1,189 @@
+"""Sessions with a bank, budgets, and fits that are kept beside them."""
+
+import io
+import json
+import math
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.fuzz.damage import damaged, damaged_json
+from tests.fuzz.format import DOMAIN, Draw
+from workbench import DP, ZCDP, Bound, Marginals, SparseTable, mechanisms
+from workbench.inference.answer_bank import AnswerBank
+from workbench.laws.subject import seeded
+from workbench.session import Session
+from workbench.session.fits import load_fits, save_fits
+
+STRANGE_CELLS = [None, 0, -1, 1e308, "nan", "{", b"\xff", '["r", 0, 1e99]']  # of a database
+
+
+def files_of(budget: DP | ZCDP, spend: Callable[[Path, SparseTable], None]) -> dict[str, bytes]:
+    """A session that was spent from, and its counter."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.session"
+        table = SparseTable.from_keys(DOMAIN, [1, 30], [4, 9], Bound())
+        Session.create(path, budget, people="customers", unit="a trip")
+        spend(path, table)
+        return {p.name: p.read_bytes() for p in Path(folder).iterdir()}
+
+
+@cache
+def session_files() -> dict[str, bytes]:
+    """A session with a bank, and its counter."""
+
+    def spend(path: Path, table: SparseTable) -> None:
+        session = Session.open(path, table, unit="a trip")
+        session.ask(Marginals(1), 0.5)
+        session.release(mechanisms.HighPassFilter(DP(0.25), theta=5), table, unit="a trip")
+
+    return files_of(DP(2.0, 1e-6), spend)
+
+
+def write_session(folder: Path, draw: Draw) -> None:
+    """Bytes of the file or of its counter; or what it says of itself, with a checksum that fits."""
+    files = session_files()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    kind = draw(st.sampled_from(["bytes", "about", "counter", "cells"]))
+    if kind in ("bytes", "counter"):
+        name = "a.session" if kind == "bytes" else draw(st.sampled_from(sorted(files)))
+        (folder / name).write_bytes(draw(damaged([files[name]])))
+        return
+    db = sqlite3.connect(folder / "a.session")
+    if kind == "about":
+        texts = dict(db.execute("SELECT name, value FROM about"))
+        record = {n: json.loads(text) for n, text in texts.items() if n != "checksum"}
+        record = draw(damaged_json([record]))
+        if isinstance(record, dict):
+            from workbench.session import file
+
+            try:
+                db.execute("DELETE FROM about")
+                file._write_about(db, record)
+            except (sqlite3.Error, ValueError):
+                pass
+    else:
+        table, column = draw(
+            st.sampled_from(
+                [
+                    ("bank", "query"),
+                    ("bank", "variance"),
+                    ("bank", "value"),
+                    ("ledger", "asked"),
+                ]
+            )
+        )
+        strange = draw(st.sampled_from(STRANGE_CELLS))
+        try:
+            db.execute(f"UPDATE {table} SET {column} = ?", (strange,))
+        except sqlite3.Error:
+            pass
+    db.commit()
+    db.close()
+
+
+def use_session(folder: Path) -> None:
+    """What is left, what was spent, and what the bank answers."""
+    session = Session.open(folder / "a.session")
+    repr(session), session.remaining, session.ledger
+    session.recall(Marginals(1))
+
+
+@cache
+def budget_files() -> dict[str, bytes]:
+    """A budget in ρ of which a release was made, and its counter."""
+
+    def spend(path: Path, table: SparseTable) -> None:
+        mechanism = mechanisms.GeometricHistogram(DP(0.25))
+        Session.open(path).release(mechanism, table, unit="a trip")
+
+    return files_of(ZCDP(2.0, 1e-6), spend)
+
+
+def write_budget(folder: Path, draw: Draw) -> None:
+    """Bytes of the file or of its counter, or a cell of its ledger."""
+    files = budget_files()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    if draw(st.booleans()):
+        name = draw(st.sampled_from(sorted(files)))
+        (folder / name).write_bytes(draw(damaged([files[name]])))
+        return
+    with closing(sqlite3.connect(folder / "a.session")) as db:
+        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(ledger)")]
+        db.execute("DROP TRIGGER paid")
+        strange = draw(st.sampled_from([*STRANGE_CELLS, 0.25, b"\0" * 32]))
+        with suppress(sqlite3.Error):
+            db.execute(f"UPDATE ledger SET {draw(st.sampled_from(columns))} = ?", (strange,))
+        db.commit()
+
+
+def use_budget(folder: Path) -> None:
+    """What is left, and what it was spent on."""
+    session = Session.open(folder / "a.session")
+    repr(session), session.remaining, session.ledger
+
+
+@cache
+def bank() -> AnswerBank:
+    """Of answers that are always the same."""
+    table = SparseTable.from_keys(DOMAIN, [1, 30], [40, 90], Bound())
+    paid = mechanisms.LaplaceQueries(DP(4.0), Marginals(2))(table, seeded())
+    return AnswerBank(paid.estimate, 130.0)
+
+
+@cache
+def fits_file() -> bytes:
+    """What is kept of the fits to this bank."""
+    with TemporaryDirectory() as folder:
+        save_fits(Path(folder) / "a.fits", bank())
+        return (Path(folder) / "a.fits").read_bytes()
+
+
+ARRAYS = [
+    *(
+        np.array(x)
+        for x in (0, 1, -1, 2**62, math.nan, math.inf, "a", 1j, True, [], [0.5], [[1]])
+    ),
+    *(np.zeros((2, 2)), np.full(72, -1), np.full(72, 2**40), np.zeros(72), np.zeros((72, 72))),
+]
+
+
+def write_fits(folder: Path, draw: Draw) -> None:
+    """Bytes of the file, or an array of it that is another, is shorter, or is gone."""
+    if draw(st.booleans()):
+        (folder / "a.fits").write_bytes(draw(damaged([fits_file()])))
+        return
+    arrays = dict(np.load(io.BytesIO(fits_file())))
+    name = draw(st.sampled_from(sorted(arrays)))
+    match draw(st.sampled_from(["gone", "shorter", "less", "other", "strange"])):
+        case "gone":
+            del arrays[name]
+        case "shorter":
+            arrays[name] = (
+                arrays[name][: draw(st.integers(0, 3))] if arrays[name].ndim else name
+            )
+        case "less":
+            arrays[name] = np.atleast_1d(arrays[name])[..., :1]
+        case "other":
+            arrays[name] = arrays[draw(st.sampled_from(sorted(arrays)))]
+        case "strange":
+            arrays[name] = draw(st.sampled_from(ARRAYS))
+    pack = draw(st.sampled_from([np.savez, np.savez_compressed]))
+    with (folder / "a.fits").open("wb") as file:
+        pack(file, **arrays)
+
+
+def use_fits(folder: Path) -> None:
+    """A bank takes them over, or makes its own."""
+    made = AnswerBank(bank().history, bank().total)
+    load_fits(folder / "a.fits", made)
+    if "candidates" in vars(made):
+        made.recall(Marginals(1))

@@ -1,0 +1,312 @@
+"""The laws of noise as choices: an `rng` that takes, run by run, every way in which draws can fall.
+
+What is made of the noise is the mechanism's own code. Draws by other laws than stand here cannot be
+replayed, nor records that are cut at random. Hash functions and the like, which do not depend on data, are
+fixed; a release holds them, or nothing is claimed to follow from their secrecy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.audit.cuts import (
+    Cuts,
+    NotEnumerable,
+    between,
+    gaussian_parts,
+    rate_of,
+    upper_tail,
+)
+from workbench.audit.pairs import Pair
+from workbench.estimates import hashes
+from workbench.interactions import Interactions
+from workbench.noise import (
+    dirichlet,
+    discrete_gaussian,
+    empty_cells,
+    exact,
+    exponential,
+    gaussian_cells,
+    laws,
+    priorities,
+    response,
+    selection,
+    threshold,
+    unary,
+)
+
+_ONE_AT_A_TIME = threading.RLock()
+
+
+class Replay(np.random.Generator):
+    """An `rng` whose draws are choices: each run takes the next way that they can fall."""
+
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(np.random.default_rng(0).bit_generator)
+        self.alike = all(map(_alike, (pair.one, pair.other)))
+        self.any_word = False
+        self.options: list[int] = []
+        self.taken: list[int] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a run."""
+        self.depth = 0
+        self.probability = 1.0
+        self.calls = 0
+
+    def choose(self, weights: Sequence[float]) -> int:
+        """One of some ways, of which each has a probability."""
+        if len(weights) == 1:
+            return 0
+        if self.depth == len(self.taken):
+            self.taken.append(0)
+            self.options.append(len(weights))
+        elif self.options[self.depth] != len(weights):
+            raise NotEnumerable("what it draws differs between runs of the same draws")
+        chosen = self.taken[self.depth]
+        self.depth += 1
+        self.probability *= weights[chosen]
+        return chosen
+
+    def advance(self) -> bool:
+        """Take the next way; False where all have been taken."""
+        del self.taken[self.depth :], self.options[self.depth :]
+        while self.taken and self.taken[-1] == self.options[-1] - 1:
+            self.taken.pop()
+            self.options.pop()
+        if not self.taken:
+            return False
+        self.taken[-1] += 1
+        return True
+
+    def __getattribute__(self, name):
+        """Nothing of a generator but what stands here."""
+        if not name.startswith("__") and hasattr(np.random.Generator, name):
+            if name not in ("integers", "bytes"):
+                raise NotEnumerable(f"it draws by {name}, which is not enumerated")
+        return super().__getattribute__(name)
+
+    def integers(self, low, high=None, size=None, **options):
+        """Words for a law that is not enumerated: none but no words at all."""
+        if size == 0 or self.any_word:
+            return np.full(size, 2**62, options.get("dtype", np.int64))
+        raise NotEnumerable("it draws by a law that is not enumerated")
+
+    def bytes(self, length):
+        """A seed of a fast generator, which is not enumerated unless all that it picks from is the same."""
+        if self.alike:
+            return bytes(length)
+        raise NotEnumerable("it cuts records at random")
+
+
+@contextlib.contextmanager
+def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
+    """The laws of noise as choices of `replay`, and nothing else changed.
+
+    `code_bits` is how many bits a report of randomised response has.
+    """
+
+    def choose(out, weights):
+        call = replay.calls
+        replay.calls += 1
+        for i in range(len(out)):
+            lowest = cuts.of(call, i, len(out))
+            if not lowest:
+                out[i] = cuts.constant(call, i)
+                continue
+            chosen = replay.choose(weights(int(out[i]), lowest))
+            out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
+
+    def add(law, out, words):
+        if cuts.recording is not None:
+            cuts.record(out)
+            return
+        rate = rate_of(law.alpha(192))
+
+        def weights(x, lowest):
+            below = upper_tail(x - lowest[0] + 1, rate)
+            inner = [between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
+            return [below, *inner, upper_tail(lowest[-1] - x, rate)]
+
+        choose(out, weights)
+
+    def add_gaussian(law, out, words):
+        rate = float(law.rate)
+        if cuts.recording is not None:
+            cuts.record(out, rate)
+            return
+        choose(out, lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest)))
+
+    def gaussian_survivors(cell, empty, words):
+        if cell.above is not None:
+            raise NotEnumerable("it draws empty cells again, at a lower threshold")
+        ranks = survivor_ranks(empty, lambda bits: cell.chance, words)
+        return ranks, np.full(len(ranks), max(1, cell.theta), np.int64)
+
+    def survivor_ranks(empty, p, words):
+        if cuts.recording is not None:
+            cuts.shapes.append(("empty", int(empty)))
+        if cuts.recording is not None or not empty:
+            return np.empty(0, np.int64)
+        chance = float(p(192))
+        if chance >= 1:
+            return np.arange(empty)
+        if empty > 4:  # all stay empty, or exactly one of few does not: told no finer
+            none = (1 - chance) ** empty
+            stays = replay.choose([none, 1 - none])
+            return np.array([0] if stays else [], np.int64)
+        ranks = [i for i in range(empty) if replay.choose([1 - chance, chance])]
+        return np.array(ranks, np.int64)
+
+    def values(law, n, words):
+        values = np.full(n, max(1, law.theta), np.int64)
+        for i in range(n if law.sides == 2 else 0):
+            if replay.choose([0.5, 0.5]):
+                values[i] *= -1
+        return values
+
+    def accept(chance, exactly, words):
+        if cuts.recording is not None:
+            return np.asarray(chance) >= 0.5
+        heads = np.empty(len(chance), bool)
+        for i in range(len(chance)):
+            p = float(exactly(i, 192))
+            heads[i] = p >= 1 or (p > 0 and replay.choose([1 - p, p]))
+        return heads
+
+    def sample_candidates(scores, available, decay, words):
+        chosen = np.empty(len(scores), np.int64)
+        for row in range(len(scores)):
+            among = np.flatnonzero(available[row])
+            behind = float(decay) * (scores[row][among] - scores[row][among].max())
+            weights = np.exp(behind.astype(float))
+            first = cuts.recording is not None
+            place = 0 if first else replay.choose((weights / weights.sum()).tolist())
+            chosen[row] = among[place]
+        return chosen
+
+    def any_priorities(*args, **kwargs):
+        replay.any_word = True  # all that pass are released, whatever their priorities
+        try:
+            return original_candidates(*args, **kwargs)
+        finally:
+            replay.any_word = False
+
+    def retain_or_replace(codes, size, keep, words):
+        if cuts.recording is not None:
+            return codes
+        p = float(keep(192))
+        each = (1 - p) / size
+        reports = [
+            replay.choose([each + p * (c == code) for c in range(size)])
+            for code in codes.tolist()
+        ]
+        return np.array(reports, np.int64)
+
+    def biased_bits(count, chance, words):
+        if cuts.recording is not None:
+            return np.zeros(count, np.uint64)
+        p = float(chance(192))
+        flipped = [
+            sum(replay.choose([1 - p, p]) << bit for bit in range(code_bits))
+            for _ in range(count)
+        ]
+        return np.array(flipped, np.uint64)
+
+    def set_bits(keys, levels, parameters, bits):
+        if cuts.recording is not None:
+            every = np.zeros_like(bits)
+            original_set_bits(keys, np.full(len(keys), len(parameters)), parameters, every)
+            cuts.written |= set(np.flatnonzero(np.unpackbits(every.view(np.uint8))).tolist())
+        original_set_bits(keys, levels, parameters, bits)
+
+    def flip_bits(bits, alpha, words):
+        p = float(1 / (alpha + 2))
+        as_bits = np.unpackbits(bits.view(np.uint8))
+        for place in sorted(cuts.written) if cuts.recording is None else ():
+            as_bits[place] ^= replay.choose([1 - p, p])
+        bits[:] = np.packbits(as_bits).view(np.uint64)
+
+    def dirichlet_multinomial(keys, counts, size, *, alpha, records, cost, rng=None):
+        seeded = np.random.default_rng(0)
+        drawn = dirichlet.dirichlet_multinomial(
+            keys, counts, size, alpha=alpha, records=records, cost=cost, rng=seeded
+        )
+        if cuts.recording is not None:
+            return drawn
+        weights = np.full(size, alpha)
+        weights[keys] += counts
+        synthetic = np.zeros(size, np.int64)
+        for _ in range(records):
+            chosen = replay.choose((weights / weights.sum()).tolist())
+            synthetic[chosen] += 1
+            weights[chosen] += 1
+        cells = np.flatnonzero(synthetic)
+        return drawn._replace(keys=cells, counts=synthetic[cells])
+
+    def random_words(n, *, rng=None):
+        return np.random.default_rng(n).integers(0, 2**64, n, dtype=np.uint64)
+
+    def uniform_keys(size, cells, *, rng=None):
+        return np.sort(np.random.default_rng(size).choice(cells, size, replace=False))
+
+    patches = [
+        (laws.TwoSidedGeometric, "add", add),
+        (discrete_gaussian.DiscreteGaussian, "add", add_gaussian),
+        (gaussian_cells.GaussianCell, "survivors", gaussian_survivors),
+        (empty_cells.EmptyCell, "values", values),
+        *((room, "survivor_ranks", survivor_ranks) for room in (empty_cells, threshold, unary)),
+        *(
+            (room, "accept", accept)
+            for room in (selection, unary, response, empty_cells, exact)
+        ),
+        (exponential, "sample_candidates", sample_candidates),
+        (hashes, "set_bits", set_bits),
+        (unary, "flip_bits", flip_bits),
+        (priorities, "Candidates", any_priorities),
+        (response, "retain_or_replace", retain_or_replace),
+        (response, "biased_bits", biased_bits),
+        (noise, "dirichlet_multinomial", dirichlet_multinomial),
+        (noise, "random_words", random_words),
+        (noise, "uniform_keys", uniform_keys),
+    ]
+    with _ONE_AT_A_TIME:
+        originals = [getattr(owner, name) for owner, name, _ in patches]
+        original_set_bits = hashes.set_bits
+        original_candidates = priorities.Candidates
+        for (owner, name, instead), original in zip(patches, originals, strict=True):
+            setattr(owner, name, _in_this_thread(instead, original))
+        try:
+            yield replay
+        finally:
+            for (owner, name, _), original in zip(patches, originals, strict=True):
+                setattr(owner, name, original)
+
+
+def _in_this_thread(instead: Callable, original: Callable) -> Callable:
+    """Others, who may be releasing something at this moment, have the law itself."""
+    here = threading.get_ident()
+
+    @wraps(original)
+    def law(*args: Any, **kwargs: Any) -> Any:
+        drawn = instead if threading.get_ident() == here else original
+        return drawn(*args, **kwargs)
+
+    return law
+
+
+def _alike(data: Any) -> bool:
+    """Whether all records of each user are the same, so that it says nothing which are kept."""
+    if not isinstance(data, Interactions):
+        return False
+    rows = np.stack([data.users, data.items, data.contexts], axis=1).astype(np.int64)
+    return len(np.unique(rows, axis=0)) == len(np.unique(data.users))
