@@ -141,7 +141,7 @@ class AnswerBank(Figure):
         0.1, "ε of the blocks, where prices are compared", 1e-6, 1000
     )
     errors: tuple[float, ...] = numbers(
-        tuple(np.geomspace(300, 3000, 9).tolist()),
+        (300.0, 400.0, 530.0, 710.0, 950.0, 1270.0, 1690.0, 2250.0, 3000.0),
         "errors that are asked for",
         strict=True,
         unit="people",
