@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import sys
+from inspect import cleandoc
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -71,6 +73,13 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
     withdrawn: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """What its file promises is part of its help."""
+        super().__init_subclass__(**kwargs)
+        promises = promises_of(cls)
+        if promises and "__doc__" in vars(cls):
+            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{promises}"
+
     def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
         """Release a private estimate.
 
@@ -120,6 +129,13 @@ class Mechanism(Protocol):
                 f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
                 "each tuple by itself, so need one tuple a unit, l1 = 1"
             )
+
+
+def promises_of(cls: type) -> str:
+    """The docstring of the file of a mechanism, from its guarantee on; empty where it has none."""
+    doc = cleandoc(getattr(sys.modules.get(cls.__module__), "__doc__", None) or "")
+    start = doc.find("Guarantee  ")
+    return doc[start:] if start >= 0 else ""
 
 
 def series_name(mechanism: Any) -> str:

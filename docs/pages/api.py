@@ -111,6 +111,8 @@ def described(words: str) -> str:
 
 def plain_text(app, what: str, name: str, member: Any, options, lines: list[str]) -> None:
     """Escape what is no markup in a docstring, and add the fields of a value (a Sphinx event)."""
+    promises = [i for i, line in enumerate(lines) if line.startswith("Guarantee  ")]
+    del lines[min(promises, default=len(lines)) :]  # the page of the mechanism has them
     example = False
     for i, line in enumerate(lines):
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))

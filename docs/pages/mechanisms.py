@@ -14,7 +14,7 @@ from docs.pages import pictures
 from docs.pages.text import capitalised, cell, markdown
 from workbench import Interactions, Records, SparseTable, mechanisms
 from workbench.laws import Subject
-from workbench.mechanism import Mechanism
+from workbench.mechanism import Mechanism, promises_of
 from workbench.option_grammar import option_need, release_options
 from workbench.privacy import ADD_REMOVE, LOCAL, REPLACE
 
@@ -82,7 +82,7 @@ def page(cls: type, when: str, proof: str) -> str:
     parts = [
         f"# {capitalised(cls.title)}",
         f"`workbench.mechanisms.{name}`",
-        markdown(getdoc(cls) or ""),
+        markdown((getdoc(cls) or "").removesuffix(promises_of(cls))),
         pictures.markdown(cls),
         f"## When to use it\n\n{when}",
         f"## Guarantee\n\n{about['Guarantee']}",

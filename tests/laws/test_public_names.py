@@ -68,6 +68,13 @@ def test_every_field_says_what_it_is(cls):
             assert field.metadata["doc"], f"{cls.__name__}.{field.name} says nothing"
 
 
+@pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
+def test_help_of_a_mechanism_says_what_it_promises(cls):
+    for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
+        assert re.search(rf"^{word}\s+\S", cls.__doc__, re.M), word
+    assert cls.__doc__.count("Guarantee  ") == 1
+
+
 @pytest.mark.parametrize(
     "cls", [*mechanisms.ALL, *datasets.ALL, workbench.DP, workbench.Marginals]
 )
