@@ -352,7 +352,8 @@ def test_the_command_takes_a_bound_and_a_delta(run):  # noqa: F811
 @pytest.mark.parametrize(
     "words, says",
     {
-        "--density 0.1": "need all three",
+        "--density 0.1": "need all three of --density, --mean, --spread, or none of them: --mean and",
+        "--order 3": "--order says nothing of ranges: it is for marginals, rows",
         "--queries 1,x": "--queries = 'x'",
         "--queries 5000": "queries: 5000 is not allowed",
         "--bound 1": "need L0,LINF",

@@ -53,7 +53,11 @@ def test_pure_releases_are_read_at_a_delta_too(run):
         ("--rho -1", "GaussianHistogram", "ZCDP.rho = -1"),
         ("--rho 1 --delta 0", "GaussianHistogram", "at delta = 0 zCDP promises no epsilon"),
         ("--rho 1 --noise geometric", "Privelet", "need 'gaussian', or leave it out"),
-        ("--epsilon 1", "GaussianHistogram", "draws Gaussian noise: need a ZCDP"),
+        (
+            "--epsilon 1",
+            "GaussianHistogram",
+            "draws Gaussian noise, which ε alone does not pay for: add --delta",
+        ),
         ("--rho 1", "LaplaceHistogram", "takes no ZCDP"),
         ("--rho 1 --delta 1", "GaussianHistogram", "delta"),
     ],

@@ -31,9 +31,24 @@ TASKS = {
     "strings": "synthetic strings",
 }
 _FOR_TASKS = "What some tasks need"
+_TASKS_OF = {  # an option that some tasks alone use
+    "size": ("cells", "ranges", "top"),
+    "density": ("cells", "ranges"),
+    "mean": ("cells", "ranges"),
+    "spread": ("cells", "ranges"),
+    "queries": ("ranges",),
+    "shape": ("boxes", "per-user"),
+    "order": ("marginals", "rows"),
+    "rows": ("rows",),
+    "records": ("degrees", "points", "strings"),
+    "users": ("users",),
+    "per_user": ("users",),
+    "popularity": ("users",),
+}
 
 
 def advise(
+    context: typer.Context,
     epsilon: Annotated[float, typer.Option(help="Privacy loss ε.")],
     domain: Annotated[
         Path | None, typer.Option(help="Which cells there can be (JSON), as for `release`.")
@@ -126,6 +141,14 @@ def advise(
         near = get_close_matches(spelt, TASKS, n=1)
         perhaps = f", perhaps {near[0]}" if near else ""
         raise ValueError(f"no task {task!r}{perhaps}; there are: {', '.join(TASKS)}")
+    _refuse_unused(task, context)
+    beliefs_of_cells = {"--density": density, "--mean": mean, "--spread": spread}
+    missing = [name for name, value in beliefs_of_cells.items() if value is None]
+    if 0 < len(missing) < len(beliefs_of_cells):
+        raise ValueError(
+            f"need all three of {', '.join(beliefs_of_cells)}, or none of them: "
+            f"{' and '.join(missing)} missing"
+        )
     space = StatedSpace(
         box=box, levels=levels, strings=strings, length=length, alphabet=alphabet
     )
@@ -168,6 +191,15 @@ def advise(
         mechanism = advice.mechanism
         _show(task, epsilon, advice)
     screen.say(f"\n{_command(mechanism, domain, space, bound, protected, user)}")
+
+
+def _refuse_unused(task: str, context: typer.Context) -> None:
+    """A ValueError for an option that was typed and would change nothing."""
+    for name, tasks in _TASKS_OF.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and task not in tasks:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} says nothing of {task}: it is for {', '.join(tasks)}")
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:

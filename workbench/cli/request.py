@@ -325,6 +325,11 @@ class Request:
             takes_rho = getattr(mechanism, "accepts_zcdp", False)
             if delta and takes_rho and not _spends_delta(mechanism):
                 cost = ZCDP.within(cost)
+            elif not getattr(mechanism, "accepts_dp", True):
+                raise ValueError(
+                    f"--mechanism {mechanism.__name__} draws Gaussian noise, which ε alone does not pay for: "
+                    "add --delta, or give --rho in place of --epsilon"
+                )
         reading = self.reading_delta(mechanism)
         if isinstance(cost, ZCDP) and reading is not None:
             cost.at(reading)  # refuses what is no δ before anything is paid for
