@@ -327,8 +327,8 @@ class Request:
                 cost = ZCDP.within(cost)
             elif not getattr(mechanism, "accepts_dp", True):
                 raise ValueError(
-                    f"--mechanism {mechanism.__name__} draws Gaussian noise, which ε alone does not pay for: "
-                    "add --delta, or give --rho in place of --epsilon"
+                    f"--mechanism {mechanism.__name__} draws Gaussian noise, which ε alone does not pay "
+                    "for: add --delta, or give --rho in place of --epsilon"
                 )
         reading = self.reading_delta(mechanism)
         if isinstance(cost, ZCDP) and reading is not None:
