@@ -45,6 +45,22 @@ def test_every_margin_and_the_normaliser_are_those_of_all_cells(sets):
             assert tree.margin(axes) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("sets", LISTS)
+def test_margins_change_with_their_potentials_as_is_told(sets):
+    prior, potentials, tree = case(sets, seed=1)
+    rng = np.random.default_rng(2)
+    directions = [rng.normal(size=table.shape) for table in potentials]
+    step = 1e-5
+    ends = [
+        JunctionTree(SHAPE, prior, sets)
+        .calibrate([p + sign * step * d for p, d in zip(potentials, directions, strict=True)])
+        .of_sets()
+        for sign in (1, -1)
+    ]
+    for told, high, low in zip(tree.derivatives(directions), *ends, strict=True):
+        assert told == pytest.approx((high - low) / 2 / step, abs=1e-7)
+
+
 def test_tuples_are_drawn_from_it():
     sets = LISTS[1]
     prior, potentials, tree = case(sets, seed=3)

@@ -88,6 +88,52 @@ def test_a_network_is_the_minimum_of_what_it_says_that_it_minimises():
     assert model.answer(Products.of(DOMAIN, [{}]))[0] == pytest.approx(100)
 
 
+def a_star_of_contradicting_tables():
+    """Tables about one attribute of many codes, most of them of nearly nobody, under much noise."""
+    star = Domain(("hub", "x", "y"), (20, 4, 5))
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(star.size, 0.05))
+    table = SparseTable.from_keys(
+        star, np.arange(star.size), rng.multinomial(5000, p), Bound(1, 1), truth_public=True
+    )
+    pairs = NamedMarginals((("hub", "x"), ("hub", "y")))
+    return LaplaceQueries(DP(0.2), pairs)(table, rng).estimate
+
+
+@pytest.mark.parametrize("strength", [1000.0, 10.0, 0.1])
+def test_a_network_meets_its_optimum_at_cells_of_nobody(strength):
+    """At a prior that weighs next to nothing no distribution has smaller squared residuals."""
+    history = a_star_of_contradicting_tables()
+    problem = NetworkProblem.of(history, 5000.0, None, 2**10)
+    fit = problem.fit(strength)
+    assert fit.converged
+    f = rows_of(history.workload, history.domain)
+    margins = problem.tree.calibrate(problem.dual.potentials(fit.weights)).margin((0, 1, 2))
+    p = np.asarray(margins).ravel()
+    gradient = f @ p - history.values / 5000 + strength * problem.dual.box * fit.weights
+    assert np.abs(gradient / np.sqrt(problem.dual.box)).max() <= 0.02
+    if strength < 1:
+        rows = np.concatenate([f, np.full((1, f.shape[1]), 1e4)])  # which sums to the total
+        least = nnls(rows, np.append(history.values, 1e4 * 5000))[0]
+        squares = [((f @ x - history.values) ** 2).sum() for x in (least, 5000 * p)]
+        assert squares[1] == pytest.approx(squares[0], rel=1e-3)
+
+
+def test_a_start_saves_steps_and_other_answers_are_met():
+    history = a_star_of_contradicting_tables()
+    problem = NetworkProblem.of(history, 5000.0, None, 2**10)
+    fit = problem.fit(30.0)
+    assert problem.fit(30.0, fit.weights).steps == 1 < fit.steps
+    values = np.abs(history.values[::-1])  # cells that were empty are not
+    used = np.arange(len(values)) % 3 > 0
+    far = problem.fit(30.0, fit.weights, values, used)
+    fresh = problem.fit(30.0, None, values, used)
+    assert far.converged and fresh.converged and not far.weights[~used].any()
+    assert far.model.answer(history.workload) == pytest.approx(
+        fresh.model.answer(history.workload), abs=0.2 * np.sqrt(history.variances[0])
+    )
+
+
 def test_a_network_leaves_out_sets_until_its_tree_is_small_enough():
     pairs = NamedMarginals(tuple(PAIRS))
     history = bought(chained(), pairs, 50.0)
@@ -251,7 +297,8 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
 
 
 def test_a_fit_that_stops_too_early_says_so(monkeypatch):
-    monkeypatch.setattr("workbench.inference.markov_network._STEPS", 1)
+    monkeypatch.setattr("workbench.inference.network_descent._STEPS", 1)
+    monkeypatch.setattr("workbench.inference.network_descent._PRODUCTS", 1)
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
     recalled = AnswerBank(history, 4000.0).recall(Marginals(1), TREE, error=False)
     assert "did not converge" in recalled.why

@@ -175,6 +175,50 @@ class CalibratedTree:
             for i, axes in zip(self.tree._home, self.tree.sets, strict=True)
         ]
 
+    @cached_property
+    def _shared_inverses(self) -> dict[int, Float[np.ndarray, "..."]]:
+        """One over what a clique and its parent share, for each that has one."""
+        tree = self.tree
+        return {
+            i: 1 / np.maximum(_summed(self.cliques[i], clique, edge.shared), _LEAST)
+            for i, (clique, edge) in enumerate(zip(tree.cliques, tree.edges, strict=True))
+            if edge.parent >= 0
+        }
+
+    def derivatives(
+        self, directions: Sequence[Float[np.ndarray, "..."]]
+    ) -> list[Float[np.ndarray, "..."]]:
+        """How fast the margin of each set changes as potentials move in some direction.
+
+        The covariance of the sets' cells times a vector: both passes of `calibrate`, differentiated.
+        """
+        tree = self.tree
+        logs = [np.zeros(table.shape) for table in self.cliques]
+        for i, axes, table in zip(tree._home, tree.sets, directions, strict=True):
+            if axes:
+                logs[i] += _spread(table, axes, tree.cliques[i])
+        messages = {}
+        for i in reversed(tree.order):
+            edge = tree.edges[i]
+            message = _summed(self.cliques[i] * logs[i], tree.cliques[i], edge.shared)
+            if edge.parent < 0:
+                logs[i] -= message
+                continue
+            messages[i] = message * self._shared_inverses[i]
+            logs[edge.parent] += _spread(messages[i], edge.shared, tree.cliques[edge.parent])
+        changes: list[np.ndarray] = [np.empty(0)] * len(logs)
+        for i in tree.order:
+            edge = tree.edges[i]
+            if edge.parent >= 0:
+                above = _summed(changes[edge.parent], tree.cliques[edge.parent], edge.shared)
+                update = above * self._shared_inverses[i] - messages[i]
+                logs[i] += _spread(update, edge.shared, tree.cliques[i])
+            changes[i] = self.cliques[i] * logs[i]
+        return [
+            _summed(changes[i], tree.cliques[i], axes) if axes else np.zeros(())
+            for i, axes in zip(tree._home, tree.sets, strict=True)
+        ]
+
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
         """That on any axes, in their order; None if it, or what makes it, has too many cells."""
         axes = tuple(axes)

@@ -8,7 +8,7 @@ distributions, as in Private-PGM.
 Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
 Differs    the entropy stays in, and κ is chosen by who calls. Where the tree of all sets of attributes
            were too large, those that tell least are left out, and `Fit.left_out` counts their queries.
-Cost       a step is two passes of messages over the tree's cells.
+Cost       `network_descent`: products of two passes of messages over the tree's cells.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from workbench.estimates.junction_tree import JunctionTree, cliques_of
 from workbench.estimates.tree_model import TreeModel
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import NotConverged, total_field
+from workbench.inference.network_descent import Descent
 from workbench.inference.priors import normalised_prior, prior_field
 from workbench.value import parameter, sealed, value
 
 NEAR = 0.02  # deviations of the noise: residuals of the dual's gradient that are near enough
 _NEAR_SHARE = 2e-5  # of the total, where the noise is less
-_STEPS = 300
 
 
 @value
@@ -145,13 +145,6 @@ class NetworkProblem:
         dual = replace(dual, box=variances / dual.total**2)
         return cls(dual, tree, rows, len(answers) - len(rows))
 
-    @cached_property
-    def _scale(self) -> Float[np.ndarray, " queries"]:
-        """Of the weights: about the variance of each query at a tuple of the prior."""
-        margins = self.dual.prior_margins()
-        means = self.dual.means(margins)
-        return np.maximum(self.dual.mean_squares(margins) - means**2, 1e-12)
-
     def fit(
         self,
         strength: float,
@@ -164,43 +157,14 @@ class NetworkProblem:
 
         Other answers may stand in for the given ones, and only those be used that are said.
         """
-        from scipy.optimize import minimize
-
         dual = self.dual
         noise = dual.box
-        chosen = np.ones(len(noise), bool) if used is None else used
         pi = (dual.pi if values is None else values[self.rows] / dual.total) - dual.constants
-        penalty = strength * noise
-        scale = 1 / np.sqrt(self._scale + penalty)
-        residual = np.inf
         unit = np.maximum(np.sqrt(noise), _NEAR_SHARE / NEAR)
-
-        def objective(u):
-            nonlocal residual
-            w = u * scale
-            calibrated = self.tree.calibrate(dual.potentials(w))
-            expected = dual.means(calibrated.of_sets()) - dual.constants
-            gradient = np.where(chosen, expected - pi + penalty * w, 0.0)
-            residual = float(np.max(np.abs(gradient) / unit, initial=0.0))
-            value = calibrated.log_normaliser - w @ pi + 0.5 * (penalty * w) @ w
-            return value, gradient * scale
-
-        def stop_when_near(_):
-            if residual <= near:
-                raise StopIteration
-
-        first = np.zeros(len(noise)) if start is None else np.where(chosen, start, 0.0)
-        options = {"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-14, "gtol": 1e-12}
-        found = minimize(
-            objective,
-            first / scale,
-            jac=True,
-            method="L-BFGS-B",
-            options=options,
-            callback=stop_when_near,
-        )
-        objective(found.x)
-        return NetworkFit(self, found.x * scale, residual, int(found.nfev))
+        chosen = np.ones(len(noise), bool) if used is None else used
+        descent = Descent(dual, self.tree, pi, noise, unit, chosen)
+        found, steps = descent.minimum(strength, start, near)
+        return NetworkFit(self, found.weights, found.residual, steps)
 
 
 def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarray, " queries"]:
