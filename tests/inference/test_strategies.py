@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
+from workbench import ZCDP, Bound, SparseTable
 from workbench.domain import Domain
-from workbench.inference.cell_strategies import of_line, rows_of_cells
+from workbench.estimates import NoisyAnswers
+from workbench.inference import KernelPCA
+from workbench.inference.cell_strategies import answers_by_cells, of_line, rows_of_cells
 from workbench.inference.strategies import L1, L2, optimised_strategy
+from workbench.mechanisms import GaussianQueries
+from workbench.session.plan import reconstructed
 from workbench.workload import (
     Marginals,
     NamedMarginals,
@@ -94,6 +99,49 @@ def test_a_tree_over_many_codes_errs_as_is_told_or_less(n, norm):
         assert strategy.squared_error == pytest.approx(literal)
     singular = np.linalg.svd(w, compute_uv=False).sum()
     assert strategy.bound == pytest.approx(singular**2 / n / len(w))
+
+
+@pytest.mark.parametrize("n", [16, 37])
+def test_overlapping_trees_err_exactly_as_is_told(n, monkeypatch):
+    """By literal least squares from what is asked, which is what their answers are put together by."""
+    monkeypatch.setattr("workbench.inference.cell_strategies._BRANCHINGS", ())
+    domain = Domain(("x", "y"), (n, 2))
+    every = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
+    workload = Products.of(domain, [{"x": ends} for ends in every])
+    strategy = of_line(workload, domain, 0, L2)
+    assert strategy.kind == "overlapping trees with chosen weights" and strategy.share > 0.8
+    w = rows_of_cells(workload, domain, (0,))
+    a = rows_of_cells(strategy.queries, domain, (0,))
+    assert (a**2).sum(axis=0) == pytest.approx(1)
+    inverse = np.linalg.inv(a.T @ a)
+    assert strategy.squared_error == pytest.approx(np.trace(w @ inverse @ w.T) / len(w))
+    rng = np.random.default_rng(0)
+    variances = rng.uniform(1, 4, len(a))
+    answers = NoisyAnswers(domain, strategy.queries, rng.normal(size=len(a)), variances)
+    values, errors = answers_by_cells(answers, workload, 0)
+    precision = a.T / variances
+    covariance = np.linalg.inv(precision @ a)
+    assert values == pytest.approx(w @ covariance @ precision @ answers.values)
+    assert errors**2 == pytest.approx(np.einsum("qi,ij,qj->q", w, covariance, w))
+    same, bars = KernelPCA(np.inf)(answers).answer(workload, error=True)
+    assert values == pytest.approx(same, abs=1e-6) and errors == pytest.approx(bars, rel=1e-6)
+
+
+def test_ranges_of_many_codes_come_near_the_bound_and_are_asked():
+    n = 600
+    rng = np.random.default_rng(1)
+    ends = np.sort(rng.integers(0, n + 1, (1500, 2)), axis=1)
+    domain = Domain(("x",), (n,))
+    ranges = Products.of(domain, [{"x": (int(i), int(j))} for i, j in ends if i < j])
+    strategy = optimised_strategy(ranges, domain, L2)
+    assert strategy.share > 0.8 and strategy.line == 0
+    counts = rng.integers(1, 50, n)
+    table = SparseTable.from_keys(domain, np.arange(n), counts, Bound(1, 1), truth_public=True)
+    release = GaussianQueries(ZCDP(0.1), strategy.queries)(table, np.random.default_rng(2))
+    values, errors = reconstructed(release, ranges, strategy)
+    off = (values - table.answer(ranges)) / errors
+    assert np.mean(off**2) == pytest.approx(1, abs=0.3)
+    assert np.mean(errors**2) == pytest.approx(strategy.squared_error * 1 / (2 * 0.1), rel=0.01)
 
 
 def test_ranges_err_less_than_by_the_consistent_tree_and_by_privelet():

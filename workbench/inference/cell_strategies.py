@@ -6,6 +6,9 @@ A tree over b^L cells in order has a level of nodes of each width b^j. On what i
 b^j and has mean 0 on those of b^(j+1), AᵀA is Σ_{i <= j} w_i²·b^i for weights w of its levels, and WᵀW adds
 up to some c_j, so that the best weights minimise (Σ w)²·Σ c_j/μ_j, or Σ w²·Σ c_j/μ_j for Gaussian noise.
 Fewer cells than b^L are taken for that many: what is then expected is an upper bound.
+Under Gaussian noise nodes that overlap do better: of each width several trees, shifted by shares of it.
+Cosines nearly diagonalise such a level, with (sin(θw/2) / sin(θ/2))² / stride at frequency θ, from which
+its weight is chosen; what is then expected is exact, from AᵀA of all cells.
 Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound; Qardaji,
            Yang & Li, PVLDB 2013, for branchings. From the formulas.
 """
@@ -16,13 +19,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
+from workbench.estimates import NoisyAnswers
 from workbench.inference.strategy import L1, L2, Strategy
 from workbench.workload import Margins, Products, TableQueries
 
 _SCALINGS = 60
 _BRANCHINGS = (2, 3, 4, 8, 16)
+_OVERLAPPING = (4, 8)  # a branching, and how many nodes of a width hold a cell
 _EVEN = 1e-3  # how far the largest diagonal is from the mean when scaling ends
 
 
@@ -96,22 +101,103 @@ def _scaled_to_even(gram) -> Float[np.ndarray, "n n"]:
 
 def of_line(queries, domain: Domain, axis: int, norm: str) -> Strategy:
     """Of queries about one attribute of many codes: the best weighed tree, or the queries themselves."""
-    rows = np.concatenate(
-        [own for _, own in queries.dense_terms(np.arange(len(queries)), (axis,))]
-    )
+    rows = _rows_of_line(queries, axis)
     count = len(rows)
     lengths = np.abs(rows) if norm == L1 else rows**2
     plain = float(lengths.sum(axis=0).max()) ** (2 if norm == L1 else 1)
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(rows.T @ rows), 0)).sum()
-    bound = float(singular**2 / rows.shape[1] / count)
+    n = rows.shape[1]
+    gram = rows.T @ rows
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
+    bound = float(singular**2 / n / count)
     best = Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
     for branching in _BRANCHINGS:
         error, weights = _weighed_levels(rows, branching, norm)
         if error < best.squared_error:
-            asked = _nodes(domain, axis, branching, weights)
+            levels = [_nodes(n, branching**j, branching**j) for j in range(len(weights))]
+            asked = _asked(domain, axis, levels, weights)
             name = f"a tree of branching {branching} with the best weights"
-            best = Strategy(asked, name, error, plain, error, bound)
+            best = Strategy(asked, name, error, plain, error, bound, axis)
+    if norm == L2:
+        error, levels, weights = _weighed_overlapping(gram)
+        if error / count < best.squared_error:
+            asked = _asked(domain, axis, levels, weights)
+            name = "overlapping trees with chosen weights"
+            best = Strategy(asked, name, error / count, plain, error / count, bound, axis)
     return best
+
+
+def answers_by_cells(
+    answers: NoisyAnswers, queries: Products, axis: int
+) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
+    """Least squares, and standard errors, from answers about one attribute that tell of all its codes.
+
+    Both workloads are single terms. It costs a decomposition of codes × codes, however many the answers.
+    """
+    from scipy.linalg import solve_triangular
+
+    weights = 1 / np.sqrt(answers.variances)
+    rows = _rows_of_line(answers.workload, axis) * weights[:, None]
+    root = np.linalg.cholesky(rows.T @ rows)
+    half = solve_triangular(root, rows.T @ (answers.values * weights), lower=True)
+    asked = solve_triangular(root, _rows_of_line(queries, axis).T, lower=True)
+    return half @ asked, np.sqrt((asked**2).sum(axis=0))
+
+
+def _rows_of_line(queries, axis: int) -> Float[np.ndarray, "queries codes"]:
+    return np.concatenate(
+        [own for _, own in queries.dense_terms(np.arange(len(queries)), (axis,))]
+    )
+
+
+def _weighed_overlapping(
+    gram: Float[np.ndarray, "cells cells"],
+) -> tuple[float, list[Int[np.ndarray, "2 nodes"]], Float[np.ndarray, " levels"]]:
+    """The squared error that overlapping trees give, added over queries, their nodes, and their weights.
+
+    For Gaussian noise, at sensitivity 1: each cell lies in as many nodes of a width as any other.
+    """
+    from scipy.fft import dctn
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.optimize import minimize
+
+    n = len(gram)
+    branching, overlap = _OVERLAPPING
+    widths = [1]
+    while widths[-1] < n:
+        widths.append(widths[-1] * branching)
+    strides = [max(1, width // overlap) for width in widths]
+    levels = [_nodes(n, w, stride) for w, stride in zip(widths, strides, strict=True)]
+    held = np.array(widths) / strides
+    half = np.pi * np.arange(1, n) / (2 * n)
+    sizes = np.square(np.array(widths, float))[:, None] * np.ones(n)
+    sizes[:, 1:] = (np.sin(np.outer(widths, half)) / np.sin(half)) ** 2
+    sizes /= np.array(strides)[:, None]
+    energies = np.maximum(dctn(gram, norm="ortho").diagonal(), 0)
+
+    def log_error(logs):
+        squares = np.exp(2 * (logs - logs.max()))
+        mu = squares @ sizes
+        moved = squares @ held
+        spread = (energies / mu).sum()
+        slope = 2 * squares * (held / moved - sizes @ (energies / mu**2) / spread)
+        return np.log(moved) + np.log(spread), slope
+
+    start = np.zeros(len(widths))
+    found = minimize(log_error, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
+    weights = np.exp(found.x - found.x.max())
+    weights /= np.sqrt(weights**2 @ held)
+    corners = np.zeros((n + 1, n + 1))  # sums over rows and columns give AᵀA
+    for (first, last), weight in zip(levels, weights, strict=True):
+        for rows, columns, sign in (
+            (first, first, 1),
+            (first, last, -1),
+            (last, first, -1),
+            (last, last, 1),
+        ):
+            np.add.at(corners, (rows, columns), sign * weight**2)
+    squares = corners.cumsum(0).cumsum(1)[:n, :n]
+    error = float(np.trace(cho_solve(cho_factor(squares), gram)))
+    return error, levels, weights
 
 
 def _trees(rows) -> Iterator[tuple[str, np.ndarray]]:
@@ -161,16 +247,17 @@ def _weighed_levels(
     return float(np.exp(found.fun)) / len(rows), weights
 
 
-def _nodes(domain: Domain, axis: int, branching: int, weights) -> Products:
+def _nodes(n: int, width: int, stride: int) -> Int[np.ndarray, "2 nodes"]:
+    """First cells, and those past the last, of all nodes of a width that hold any of n cells."""
+    low = np.arange(stride - width, n, stride)
+    return np.stack([np.maximum(low, 0), np.minimum(low + width, n)])
+
+
+def _asked(domain: Domain, axis: int, levels, weights) -> Products:
     """The nodes of all levels, times the weights of these."""
     n = domain.shape[axis]
-    ends = []
-    times = []
-    for j, weight in enumerate(weights):
-        low = np.arange(0, n, branching**j)
-        ends.append(np.stack([low, np.minimum(low + branching**j, n)]))
-        times.append(np.full(len(low), weight))
-    first, last = np.concatenate(ends, axis=1)
+    first, last = np.concatenate(levels, axis=1)
+    times = np.repeat(weights, [level.shape[1] for level in levels])
     codes = np.arange(n)
     factors = [np.ones((1, size)) for size in domain.shape]
     inside = (codes >= first[:, None]) & (codes < last[:, None])
@@ -178,4 +265,4 @@ def _nodes(domain: Domain, axis: int, branching: int, weights) -> Products:
     which = np.zeros((len(first), len(domain.shape)), np.int64)
     which[:, axis] = 1 + np.arange(len(first))
     offsets = np.arange(len(first) + 1)
-    return Products(domain.attributes, tuple(factors), which, np.concatenate(times), offsets)
+    return Products(domain.attributes, tuple(factors), which, times, offsets)

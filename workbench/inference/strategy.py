@@ -29,6 +29,8 @@ class Strategy:
         The same for noise of variance 1 on each of the strategy's own queries.
     bound : float
         What no strategy is below (the singular-value bound), NaN where it is not computed.
+    line : int, optional
+        The attribute of whose codes a tree is asked, which tells of each code.
     """
 
     queries: Any
@@ -37,6 +39,7 @@ class Strategy:
     plain: float
     per_noise: float
     bound: float
+    line: int | None = None
 
     @property
     def share(self) -> float:

@@ -12,12 +12,13 @@ import numpy as np
 from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.inference import KernelPCA
+from workbench.inference.cell_strategies import answers_by_cells
 from workbench.inference.strategies import L1, L2, Strategy, optimised_strategy
 from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP, ZCDP
-from workbench.workload import Workload
+from workbench.workload import Workload, linear_queries
 
 if TYPE_CHECKING:
     from workbench.session.recall import Recall
@@ -55,8 +56,12 @@ class Reconstruction:
 
 def reconstructed(release: Release, workload: Workload, strategy: Strategy) -> Reconstruction:
     """The workload's answers, by least squares from those to the strategy's queries."""
-    posterior = KernelPCA(inf)(release.estimate)
-    values, errors = posterior.answer(workload, error=True)
+    answers = release.estimate
+    if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
+        queries = linear_queries(workload, answers.domain)
+        values, errors = answers_by_cells(answers, queries, strategy.line)
+    else:
+        values, errors = KernelPCA(inf)(answers).answer(workload, error=True)
     return Reconstruction(values, errors, release, strategy)
 
 
