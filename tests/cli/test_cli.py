@@ -447,6 +447,9 @@ QUICK = {
     "release t.csv --mechanism X --epsilon 1 --out o.parquet": "--bound is missing",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
     "show nowhere.parquet": "no such release file",
+    "bank nowhere.session": "no such session",
+    "laws Nowhere": "no mechanism 'Nowhere'",
+    "audit Nowhere": "no mechanism 'Nowhere'",
     "export summaries luck=3": "it is called 'seed'",
     "lab --notebooks nowhere": "no such folder",
 }

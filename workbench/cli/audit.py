@@ -54,9 +54,6 @@ def audit(
     possible, a lower bound from runs, and how much of ε they reach. Exit code 1 if more is lost than
     is stated, or if something cannot be audited.
     """
-    from workbench.audit.measure import LEAST_RUNS
-    from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
-    from workbench.audit.rows import add_row, budget_unused, read_rows
     from workbench.option_grammar import parse_numbers
 
     epsilons = parse_numbers("--epsilon", epsilon)
@@ -64,9 +61,15 @@ def audit(
         raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
     if seconds <= 0:
         raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
+    audited = [_named(name) for name in names or ()]
+
+    from workbench.audit.measure import LEAST_RUNS
+    from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
+    from workbench.audit.rows import add_row, budget_unused, read_rows
+
     if runs is not None and runs < LEAST_RUNS:
         raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
-    jobs = _jobs(names or [], epsilons, thorough)
+    jobs = _jobs(audited, epsilons, thorough)
     options = dict(
         runs=runs or RUNS,
         seconds=seconds,
@@ -116,34 +119,36 @@ def _line(result: Any) -> str:
     )
 
 
-def _jobs(names: list[str], epsilons: list[float], thorough: bool) -> list:
+def _named(name: str) -> Any:
+    """The mechanism or function of this name."""
     from workbench import mechanisms, plugins
-    from workbench.audit.plan import all_pairs, default_jobs, thorough_jobs
 
     plugins.use_current_folder()
-    classes = []
-    functions = []
-    for name in names:
-        ours = name in mechanisms.__all__
-        thing = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
-        for module in plugins.stated_modules() if thing is None else ():
-            thing = vars(module).get(name, thing)
-        if thing is None:
-            raise ValueError(
-                f"no mechanism {name!r}; name it as module:Class or module:function, or name its "
-                "module by --with"
-            )
-        is_class = isinstance(thing, type) and hasattr(thing, "example")
-        if not is_class and not callable(thing):
-            raise ValueError(
-                f"{name} cannot be called: need a mechanism, or a function of a table"
-            )
-        (classes if is_class else functions).append(thing)
+    ours = name in mechanisms.__all__
+    thing = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
+    for module in plugins.stated_modules() if thing is None else ():
+        thing = vars(module).get(name, thing)
+    if thing is None:
+        raise ValueError(
+            f"no mechanism {name!r}; name it as module:Class or module:function, or name its "
+            "module by --with"
+        )
+    if not callable(thing):
+        raise ValueError(f"{name} cannot be called: need a mechanism, or a function of a table")
+    return thing
+
+
+def _jobs(audited: list, epsilons: list[float], thorough: bool) -> list:
+    """The audits of what was named, or of all mechanisms."""
+    from workbench.audit.plan import all_pairs, default_jobs, thorough_jobs
+
+    classes = [x for x in audited if isinstance(x, type) and hasattr(x, "example")]
     make = thorough_jobs if thorough else default_jobs
-    jobs = make(classes or None, epsilons) if classes or not names else []
-    for function in functions:
-        for epsilon in epsilons:
-            jobs += all_pairs(function, epsilon)
+    jobs = make(classes or None, epsilons) if classes or not audited else []
+    for function in audited:
+        if function not in classes:
+            for epsilon in epsilons:
+                jobs += all_pairs(function, epsilon)
     return jobs
 
 

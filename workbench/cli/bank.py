@@ -21,6 +21,9 @@ def bank(
 
     It cannot spend: what was paid for answers. It says what a better answer would cost.
     """
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
+
     from workbench.widgets.bank_page import BankPage
 
     page = BankPage(file, serving.free_port(port))

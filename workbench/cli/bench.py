@@ -7,7 +7,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -55,6 +54,8 @@ def bench(
 
 def machine() -> str:
     """What the numbers were measured on."""
+    from importlib.metadata import version
+
     try:
         cpu = Path("/proc/cpuinfo").read_text()
         model = next(

@@ -16,7 +16,6 @@ def laws(
 ) -> None:
     """Run the laws of mechanisms on one class: a line each, and exit code 1 if one is broken."""
     from workbench import mechanisms, plugins
-    from workbench.laws import check_laws
 
     plugins.use_current_folder()
     ours = name in mechanisms.__all__
@@ -25,6 +24,9 @@ def laws(
         raise ValueError(f"no mechanism {name!r}; name it as module:Class")
     if not hasattr(cls, "takes") or not hasattr(cls, "example"):
         raise ValueError(f"{name} is no mechanism: need a class derived from `Mechanism`")
+
+    from workbench.laws import check_laws
+
     broken = 0
     for outcome in check_laws(cls):
         mark = "✗" if outcome.broken else "✓"

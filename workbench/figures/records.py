@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import provenance
 from workbench.datasets._kinds import unwrapped
-from workbench.datasets.readers.compressed import file_on_disk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +41,8 @@ def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
 
 def public_files(figure: Figure) -> dict[str, str]:
     """The sha256 of the published files that a figure rests on, by name; of private ones nothing."""
+    from workbench.datasets.readers.compressed import file_on_disk
+
     hashes: dict[str, str] = {}
     with suppress(FileNotFoundError, ValueError):  # rows of a machine that has them
         for dataset in figure.datasets_used():

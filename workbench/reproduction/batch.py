@@ -18,7 +18,6 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
-from workbench.experiment.running import SCHEDULER
 from workbench.figures import (
     default_notebook,
     figure_folder,
@@ -207,6 +206,7 @@ class _Batch:
 
     def start_parent(self, threads: int) -> None:
         """Have a process load what kernels need, of which they are forked where that can be done."""
+        from workbench.experiment.running import SCHEDULER
         from workbench.reproduction.forks import CAN_FORK, KernelParent
         from workbench.reproduction.kernel import environment
 
