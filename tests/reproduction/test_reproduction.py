@@ -26,6 +26,14 @@ file = Path(results) / profile / "{0}" / "verdicts.csv"
 file.write_text("id,says,outcome,measured,why\\n1,a,holds,,\\n2,b,differs,,")
 """
 
+GO = """
+from pathlib import Path
+from workbench.reproduction import batch, reproduce
+batch.source_hashes = lambda project: {{}}
+where = dict(notebooks=Path("notebooks"), results=Path("results"))
+print(*(run.state for run in reproduce(**where, workers={workers})))
+"""
+
 
 def book(project, stem, *cells, tags=("parameters",), head=HEAD):
     """A notebook of code cells, after a title and the parameters."""
@@ -243,15 +251,7 @@ def test_a_killed_run_continues(tmp_path, monkeypatch):
     book(tmp_path, "a_quick", FIGURE.format("a_quick"))
     wait = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\n"
     book(tmp_path, "b_slow", wait + "time.sleep(60 if not pathlib.Path('go').exists() else 0)")
-    script = tmp_path / "go.py"
-    script.write_text(
-        "from pathlib import Path\n"
-        "from workbench.reproduction import batch, reproduce\n"
-        "batch.source_hashes = lambda project: {}\n"
-        "where = dict(notebooks=Path('notebooks'), results=Path('results'))\n"
-        "print(*(run.state for run in reproduce(**where, workers=1)))\n"
-    )
-    command = [sys.executable, str(script)]
+    command = [sys.executable, "-c", GO.format(workers=1)]
     short = Path(tempfile.mkdtemp(prefix="t"))  # killed with -9 it cannot tidy up
     monkeypatch.setenv("TMPDIR", str(short))
     quiet = dict(cwd=tmp_path, stderr=subprocess.DEVNULL)
@@ -274,15 +274,7 @@ def test_two_runs_on_one_results_folder_make_each_figure_once(tmp_path):
     slow = "import pathlib, time\nwith open('runs', 'a') as f: f.write('x')\ntime.sleep(2)\n"
     book(tmp_path, "fig1", slow + FIGURE.format("fig1"))
     book(tmp_path, "fig2", slow + FIGURE.format("fig2"))
-    script = tmp_path / "go.py"
-    script.write_text(
-        "from pathlib import Path\n"
-        "from workbench.reproduction import batch, reproduce\n"
-        "batch.source_hashes = lambda project: {}\n"
-        "where = dict(notebooks=Path('notebooks'), results=Path('results'))\n"
-        "print(*(run.state for run in reproduce(**where, workers=2)))\n"
-    )
-    command = [sys.executable, str(script)]
+    command = [sys.executable, "-c", GO.format(workers=2)]
     both = [
         subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -427,57 +427,37 @@ def test_a_session_of_the_first_format_still_opens(path):
 
 
 PROCESSES = """
-import os, random, signal, sys, time
+import sys
+from tests.session.processes import killed, raced
 from workbench.domain import Domain
 from workbench.mechanisms import GeometricHistogram
 from workbench.privacy import DP
 from workbench.session import Session
 from workbench.table import Bound, SparseTable
 
-folder, moments = sys.argv[1], random.Random(3)
+folder = sys.argv[1]
 table = SparseTable.from_keys(Domain(("x",), (4,)), [1], [5], Bound())
 
-def begin(name, epsilon):
+def begun(name, epsilon):
     Session.create(folder + name, DP(epsilon), people="all", unit="a user")
     return folder + name
 
 def releasing(path, epsilon):
-    read, write = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            session = Session.open(path)
-            while True:
-                session.release(GeometricHistogram(DP(epsilon)), table)
-                os.write(write, b".")
-        finally:
-            os._exit(0)
-    os.close(write)
-    return pid, read
+    def work(told):
+        session = Session.open(path)
+        while True:
+            session.release(GeometricHistogram(DP(epsilon)), table)
+            told()
+    return work
 
-def releases(pid, read):
-    os.waitpid(pid, 0)
-    found = b""
-    while part := os.read(read, 4096):
-        found += part
-    os.close(read)
-    return len(found)
-
-path, left = begin("/killed", 64.0), 0
+path = begun("/killed", 64.0)
 GeometricHistogram(DP(1.0))(table)  # loads what a child is to have at once
-for i in range(1000):
-    if i > 6 and left > 6:
-        break
-    pid, read = releasing(path, 2.0**-10)
-    time.sleep(moments.uniform(0.0, 0.03 + 0.004 * i))
-    os.kill(pid, signal.SIGKILL)
-    left += releases(pid, read)
+for left in killed(releasing(path, 2.0**-10), 6):
     ledger = Session.open(path).ledger  # the counter never takes a killed one for an older copy
     assert left <= ledger.answered.sum() <= len(ledger), (left, ledger)
 
-path = begin("/raced", 1.0)
-racing = [releasing(path, 0.07) for _ in range(3)]
-left = sum(releases(*one) for one in racing)
+path = begun("/raced", 1.0)
+left = raced(releasing(path, 0.07))
 assert left == len(Session.open(path).ledger) == 14, left
 print("held")
 """

@@ -321,8 +321,9 @@ def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
 
 
 PROCESSES = """
-import os, random, resource, signal, sys, time
+import os, resource, sys
 import numpy as np
+from tests.session.processes import begin, count, killed, raced
 from workbench.domain import Domain
 from workbench.privacy import DP
 from workbench.session import Session
@@ -331,25 +332,7 @@ from workbench.workload import Marginals, Products
 
 folder, domain = sys.argv[1], Domain(("a", "b"), (4, 3))
 table = SparseTable.from_dense(domain, np.arange(12).reshape(4, 3), Bound())
-one, moments = Products.of(domain, [{"a": (0, 2)}]), random.Random(7)
-
-def child(work):
-    read, write = os.pipe()
-    if not (pid := os.fork()):
-        try:
-            work(lambda: os.write(write, b"."))
-        finally:
-            os._exit(0)
-    os.close(write)
-    return pid, read
-
-def answers(pid, read):
-    os.waitpid(pid, 0)
-    found = b""
-    while part := os.read(read, 4096):
-        found += part
-    os.close(read)
-    return len(found)
+one = Products.of(domain, [{"a": (0, 2)}])
 
 def asking(path, epsilon, budget):
     def work(told):
@@ -359,17 +342,10 @@ def asking(path, epsilon, budget):
             told()
     return work
 
-# killed at any moment
 path = folder + "/killed"
-session, left = Session.open(path, table, DP(64.0)), 0
+session = Session.open(path, table, DP(64.0))
 session.ask(one, 2.0**-10)
-for i in range(1000):
-    if i > 15 and left > 15:
-        break
-    pid, read = child(asking(path, 2.0**-10, 64.0))
-    time.sleep(moments.uniform(0.0, 0.03 + 0.004 * i))
-    os.kill(pid, signal.SIGKILL)
-    left += answers(pid, read)
+for left in killed(asking(path, 2.0**-10, 64.0), 15):
     ledger = session.ledger
     assert ledger.epsilon.sum() * 2**10 == len(ledger) >= left + 1, (len(ledger), left)
     assert left <= ledger.answered.sum() <= len(ledger)
@@ -377,10 +353,8 @@ assert len(session.bank) == ledger.answered.sum()
 
 # several that begin it together, and ask for the last of its budget
 path = folder + "/raced"
-racing = [child(asking(path, 0.07, 1.0)) for _ in range(3)]
-left = sum(answers(*one) for one in racing)
-session = Session.open(path)
-assert left == len(session.ledger) == 14, (left, len(session.ledger))
+left = raced(asking(path, 0.07, 1.0))
+assert left == len(Session.open(path).ledger) == 14, (left, len(Session.open(path).ledger))
 
 # a disk that fills up
 path = folder + "/filled"
@@ -395,7 +369,7 @@ def filling(told):
             told(), told()
             break
         told()
-left = answers(*child(filling)) - 2
+left = count(*begin(filling)) - 2
 assert 0 < left == len(session.ledger) == session.ledger.answered.sum(), (left, session.ledger)
 session.ask(Marginals(2), session.remaining)
 print("held")
