@@ -4,12 +4,14 @@ import gzip
 import sqlite3
 from contextlib import closing
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fuzz.run import limited
 from workbench import Bound, Domain, SparseTable
 from workbench.reading import csv_file
 
@@ -257,3 +259,46 @@ def test_a_database_is_read_by_the_name_of_a_table_alone(tmp_path):
     (tmp_path / "t.csv").write_bytes(GOOD)
     with pytest.raises(ValueError, match="is no database"):
         SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), table="t")
+
+
+SMALL = Domain(("home", "hour"), (3, 24), (("Bern", "Genf", "Chur"), None))
+
+
+@pytest.mark.parametrize(
+    ("text", "need"),
+    [
+        (
+            b"home,hour\n" + b'"\n",' * 2**23,
+            "line .*: a row of more than 16,777,216 characters",
+        ),
+        (b'"\n",' * 2**23, "line .*: a row of more than 16,777,216 characters"),
+        (b"a," * 2**16 + b"a\n", "its first row names 65,537 columns, need at most 16,384"),
+    ],
+    ids=["row", "header", "names"],
+)
+def test_a_row_that_no_table_has_is_refused(tmp_path, text, need):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(text, 1))
+    with limited(), pytest.raises(ValueError, match=need):
+        SparseTable.read(path, SMALL, Bound())
+
+
+def test_computed_columns_are_not_read(tmp_path):
+    """Two rows of them would be read as 180 MB."""
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (home, hour AS (zeroblob(90000000)))")
+        db.execute("CREATE TABLE u (home, hour)")
+        db.execute("INSERT INTO t (home) VALUES ('Bern'), ('Genf')")
+        db.execute("INSERT INTO u VALUES ('Bern', zeroblob(?))", (2**24 + 1,))
+        db.commit()
+    with pytest.raises(ValueError, match=r"has no table 't': .* computed .*; it has \['u'\]"):
+        SparseTable.read(path, SMALL, Bound(), table="t")
+    with pytest.raises(ValueError, match="table u: it cannot be read .*too big"):
+        SparseTable.read(path, SMALL, Bound(), table="u")
+    with duckdb.connect(tmp_path / "a.duckdb") as db:
+        db.execute(
+            "CREATE TABLE t (home TEXT, hour TEXT GENERATED ALWAYS AS (repeat(home, 9)))"
+        )
+    with pytest.raises(ValueError, match=r"has no table 't': .* computed .*"):
+        SparseTable.read(tmp_path / "a.duckdb", SMALL, Bound(), table="t")

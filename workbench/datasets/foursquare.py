@@ -116,9 +116,11 @@ class Foursquare:
             own_codes = [codes.setdefault(venue, len(codes)) for venue in venues]
             items = np.array(own_codes)[block.codes("venue", pl.Enum(venues))]
             records.add(block, users, items, local.dt.weekday().to_numpy() - 1)
+            if len(records) > form.check_ins:
+                break  # the rest is not read
         if len(records) != form.check_ins:
             raise ValueError(
-                f"{path} ends after {len(records):,} check-ins; need {form.check_ins:,}"
+                f"{path}: found {len(records):,} check-ins, need {form.check_ins:,}"
             )
         names = sorted(codes)
         places = np.empty(len(names), np.int32)

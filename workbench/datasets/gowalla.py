@@ -146,10 +146,12 @@ class Gowalla:
                 users = block.codes("user", range(USERS))
                 items = block.codes("place", range(PLACES))
                 counts.append(block.positive_counts("count"))
-                total += int(counts[-1].sum())
+                total += int(counts[-1].sum(dtype=float))  # too large a sum is not wrapped
                 records.add(block, users, items, regions[items])
+                if total > check_ins:
+                    break  # the rest is not read
             if total != check_ins:
-                raise ValueError(f"{path} ends after {total:,} check-ins; need {check_ins:,}")
+                raise ValueError(f"{path}: found {total:,} check-ins, need {check_ins:,}")
         return records.interactions(
             self.domain,
             UNBOUNDED,

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.datasets._kinds import REAL_FILE, differences
-from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.compressed import read_whole
 from workbench.datasets.readers.delimited import read_blocks, read_lines
 from workbench.datasets.readers.published import File, sibling_file
 from workbench.datasets.readers.user_records import WEEKDAYS, UserRecords
@@ -117,8 +117,7 @@ class MovieLens:
         """What the films are called, by their numbers."""
         form = self._form
         path = self._beside(form.films)
-        with opened(path) as (stream, _):
-            text = stream.read().decode(form.encoding, errors="replace")
+        text = read_whole(path).decode(form.encoding, errors="replace")
         if form.separator == ",":
             rows = csv.reader(io.StringIO(text, newline=""))
             next(rows, None)

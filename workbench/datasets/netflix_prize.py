@@ -92,6 +92,8 @@ class NetflixPrize:
                 np.add.at(counts, ratings.customers, 1)
                 np.add.at(sizes, ratings.films, 1)
                 bar.update(len(ratings.customers))
+                if sizes.sum() > total:
+                    break  # the rest is not read
         for k, (first, last, need) in enumerate(PARTS):
             size = sizes[first - 1 : last].sum()
             if size != need:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+from pathlib import Path
+
 import numpy as np
 
 from workbench.datasets.readers.compressed import opened
@@ -9,6 +12,8 @@ from workbench.datasets.readers.own_file import OwnFile, bound_field
 from workbench.domain import Domain
 from workbench.table import Bound, Public, SparseTable
 from workbench.value import parameter, value
+
+_MOST_CELLS = 2**27
 
 
 @value
@@ -43,15 +48,12 @@ class NumpyHistogram(OwnFile):
 
     def _array(self) -> np.ndarray:
         path = self._find()
+        self._refuse_large(path)
         with opened(path) as (stream, _):
             try:
                 array = np.lib.format.read_array(stream, allow_pickle=False)
             except (ValueError, EOFError, MemoryError) as e:
                 raise ValueError(f"{path} is not a whole .npy array of numbers: {e}") from None
-        if array.dtype.kind not in "iuf" or not array.size or not array.ndim:
-            raise ValueError(
-                f"{path} holds {array.dtype} of shape {array.shape}: need counts, at least one"
-            )
         if array.dtype.kind == "f":
             array = array.astype(float)  # half precision takes 2⁵³ for infinite
         bad = ~((array >= 0) & (array <= 2**53) & (array == np.floor(array)))  # NaN is bad
@@ -61,6 +63,25 @@ class NumpyHistogram(OwnFile):
                 f"{path}, cell {cell}: found {array[cell]}, need a whole number >= 0"
             )
         return array
+
+    def _refuse_large(self, path: Path) -> None:
+        """A ValueError, before there is memory for it, if the file says it holds no such array."""
+        readers = {(1, 0): np.lib.format.read_array_header_1_0}
+        readers[2, 0] = np.lib.format.read_array_header_2_0
+        with opened(path) as (stream, _):
+            try:
+                version = np.lib.format.read_magic(stream)
+                if version not in readers:
+                    raise ValueError(f"version {version}")
+                shape, _, dtype = readers[version](stream)
+            except (ValueError, EOFError) as e:
+                raise ValueError(f"{path} is not a whole .npy array of numbers: {e}") from None
+        if dtype.kind not in "iuf" or not shape or 0 in shape:
+            raise ValueError(
+                f"{path} holds {dtype} of shape {shape}: need counts, at least one"
+            )
+        if prod(shape) > _MOST_CELLS:
+            raise ValueError(f"{path} has {prod(shape):,} cells, need at most {_MOST_CELLS:,}")
 
 
 def _domain(array: np.ndarray) -> Domain:

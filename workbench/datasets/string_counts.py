@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.datasets.readers.compressed import opened
-from workbench.datasets.readers.delimited import read_blocks
+from workbench.datasets.readers.delimited import LONGEST_LINE, read_blocks
 from workbench.datasets.readers.own_file import OwnFile, bound_field
 from workbench.hierarchy import OverHierarchy, Prefixes
 from workbench.labelled_rows import LabelledRows
@@ -97,7 +97,8 @@ def _without_mark(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _refuse_other_than_utf8(path: Path) -> None:
     with opened(path) as (stream, _):
-        for line, text in enumerate(stream, 1):
+        lines = iter(lambda: stream.readline(LONGEST_LINE), b"")
+        for line, text in enumerate(lines, 1):
             try:
                 text.decode()
             except UnicodeDecodeError as e:

@@ -11,19 +11,20 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.datasets._kinds import REAL_FILE
-from workbench.datasets.readers.compressed import opened
+from workbench.datasets.readers.compressed import read_whole
 from workbench.datasets.readers.delimited import read_blocks
 from workbench.datasets.readers.published import File
 from workbench.domain import Domain
 from workbench.hierarchy import OverHierarchy, Prefixes
 from workbench.labelled_rows import LabelledRows
-from workbench.libraries import pl
+from workbench.libraries import pa, parquet, pl
 from workbench.records import Records
 from workbench.table import Bound, SparseTable
 from workbench.value import parameter, value
 
 NAMES = 162_253
 FIELDS = ("name", "count")
+_MOST_ROWS = 2**20
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 FILE = File(
@@ -153,9 +154,12 @@ def _names(path: Path) -> Iterator[LabelledRows]:
 
 
 def _parquet(path: Path) -> Iterator[LabelledRows]:
-    with opened(path) as (stream, _):
-        try:
-            frame = pl.read_parquet(BytesIO(stream.read()), columns=list(FIELDS))
-        except pl.exceptions.PolarsError as e:
-            raise ValueError(f"{path} is no such Parquet file: {e}") from None
+    content = read_whole(path)
+    try:
+        rows = parquet.read_metadata(BytesIO(content)).num_rows
+        if rows > _MOST_ROWS:
+            raise ValueError(f"{path} has {rows:,} rows, need at most {_MOST_ROWS:,}")
+        frame = pl.read_parquet(BytesIO(content), columns=list(FIELDS))
+    except (pl.exceptions.PolarsError, pa.ArrowException) as e:
+        raise ValueError(f"{path} is no such Parquet file: {e}") from None
     yield LabelledRows(path, np.arange(1, len(frame) + 1), frame.cast(pl.String))

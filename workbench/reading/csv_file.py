@@ -18,6 +18,8 @@ from workbench.wording import counted
 _BLOCK = 2**24  # bytes that are parsed at a time; a row is at most as long
 _LONGEST_FIELD = _BLOCK  # characters; what is longer is a quote that is left open
 _LONGEST_LINE = 2**22
+_LONGEST_ROW = 2**24  # in several lines
+_MOST_NAMES = 2**14
 
 
 class _QuoteCounter(RawIOBase):
@@ -65,6 +67,11 @@ class CsvFile(FileSource):
         if first is None:
             raise ValueError(f"{self}: it is empty, without the names of columns")
         self.names = first[1]
+        if len(self.names) > _MOST_NAMES:
+            names = f"{len(self.names):,} columns"
+            raise ValueError(
+                f"{self}: its first row names {names}, need at most {_MOST_NAMES:,}"
+            )
 
     def batches(
         self, columns: Sequence[str], one_kind: str | None = None
@@ -139,19 +146,14 @@ class CsvFile(FileSource):
 
     def _records(self, text: TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
         """The records with the lines that they end on; empty lines are none, but in a single column."""
-        records = csv.reader(self._lines(text))
+        lines = _Lines(self, text)
+        records = csv.reader(lines)
         width = 0
         for record in records:
+            lines.left = _LONGEST_ROW
             if record or width == 1:
                 yield records.line_num, record
             width = width or len(record)
-
-    def _lines(self, text: TextIOWrapper) -> Iterator[str]:
-        """The lines; a ValueError for one that no table has, before it is in memory."""
-        while line := text.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE:
-                raise ValueError(f"{self}: a line of more than {_LONGEST_LINE:,} characters")
-            yield line
 
     def _options(self, columns: Sequence[str]) -> dict[str, Any]:
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
@@ -198,6 +200,32 @@ class CsvFile(FileSource):
         except (OSError, EOFError, csv.Error, StopIteration):
             pass
         return ValueError(f"{self}: it cannot be read ({why})")
+
+
+class _Lines:
+    """The lines of a file; a ValueError for one, or a row of several, that no table has."""
+
+    def __init__(self, file: CsvFile, text: TextIOWrapper):
+        self._file = file
+        self._text = text
+        self._line = 0
+        self.left = _LONGEST_ROW  # characters of this row
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(_LONGEST_LINE)
+        if not line:
+            raise StopIteration
+        self._line += 1
+        place = f"{self._file}, line {self._line}"
+        if len(line) == _LONGEST_LINE:
+            raise ValueError(f"{place}: a line of more than {_LONGEST_LINE:,} characters")
+        self.left -= len(line)
+        if self.left < 0:
+            raise ValueError(f"{place}: a row of more than {_LONGEST_ROW:,} characters")
+        return line
 
 
 def _trimmed(texts: pa.Array) -> pa.Array:

@@ -1,6 +1,7 @@
 """A named table of a DuckDB or SQLite file as rows.
 
-Views and queries are not read: they could make the rows of one user depend on another's.
+Views and queries are not read: they could make the rows of one user depend on another's. Nor are tables
+with computed columns: a few bytes of them may compute gigabytes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from workbench.reading.source import BATCH, Columns, FileSource, names_shown
 from workbench.value import shown
 
 _ROWS = 2**16  # of SQLite, as Python's values
+_LONGEST_ROW = 2**24  # bytes, of SQLite
 
 _SQLITE = {  # parts of words
     "BOOL": "bool",
@@ -63,7 +65,7 @@ class DatabaseTable(FileSource):
         with self._connection() as connection:
             tables = [name for (name,) in self._run(connection, self.tables).fetchall()]
             if table not in tables:
-                what = "a table is needed (views and queries are not read)"
+                what = "a table is needed (views, queries and computed columns are not read)"
                 stated = f"{self.path} has no table {shown(table)}" if table else str(self.path)
                 raise ValueError(f"{stated}: {what}; it has {names_shown(sorted(tables))}")
             cursor = self._run(connection, f"SELECT * FROM {_quoted(table)} LIMIT 0")
@@ -91,7 +93,8 @@ class DuckDbTable(DatabaseTable):
 
     tables = (
         "SELECT table_name FROM duckdb_tables() "
-        "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
+        "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal "
+        "AND sql NOT LIKE '%GENERATED ALWAYS AS%'"
     )
 
     def types(self) -> dict[str, pa.DataType]:
@@ -141,7 +144,8 @@ class SqliteTable(DatabaseTable):
 
     tables = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
-        "ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        "ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%' AND NOT EXISTS "
+        "(SELECT 1 FROM pragma_table_xinfo(sqlite_master.name) WHERE hidden > 1)"
     )
 
     def types(self) -> dict[str, pa.DataType]:
@@ -177,6 +181,7 @@ class SqliteTable(DatabaseTable):
 
         name = f"file:{quote(str(self.path.absolute()))}?mode=ro"
         with closing(sqlite3.connect(name, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
             yield connection
 
     def _run(self, connection: Any, sql: str) -> Any:

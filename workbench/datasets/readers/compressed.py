@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import tarfile
 import zipfile
@@ -12,13 +13,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.reading.source import names_shown
+
+_DICTIONARY = (
+    1 << 28
+)  # bytes that unpacking an .xz file may take; its tightest preset takes 2²⁶
+_MOST_HEADERS = 1 << 20  # bytes before a file in a tar archive
+_MOST_AT_ONCE = 1 << 26
+_PACKED = 1 << 16  # bytes read at once
+
 _DAMAGED = (
     EOFError,
     zlib.error,
     lzma.LZMAError,
     gzip.BadGzipFile,
     zipfile.BadZipFile,
-    tarfile.ReadError,
+    tarfile.TarError,
 )
 
 
@@ -27,8 +37,8 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The decompressed bytes of a file, and the file itself, whose position tells the progress.
 
     The suffix decides: .gz, .xz, .zip (its member of the same name, its only one, or its only
-    .csv), else plain; a path may lead into a zip archive (`find_member`). A file that ends early, or
-    is not what its suffix says, is a ValueError.
+    .csv), else plain; a path may lead into a zip archive (`find_member`). A file that ends early, is
+    not what its suffix says, or takes more than 268,435,456 bytes of memory to unpack, is a ValueError.
     """
     holder = file_on_disk(path)
     with ExitStack() as stack:
@@ -41,7 +51,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 case ".gz":
                     stream = gzip.open(raw)
                 case ".xz":
-                    stream = lzma.open(raw)
+                    stream = io.BufferedReader(_Xz(raw), _PACKED)
                 case ".zip":
                     archive = stack.enter_context(zipfile.ZipFile(raw))
                     names = archive.namelist()
@@ -49,13 +59,24 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                     if len(names) > 1:
                         names = [n for n in names if n.endswith(".csv")] or names
                     if len(names) != 1:
-                        raise ValueError(f"{path} holds {names}: need one file, {path.stem}")
+                        raise ValueError(
+                            f"{path} holds {names_shown(names)}: need one file, {path.stem}"
+                        )
                     stream = _member(archive, names[0])
                 case _:
                     stream = raw
             yield stack.enter_context(stream), raw
         except _DAMAGED as e:
             raise _damaged(holder, e) from None
+
+
+def read_whole(path: Path) -> bytes:
+    """The decompressed bytes of a list that is read at once; a ValueError for more than 67,108,864."""
+    with opened(path) as (stream, _):
+        content = stream.read(_MOST_AT_ONCE + 1)
+    if len(content) > _MOST_AT_ONCE:
+        raise ValueError(f"{path} has more than {_MOST_AT_ONCE:,} bytes")
+    return content
 
 
 def file_on_disk(path: Path) -> Path:
@@ -76,25 +97,85 @@ def find_member(archive: Path, name: str) -> Path | None:
         raise _damaged(archive, e) from None
 
 
-def tar_members(path: Path, stream: BinaryIO) -> Iterator[tuple[Path, BinaryIO]]:
-    """The files in an open tar archive, and in the tar archives in it, in their order.
+def tar_members(
+    path: Path, stream: BinaryIO, within: bool = True
+) -> Iterator[tuple[Path, BinaryIO]]:
+    """The files in an open tar archive, and (`within`) in the tar archives in it, in their order.
 
-    Each is to be read before the next. `path` is the archive's, and where those of files begin.
+    Each is to be read before the next. `path` is the archive's, and where those of files begin. What
+    stands before a file, its name and the like, of more than 1,048,576 bytes is a ValueError.
     """
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for entry in archive:
+    headers = _Headers(path, stream)
+    with tarfile.open(fileobj=headers, mode="r|") as archive:
+        while entry := archive.next():
+            archive.members.clear()  # else it keeps them all
             member = archive.extractfile(entry)
             if member is None:  # a folder
                 continue
+            headers.left = None
             place = path / entry.name
-            if place.suffix == ".tar":
-                yield from tar_members(place, member)
+            if place.suffix == ".tar" and within:
+                yield from tar_members(place, member, within=False)
             else:
                 yield place, member
+            while member.read(_PACKED):
+                pass
+            headers.left = _MOST_HEADERS
+
+
+class _Headers:
+    """The stream of a tar archive, of which only so many bytes are read as one file's header."""
+
+    def __init__(self, path: Path, stream: BinaryIO):
+        self.path = path
+        self.stream = stream
+        self.left: int | None = _MOST_HEADERS  # None while a file is read, not its header
+
+    def read(self, size: int) -> bytes:
+        if self.left is not None:
+            self.left -= size
+            if self.left < 0:
+                raise ValueError(
+                    f"{self.path} has more than {_MOST_HEADERS:,} bytes before a file of it"
+                )
+        return self.stream.read(size)
+
+
+class _Xz(io.RawIOBase):
+    """What an .xz file unpacks to, one stream after another, with a dictionary of limited size."""
+
+    def __init__(self, packed: BinaryIO):
+        self._packed = packed
+        self._stream = lzma.LZMADecompressor(memlimit=_DICTIONARY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        while True:
+            content = b""
+            if self._stream.eof:
+                content = self._stream.unused_data.lstrip(b"\0")  # streams may be padded
+                while not content:
+                    more = self._packed.read(_PACKED)
+                    if not more:
+                        return 0
+                    content = more.lstrip(b"\0")
+                self._stream = lzma.LZMADecompressor(memlimit=_DICTIONARY)
+            elif self._stream.needs_input:
+                content = self._packed.read(_PACKED)
+                if not content:
+                    raise EOFError("its last stream does not end")
+            text = self._stream.decompress(content, len(buffer))
+            if text:
+                buffer[: len(text)] = text
+                return len(text)
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
     """A member, open; one that is encrypted, or packed in an unknown way, is damage like any other."""
+    if archive.getinfo(name).compress_type == zipfile.ZIP_LZMA:
+        raise zipfile.BadZipFile("LZMA is not unpacked: its dictionary may be of any size")
     try:
         return archive.open(name)
     except RuntimeError as e:

@@ -13,9 +13,16 @@ import numpy as np
 from workbench.datasets.readers.compressed import file_on_disk, opened
 from workbench.labelled_rows import LabelledRows
 from workbench.libraries import pl
+from workbench.reading.source import names_shown
+
+LONGEST_LINE = 1 << 22  # bytes
+MOST_NAMES = 1 << 14  # of columns
 
 _SIZE = 1 << 24  # bytes of text parsed at once
-_QUOTED = re.compile(rb'((^|,)("([^"]|"")*"|[^",]*))*$')  # a line whose quotes are in order
+_MOST_FIELDS = 1 << 23  # of these
+_QUOTED = re.compile(  # a line whose quotes are in order; nothing is tried twice
+    rb'(?:(?:^|,)(?:"(?:[^"]++|"")*+"|[^",]*+))*+$'
+)
 
 
 class _Layout(NamedTuple):
@@ -44,7 +51,8 @@ def read_blocks(
     Without `names` the first line has them. Blank rows are passed over, and so are rows whose
     first field matches the pattern `notes` (comments, footnotes). A field in `missing`, or
     empty, is null. `strip` is taken off both ends of every field. A row with too few or too
-    many fields, or with quotes out of order, is a ValueError that names file and line. Another
+    many fields, or with quotes out of order, is a ValueError that names file and line, and so is
+    a line of more than 4,194,304 bytes, or a first one of more than 16,384 names. Another
     `separator` than the comma goes with `names`, and without quotes.
     """
     from tqdm import tqdm
@@ -54,26 +62,31 @@ def read_blocks(
     with opened(path) as (stream, file), bar:
         line = 1
         if names is None:
-            names = _header(stream)
+            names = _header(path, stream)
             line = 2
         if absent := [column for column in columns if column not in names]:
-            raise ValueError(f"{path}, line 1: no field {absent[0]!r} among {list(names)}")
+            raise ValueError(
+                f"{path}, line 1: no field {absent[0]!r} among {names_shown(names)}"
+            )
         layout = _Layout(columns, names, notes, missing, strip, separator)
+        most_lines = _MOST_FIELDS // (len(columns) + 3)
         rest = b""
         while chunk := stream.read(_SIZE) or rest and b"\n":  # the last line may lack its end
-            text, end_of_line, rest = (rest + chunk).rpartition(b"\n")
+            whole, end_of_line, rest = (rest + chunk).rpartition(b"\n")
+            _refuse_long_line(path, line, whole + end_of_line + rest)
             if end_of_line:
-                block = _parsed(path, line, text, layout)
-                line += text.count(b"\n") + 1
-                if len(block.frame):
-                    yield block
+                for text in _pieces(whole, most_lines):
+                    block = _parsed(path, line, text, layout)
+                    line += text.count(b"\n") + 1
+                    if len(block.frame):
+                        yield block
             bar.update(file.tell() - bar.n)
 
 
 def field_names(path: Path) -> list[str]:
-    """The names in the first line of a file."""
+    """The names in the first line of a file; a ValueError if it is no such line."""
     with opened(path) as (stream, _):
-        return _header(stream)
+        return _header(path, stream)
 
 
 def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
@@ -81,12 +94,44 @@ def read_lines(path: Path, *, notes: str = "") -> Iterator[LabelledRows]:
     return read_blocks(path, ("line",), ("line",), notes=notes, strip=" \t\r", separator="\0")
 
 
-def _header(stream: BinaryIO) -> list[str]:
-    head = stream.readline().decode("utf-8-sig", errors="replace").strip()
+def _header(path: Path, stream: BinaryIO) -> list[str]:
+    head = stream.readline(LONGEST_LINE + 1)
+    _refuse_long_line(path, 1, head)
+    text = head.decode("utf-8-sig", errors="replace").strip()
     try:
-        return [name.strip() for name in next(csv.reader([head]), ())]
+        names = [name.strip() for name in next(csv.reader([text]), ())]
     except csv.Error as e:
-        raise ValueError(f"the first line names no columns ({e})") from None
+        raise ValueError(f"{path}: the first line names no columns ({e})") from None
+    if len(names) > MOST_NAMES:
+        raise ValueError(
+            f"{path}, line 1: {len(names):,} names of columns, need at most {MOST_NAMES:,}"
+        )
+    return names
+
+
+def _refuse_long_line(path: Path, line: int, text: bytes) -> None:
+    """A ValueError if one of these lines, the first of that number, is longer than any table's."""
+    start = 0
+    while len(text) - start > LONGEST_LINE:
+        end = text.rfind(b"\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            line += text.count(b"\n", 0, start)
+            raise ValueError(f"{path}, line {line}: more than {LONGEST_LINE:,} bytes")
+        start = end + 1
+
+
+def _pieces(text: bytes, most_lines: int) -> Iterator[bytes]:
+    """The text in pieces of so many lines at most."""
+    if text.count(b"\n") < most_lines:
+        yield text
+        return
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))[
+        most_lines - 1 :: most_lines
+    ]
+    start = 0
+    for end in [*ends.tolist(), len(text)]:
+        yield text[start:end]
+        start = end + 1
 
 
 def _parsed(path: Path, line: int, text: bytes, layout: _Layout) -> LabelledRows:
