@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class JudgedFits(BankFits):
         super().__init__(history, total, prior)
         self.strengths = _STRENGTHS
         self._unknown_at: dict[float, np.ndarray] = {}
+        self._trial_weights: dict[str, np.ndarray] = {}  # of trees, at the last strength tried
 
     def _kernel_candidates(self) -> Iterator[Candidate]:
         for alpha in dict.fromkeys((self.alpha, self.alpha_at_bought)):
@@ -86,10 +88,10 @@ class JudgedFits(BankFits):
         variances = self.history.variances
         missed = self._missed(by, parameter, start)
         at_bought = np.zeros(len(variances))
-        for noise in self._noise[:_COUPLED]:
+        for i, noise in enumerate(self._noise[:_COUPLED]):
             more = self.history.values + sqrt(_EXTRA) * noise
             other = self.history.values - noise / sqrt(_EXTRA)
-            trial = self._fit(by, parameter, more, start=start)
+            trial = self._trial(f"noise {i}", by, parameter, start, values=more)
             squares = (answers_of(trial, self.history.workload) - other) ** 2
             at_bought += float((squares - (1 + 1 / _EXTRA) * variances).mean()) / _COUPLED
         at_new = missed**2 - variances
@@ -102,14 +104,21 @@ class JudgedFits(BankFits):
         if by == KERNEL:
             return self.missed_by_kernel(parameter)
         missed = np.full(len(self.history), np.nan)
-        for fold in self.folds:
+        for i, fold in enumerate(self.folds):
             used = np.ones(len(self.history), bool)
             used[fold] = False
-            fitted = self._fit(by, parameter, used=used, start=start)
+            fitted = self._trial(f"fold {i}", by, parameter, start, used=used)
             missed[fold] = self.history.values[fold] - answers_of(
                 fitted, self.history.workload[fold]
             )
         return missed
+
+    def _trial(self, name: str, by: str, parameter: float, start, **changed) -> Any:
+        """A fit to changed answers; a tree starts from this trial's at the last, stronger prior."""
+        fitted = self._fit(by, parameter, start=self._trial_weights.get(name, start), **changed)
+        if by == TREE:
+            self._trial_weights[name] = fitted.weights
+        return fitted
 
     def missed_by_kernel(self, alpha: float) -> Float[np.ndarray, " queries"]:
         """The same of kernel PCA, from one decomposition."""

@@ -21,11 +21,12 @@ from workbench.estimates.junction_tree import CalibratedTree, JunctionTree
 from workbench.inference.dual_problem import DualProblem
 
 _STRONG = 1000.0  # tuples: a prior from which steps may start anywhere
-_WEAKER = 3.2  # times, from one prior of the path to the next
 _STEPS = 25  # at one prior
 _SHORTEST = 1e-8  # of a step
 _PRODUCTS = 1000  # a step
-_NEAR_ON_THE_WAY = 0.1  # deviations of the noise
+# times that a prior of the path is weaker than the last, and deviations of the noise that are near enough
+# there: a path, and a more careful one where that does not arrive
+_PATHS = ((3.2, 0.3), (1.8, 0.03))
 _SOLVED = 0.25  # of what is near enough, that conjugate gradients may leave
 _SUFFICIENT = 1e-4  # of the decrease that the slope tells
 _ROUNDING = 1e-13
@@ -40,6 +41,7 @@ class Point:
     gradient: Float[np.ndarray, " queries"]
     calibrated: CalibratedTree
     residual: float
+    strength: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,26 @@ class Descent:
             found, steps = self._newton(weights, strength, near, shortest=1.0)
             if found.residual <= near:
                 return found, steps
+        for path in _PATHS:
+            found, more = self._along(strength, near, *path, stop=path != _PATHS[-1])
+            steps += more
+            if found.strength == strength and found.residual <= near:
+                break
+        return found, steps
+
+    def _along(
+        self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
+    ) -> tuple[Point, int]:
+        """The end of a path of priors, or the first point of it that is not near, where it may stop."""
         weights = np.zeros(len(self.pi))
-        for prior in _path(strength):
-            enough = near if prior == strength else max(near, _NEAR_ON_THE_WAY)
+        steps = 0
+        for prior in _path(strength, weaker):
+            enough = near if prior == strength else max(near, on_the_way)
             found, more = self._newton(weights, prior, enough)
             weights = found.weights
             steps += more
+            if stop and found.residual > enough:
+                break
         return found, steps
 
     def at(self, weights: Float[np.ndarray, " queries"], strength: float) -> Point:
@@ -82,7 +98,7 @@ class Descent:
         gradient = np.where(self.used, expected - self.pi + penalty, 0.0)
         value = calibrated.log_normaliser - weights @ self.pi + 0.5 * penalty @ weights
         residual = float(np.max(np.abs(gradient) / self.unit, initial=0.0))
-        return Point(weights, float(value), gradient, calibrated, residual)
+        return Point(weights, float(value), gradient, calibrated, residual, strength)
 
     def _newton(
         self, weights, strength: float, near: float, shortest: float = _SHORTEST
@@ -143,9 +159,9 @@ class Descent:
         return x
 
 
-def _path(strength: float) -> Iterator[float]:
+def _path(strength: float, weaker: float) -> Iterator[float]:
     """Priors from a strong one to this one, each a few times weaker than the last."""
-    steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(_WEAKER)))
+    steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(weaker)))
     for i in range(steps, 0, -1):
         yield strength * (_STRONG / strength) ** (i / steps)
     yield strength
