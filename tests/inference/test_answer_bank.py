@@ -296,6 +296,20 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
     assert np.isinf(alone.errors).any()
 
 
+@pytest.mark.parametrize("by", [KERNEL, TREE, SQUARES])
+def test_a_method_that_is_named_is_fitted_alone_and_answers_the_same(by):
+    history = bought(chained(), NamedMarginals(tuple(PAIRS[:6])), 5.0)
+    whole = AnswerBank(history, 4000.0)
+    alone = AnswerBank(history, 4000.0)
+    assert {c.by for c in whole.candidates} == {KERNEL, TREE, SQUARES}
+    asked = NamedMarginals(tuple(PAIRS[4:8]))
+    told = alone.recall(asked, by)
+    assert {name for name, _ in alone._fits} <= {by} and "candidates" not in vars(alone)
+    same = whole.recall(asked, by)
+    assert told.by == same.by == by and told.why == same.why
+    assert (told.values == same.values).all() and (told.errors == same.errors).all()
+
+
 def test_a_fit_that_stops_too_early_says_so(monkeypatch):
     monkeypatch.setattr("workbench.inference.network_descent._STEPS", 1)
     monkeypatch.setattr("workbench.inference.network_descent._PRODUCTS", 1)

@@ -73,7 +73,7 @@ class AnswerBank(JudgedFits):
             return self._untried(
                 TREE
             ), f"more than {self.most_answers} answers: by the tree, unjudged"
-        candidates = [c for c in self.candidates if by in (None, c.by)]
+        candidates = self.candidates if by is None else self.candidates_by(by)
         if by in (TREE, SQUARES) and not candidates:
             return self._untried(by), "as was asked for; answers are too few to judge it"
         if not candidates:
@@ -151,7 +151,7 @@ class AnswerBank(JudgedFits):
             values = answers_of(self.fit(candidate.by, candidate.parameter), queries)
             return values, self._bootstrapped(candidate, queries), f"bars: {NOISE_ONLY}"
         posterior = self.posterior(
-            self._alpha_of_bars(candidate.by, candidate.parameter) if self.candidates else None
+            self._alpha_of_bars(candidate.by, candidate.parameter) if self.is_judged else None
         )
         kernel = posterior.errors_in_parts(queries)
         if candidate.by == KERNEL:

@@ -16,7 +16,8 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.bank_marginals import used_attributes
-from workbench.workload import Margins, Workload, linear_queries
+from workbench.inference.query_terms import rows_of_cells
+from workbench.workload import Workload, linear_queries
 from workbench.workload.linear import uniform_prior
 
 _MOST_CELLS = 2**12
@@ -75,17 +76,8 @@ class CellProblem:
         cells = prod(shape)
         if not axes or cells > _MOST_CELLS or cells * len(history) > _MOST_ENTRIES:
             return None
-        small = domain.project([domain.attributes[k] for k in axes])
-        codes = np.zeros((cells, len(domain.shape)), np.int64)
-        codes[:, list(axes)] = small.codes(np.arange(cells))
-        keys = domain.keys(codes)
-        one = np.ones(1)
-        columns = [
-            history.workload.sums_of_margins(Margins(domain, keys[i : i + 1], one))
-            for i in range(cells)
-        ]
         deviations = np.sqrt(history.variances)
-        rows = np.stack(columns, axis=1) / deviations[:, None]
+        rows = rows_of_cells(history.workload, domain, axes) / deviations[:, None]
         return cls(domain, axes, rows, history.values, deviations, total)
 
     def fit(self, values=None, used=None) -> CellCounts:

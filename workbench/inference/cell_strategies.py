@@ -22,8 +22,9 @@ import numpy as np
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
+from workbench.inference.query_terms import rows_of_cells
 from workbench.inference.strategy import L1, L2, Strategy
-from workbench.workload import Margins, Products, TableQueries
+from workbench.workload import Products, TableQueries
 
 _SCALINGS = 60
 _BRANCHINGS = (2, 3, 4, 8, 16)
@@ -57,19 +58,6 @@ def of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Strat
             asked = TableQueries.of(domain, [(names, row.reshape(shape)) for row in matrix])
             best = Strategy(asked, name, error, plain, error / moved, bound)
     return best
-
-
-def rows_of_cells(queries, domain: Domain, axes: tuple[int, ...]) -> np.ndarray:
-    """Each query's weight of each cell of some attributes."""
-    small = domain.project([domain.attributes[k] for k in axes])
-    codes = np.zeros((small.size, len(domain.shape)), np.int64)
-    codes[:, list(axes)] = small.codes(np.arange(small.size))
-    keys = domain.keys(codes)
-    one = np.ones(1)
-    columns = [
-        queries.sums_of_margins(Margins(domain, keys[i : i + 1], one)) for i in range(len(keys))
-    ]
-    return np.stack(columns, axis=1)
 
 
 def _error(gram, squares) -> float:

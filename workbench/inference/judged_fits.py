@@ -75,6 +75,7 @@ class JudgedFits(BankFits):
         super().__init__(history, total, prior)
         self.strengths = _STRENGTHS
         self._unknown_at: dict[float, np.ndarray] = {}
+        self._by_method: dict[str, tuple[Candidate, ...]] = {}
         self._trial_weights: dict[str, np.ndarray] = {}  # of trees, at the last strength tried
 
     def _kernel_candidates(self) -> Iterator[Candidate]:
@@ -154,23 +155,37 @@ class JudgedFits(BankFits):
         return sqrt(max(least, float(np.quantile(scales, _COVERED, method="higher"))))
 
     @cached_property
+    def is_judged(self) -> bool:
+        """Whether answers are enough, and few enough, to say how far methods are off."""
+        if len(self.history) > self.most_answers or not self.folds or not len(self.eigen):
+            return False
+        return isfinite(self.alpha)
+
+    @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """All methods that this bank allows, each at the parameters that it speaks for."""
-        if len(self.history) > self.most_answers or not self.folds or not len(self.eigen):
-            return ()
-        if not isfinite(self.alpha):
-            return ()
-        judged = [*self._kernel_candidates()]
-        if self.network is not None:
-            trees = []
+        return tuple(c for by in (KERNEL, TREE, SQUARES) for c in self.candidates_by(by))
+
+    def candidates_by(self, by: str) -> tuple[Candidate, ...]:
+        """Those of one method: no other is fitted."""
+        if "candidates" in vars(self):
+            return tuple(c for c in self.candidates if c.by == by)
+        if by not in self._by_method:
+            self._by_method[by] = tuple(self._judged_by(by)) if self.is_judged else ()
+        return self._by_method[by]
+
+    def _judged_by(self, by: str) -> Iterator[Candidate]:
+        if by == KERNEL:
+            yield from self._kernel_candidates()
+        if by == TREE and self.network is not None:
+            trees: list[Candidate] = []
             for strength in self.strengths:
                 trees.append(self._judged(TREE, strength))
                 if len(trees) > 2 and _worse(trees[-1], trees[-2]):
                     break
-            judged += trees
-        if self._cells is not None:
-            judged.append(self._judged(SQUARES, 0.0))
-        return tuple(judged)
+            yield from trees
+        if by == SQUARES and self._cells is not None:
+            yield self._judged(SQUARES, 0.0)
 
     def model(self) -> Model:
         """A model of the tuples that agrees with what was bought, as far as its noise lets it.
@@ -180,7 +195,7 @@ class JudgedFits(BankFits):
         ValueError
             Where no total is known, or no set of attributes is small enough for a junction tree.
         """
-        trees = [c for c in self.candidates if c.by == TREE]
+        trees = self.candidates_by(TREE)
         best = min(trees, key=lambda c: c.at_bought.mean(), default=None) or self._untried(TREE)
         return self.fit(TREE, best.parameter).model
 

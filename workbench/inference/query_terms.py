@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
-from workbench.workload import Products, TableQueries, Together
+from workbench.workload import Margins, Products, TableQueries, Together
 
 _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
@@ -110,3 +110,27 @@ def _refuse_large(entries: int) -> None:
             f"queries with {entries} values on the cells of their attributes are too large: need at "
             f"most {_MAX_ENTRIES} a set of attributes"
         )
+
+
+def rows_of_cells(
+    queries, domain: Domain, axes: tuple[int, ...]
+) -> Float[np.ndarray, "queries cells"]:
+    """Each query's weight of each cell of some attributes, beside which it uses none."""
+    cells = prod(domain.shape[k] for k in axes)
+    if isinstance(queries, Together):
+        parts = [rows_of_cells(part, domain, axes) for part in queries.parts]
+        return np.concatenate([np.empty((0, cells)), *parts])
+    if isinstance(queries, Products):
+        rows = np.zeros((len(queries), cells))
+        for terms, values in queries.dense_terms(np.arange(len(queries.times)), axes):
+            np.add.at(rows, queries.query[terms], values)
+        return rows
+    small = domain.project([domain.attributes[k] for k in axes])
+    codes = np.zeros((cells, len(domain.shape)), np.int64)
+    codes[:, list(axes)] = small.codes(np.arange(cells))
+    keys = domain.keys(codes)
+    columns = [
+        queries.sums_of_margins(Margins(domain, keys[i : i + 1], np.ones(1)))
+        for i in range(cells)
+    ]
+    return np.stack(columns, axis=1)

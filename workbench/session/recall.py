@@ -61,6 +61,7 @@ class Recall(Spending):
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
         self._fits: tuple[int, AnswerBank] | None = None
+        self._fits_kept = False
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
@@ -117,7 +118,10 @@ class Recall(Spending):
         answers = self._answers()
         workload = as_workload(self.domain, workload)
         if alpha is None and answers:
-            return self._answer_bank(answers).recall(workload, by, error)
+            bank = self._answer_bank(answers)
+            recalled = bank.recall(workload, by, error)
+            self._keep_fits(bank)
+            return recalled
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
@@ -227,6 +231,7 @@ class Recall(Spending):
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self._answer_bank(answers)
         chosen, _ = bank.choose(workload, by)
+        self._keep_fits(bank)
         why = "recall would take kernel PCA too"
         if chosen.by != KERNEL:
             why = f"recall would take {chosen.by}; the figure is kernel PCA's"
@@ -240,9 +245,15 @@ class Recall(Spending):
             if len(bank.history) >= FEWEST:
                 place = fits_path(self.path)
                 load_fits(place, bank)
-                if "candidates" not in vars(bank):
-                    save_fits(place, bank)
+            self._fits_kept = "candidates" in vars(bank)
         return self._fits[1]
+
+    def _keep_fits(self, bank: AnswerBank) -> None:
+        """Write the fits beside the file once all methods are judged, where that takes a while."""
+        if self._fits_kept or "candidates" not in vars(bank) or len(bank.history) < FEWEST:
+            return
+        save_fits(fits_path(self.path), bank)
+        self._fits_kept = True
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
         """Rows that agree with everything that was paid for, as far as its noise lets them.
