@@ -298,8 +298,8 @@ class CalibratedTree:
 
 def _spread(table, axes: Sequence[int], onto: Sequence[int]) -> np.ndarray:
     """A table on some axes, as one that fits a table on more, whose axes ascend."""
-    ascending = np.argsort(axes, kind="stable")
-    ordered = np.transpose(table, ascending)
+    ascending = sorted(range(len(axes)), key=axes.__getitem__)
+    ordered = table.transpose(ascending)
     sizes = dict(zip(sorted(axes), ordered.shape, strict=True))
     return ordered.reshape([sizes.get(k, 1) for k in onto])
 

@@ -91,13 +91,14 @@ class CellProblem:
             weight = 100 * float(np.linalg.norm(rows)) / rows.shape[1] ** 0.5
             rows = np.vstack([rows, np.full(rows.shape[1], weight)])
             target = np.append(target, weight * self.total)
-        gram = rows.T @ rows
+        few = 2 * len(rows) < rows.shape[1]
+        gram = np.empty(0) if few else rows.T @ rows
         linear = rows.T @ target
         guess = max(float(target.max(initial=1.0) * self.deviations.max()), 1.0)
-        start = np.full(len(gram), (self.total or guess) / len(gram))
+        start = np.full(len(linear), (self.total or guess) / len(linear))
 
         def objective(x):
-            product = gram @ x
+            product = rows.T @ (rows @ x) if few else gram @ x
             return 0.5 * x @ product - linear @ x, product - linear
 
         found = minimize(
