@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEDULER = "WORKBENCH_SCHEDULER"  # the address or file of a cluster that runs trials
+BATCH = "WORKBENCH_BATCH"  # set in kernels at which nobody looks
 SCHEDULER_INSECURE = "WORKBENCH_SCHEDULER_INSECURE"  # set: it may be unencrypted
 
 _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", default=None)
@@ -113,7 +114,8 @@ def _measure_all(
         measured = (_measure(*each) for each in arguments)
     name = type(dataset).__name__
     tell = _tell.get()
-    bar = tqdm(measured, total=len(tasks), desc=name, disable=None, leave=False)
+    hidden = True if BATCH in os.environ else None  # None: where there is no terminal
+    bar = tqdm(measured, total=len(tasks), desc=name, disable=hidden, leave=False)
     for done, rows in enumerate(bar, start=1):
         if tell is not None:
             tell(done, len(tasks))

@@ -103,7 +103,7 @@ def of_figure(figure: Figure, profile: str, store: Path) -> Export:
     ]
     cite = [figure.id.partition("_")[0], *(d.cite for d in datasets if hasattr(d, "cite"))]
     caption = "; ".join(filter(None, parts))
-    draw = partial(figure.draw, rows, verdicts)
+    draw = partial(figure.draw, rows)  # strips of what is not printed are the report's
     return Export(draw, rows, description, profile, tables, caption, cite)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.libraries import mpl, plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
-from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, page, with_style
+from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, RC_PARAMS, page, with_style
 from workbench.wording import number, power_of_ten
 
 if TYPE_CHECKING:
@@ -99,8 +99,11 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     x_labels = {place: ax.get_xlabel() for place, ax in panels.items()}
     y_labels = {place: ax.get_ylabel() for place, ax in panels.items()}
     for (row, column), ax in panels.items():
-        if x_labels[row, column] == x_labels.get((row + 1, column)):
+        below = panels.get((row + 1, column))
+        if below is not None and x_labels[row, column] == x_labels[row + 1, column]:
             ax.set_xlabel("")
+        if below is not None and _names(ax) and _names(ax) == _names(below):
+            ax.tick_params(axis="x", labelbottom=False)
         if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
     across = max((column for _, column in panels), default=0) + 1
@@ -115,7 +118,7 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     columns = columns or _legend_columns([*handles], inches)
     looks = dict(frameon=False, handlelength=2.4)
     low = not is_high([*handles], inches, columns)
-    if low or _is_crowded([*handles], inches, across):
+    if low or is_crowded([*handles], inches, across):
         columns = min(columns, len(handles))
         if not low:  # the figure grows, so that panels stay as high
             lines = -(-len(handles) // columns) - STRIP_LINES
@@ -124,20 +127,37 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
         fig.legend(handles.values(), handles.keys(), **looks)
         return fig
     above: list[str] = []
+    most = 0
     for row in sorted({row for row, _ in panels}):
-        beside = [ax for place, ax in sorted(panels.items()) if place[0] == row]
-        handles = _handles(beside)
+        beside = [(place, ax) for place, ax in sorted(panels.items()) if place[0] == row]
+        handles = _handles([ax for _, ax in beside])
+        most = max(most, len(handles))
         if [*handles] == above:
             continue
         above = [*handles]
         looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
-        beside[-1].legend(handles.values(), handles.keys(), **looks)
+        (_, column), last = beside[-1]
+        strip = last.legend(handles.values(), handles.keys(), **looks)
+        strip.set_in_layout(column == across - 1)  # else it stands where a panel would
+    fig.set_figheight(max(fig.get_figheight(), under * (most * _LINE + _BESIDE)))
     return fig
 
 
+def _names(ax: Axes) -> list[str]:
+    """What stands under groups of bars; nothing where the horizontal axis has numbers."""
+    named = isinstance(ax.xaxis.get_major_locator(), mpl.ticker.FixedLocator)
+    return [label.get_text() for label in ax.get_xticklabels()] if named else []
+
+
 def _in_lines(text: str, letters: int) -> str:
-    """A title or a name in as many lines as it needs; lines that it has stay."""
-    return "\n".join("\n".join(wrap(line, letters)) for line in text.split("\n"))
+    """A title or a name in as many lines as it needs; lines that it has stay, and no value stands alone.
+
+    >>> _in_lines("one cell, w = 10", 14)
+    'one cell,\\nw = 10'
+    """
+    kept = text.replace(" = ", "\xa0=\xa0")
+    lines = "\n".join("\n".join(wrap(line, letters)) for line in kept.split("\n"))
+    return lines.replace("\xa0", " ")
 
 
 def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
@@ -154,17 +174,18 @@ def is_high(labels: list[str], inches: float, columns: int = 0) -> bool:
     return len(labels) > STRIP_LINES * (columns or _legend_columns(labels, inches))
 
 
-def _is_crowded(labels: list[str], inches: float, across: int) -> bool:
+def is_crowded(labels: list[str], inches: float, across: int) -> bool:
     """Whether a legend beside so many panels would leave them too little of the width."""
     legend = 0.5 + _LETTER * max(map(len, labels), default=0)
-    return (inches - legend) / across < _LEAST
+    return (inches - legend) / across - _BESIDE < _LEAST
 
 
 def _legend_columns(labels: list[str], inches: float) -> int:
     """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
+    letter = 0.065 * mpl.rcParams["legend.fontsize"] / RC_PARAMS["legend.fontsize"]
     for columns in range(len(labels), 1, -1):
         blocks = np.array_split(labels, columns)  # as legends fill columns
-        widths = [0.5 + 0.065 * max(map(len, block)) for block in blocks]
+        widths = [0.5 + letter * max(map(len, block)) for block in blocks]
         if sum(widths) < inches:
             return columns
     return 1
@@ -176,9 +197,11 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
     axis = getattr(ax, f"{which}axis")
     if log:
         ax.set(**{f"{which}scale": "log"})
-        axis.set_major_locator(
-            mpl.ticker.LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,))
-        )
+        locator = mpl.ticker.LogLocator(subs=(1, 2, 5) if _roomy(ax, which) else (1,))
+        if page().width and which == "x":
+            width = ax.get_position().width * ax.get_figure().get_figwidth()
+            locator.set_params(numticks=max(2, int(width / 0.45)))
+        axis.set_major_locator(locator)
         axis.set_minor_formatter(mpl.ticker.NullFormatter())
         axis.set_major_formatter(
             mpl.ticker.FuncFormatter(_percent if what in PERCENT_COLUMNS else tick_formatter())
@@ -220,7 +243,7 @@ def _roomy(ax: Axes, which: str) -> bool:
         labels *= 2  # a legend beside may take half
     if which == "x":
         return labels * 0.42 < box.width * fig.get_figwidth()
-    return labels * 0.22 < box.height * fig.get_figheight()
+    return labels * (0.3 if page().width else 0.22) < box.height * fig.get_figheight()
 
 
 def _plain_tick(x: float, _=None) -> str:

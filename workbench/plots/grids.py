@@ -11,9 +11,9 @@ import numpy as np
 from workbench.claims import Printed
 from workbench.libraries import pd
 from workbench.plots.areas import cells, color_limits
-from workbench.plots.axes import is_high, legend, panels, show_zero
+from workbench.plots.axes import is_crowded, is_high, legend, panels, show_zero
 from workbench.plots.lines import curves, grouped_bars, printed, theory
-from workbench.plots.style import THEORY_DASHES, page, with_style
+from workbench.plots.style import LOW, THEORY_DASHES, page, with_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,8 +124,12 @@ def grid(
     -------
     Figure
     """
-    if page().narrow and is_high(_labels(rows, wanted), page().width or 0):
-        columns = 1  # legends stand beside
+    if page().narrow:
+        labels = _labels(rows, wanted)
+        inches = page().width or 0
+        beside = is_high(labels, inches) and not is_crowded(labels, inches, 1)
+        if beside and len(wanted) * LOW <= page().height:
+            columns = 1
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)

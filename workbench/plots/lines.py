@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,12 +98,31 @@ def _curve(
         label=name,
     )
     bounded = points[np.isfinite(points.low)]
-    band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
     with keep_limits(ax):
-        ax.fill_between(bounded.x, bounded.low, bounded.high, **band)
+        _band(bounded.x, bounded.low, bounded.high, style.color, ax, log)
     ax.update_datalim(bounded[["x", "high"]])
     if not log:  # where low may be <= 0, and has no place
         ax.update_datalim(bounded[["x", "low"]])
+
+
+def _band(
+    x: pd.Series, low: pd.Series, high: pd.Series, color: str, ax: Axes, log: bool
+) -> None:
+    """From low to high; on a logarithmic axis pale within its edges where it is wider than a decade.
+
+    Bands of two seeds reach zero, and so the foot of such an axis: several of them would cover all else.
+    """
+    fill = dict(color=color, linewidth=0, zorder=1)
+    wide = (high > 10 * low).to_numpy() & log
+    around = wide.copy()
+    around[1:] |= wide[:-1]
+    around[:-1] |= wide[1:]
+    ax.fill_between(x, low, high, where=~wide, alpha=0.2, **fill)
+    if wide.any():
+        ax.fill_between(x, low, high, where=around, alpha=0.04, **fill)
+        for edge in (low, high):
+            shown = edge.where(around & (edge > 0))
+            ax.plot(x, shown, color=color, linewidth=0.5, alpha=0.6, zorder=1, label="_edge")
 
 
 def _style(name: str, ax: Axes) -> SeriesStyle:
@@ -163,8 +182,12 @@ def grouped_bars(
     labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
-    slanted = dict(rotation=35, ha="right", rotation_mode="anchor")
-    ax.set_xticks(range(len(places)), labels, **(slanted if longest * 0.055 > room else {}))
+    turned: dict[str, Any] = {}
+    if longest * 0.055 > room:
+        labels = [label.replace("\n", " ") for label in labels]
+        angle = 35 if room > 0.3 else 90
+        turned = dict(rotation=angle, ha="right", va="center", rotation_mode="anchor")
+    ax.set_xticks(range(len(places)), labels, **turned)
     name_axis(ax, "y", what, log, None)
     ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
     limit_to_fractions(ax, what)

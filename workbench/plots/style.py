@@ -21,7 +21,7 @@ WIDTHS = {
 }  # a slide is Beamer's, of 16:9
 FONTS = {  # of each kind all come with matplotlib, so that every machine draws the same
     "sans": ("DejaVu Sans", "sans-serif"),
-    "serif": ("STIXGeneral", "DejaVu Serif", "serif"),
+    "serif": ("STIXGeneral", "DejaVu Serif", "DejaVu Sans", "serif"),
 }
 
 RC_PARAMS = {
@@ -46,7 +46,7 @@ MAX_MARKERS = 60  # points of a curve, from which marks would hide it
 THEORY_DASHES = ((5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4))
 
 _NARROW = 1.65  # inches that a panel needs
-_LOW = 1.25  # inches of height
+LOW = 1.4  # inches of height
 _CM = 2.54
 
 P = ParamSpec("P")
@@ -71,20 +71,20 @@ class Page:
     ) -> tuple[int, int, float, float]:
         """Lines and columns of panels, the figure's width, and a panel's height.
 
-        On a page that is narrower than the figure's own fewer panels stand side by side, and heights
-        follow widths, as far as all of them stay on the page.
+        On a page that is narrower than the figure's own fewer panels stand side by side, on a slide as
+        many as have room; heights follow widths, as far as all of them stay on the page.
         """
         if self.width is None:
             return lines, columns, width, height
         count = lines * columns
         side_by_side = max(1, min(columns, int(self.width / _NARROW)))
-        most = max(side_by_side, min(count, int(self.width / _LOW)))
-        while side_by_side < most and -(-count // side_by_side) * _LOW > self.height:
+        most = min(count, int(self.width / _NARROW)) if self.height < Page.height else 0
+        while side_by_side < most and -(-count // side_by_side) * LOW > self.height:
             side_by_side += 1
         under = -(-count // side_by_side)
         wider = (self.width / side_by_side) / (width / columns)
         height = min(height * min(sqrt(wider), 1.3), self.height / under - 0.1)
-        return under, side_by_side, self.width, max(height, _LOW)
+        return under, side_by_side, self.width, max(height, LOW)
 
 
 _page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (frozen)
@@ -140,7 +140,8 @@ def rc_params() -> dict[str, Any]:
     """How figures are drawn just now, in matplotlib's words."""
     font = page().font
     math = "stix" if font == "serif" else "dejavusans"
-    return RC_PARAMS | {"font.family": [*FONTS[font]], "mathtext.fontset": math}
+    legend = {"legend.fontsize": 6.5} if page().narrow else {}
+    return RC_PARAMS | legend | {"font.family": [*FONTS[font]], "mathtext.fontset": math}
 
 
 def with_style(draw: Callable[P, R]) -> Callable[P, R]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # What a page without a kernel cannot show, or shows by running what came with the notebook.
 _NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$")
+_BAR = re.compile(r"\d%\|.*\|")
 _NO_WORDS = re.compile(r"<img(?![^>]* alt=)")
 _PICTURE = (
     "What the cell above draws; its statements and numbers stand on the page of the figure"
@@ -27,10 +28,18 @@ def notebook_body(path: Path) -> str:
     """The cells and outputs of an executed notebook as HTML that runs nothing."""
     notebook = load_nbformat().read(path, as_version=4)
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
+        outputs = cell.get("outputs", [])
+        outputs[:] = [output for output in outputs if not _is_progress(output)]
+        for output in outputs:
             _leave_out_what_moves(output)
     body, _ = _exporter().from_notebook_node(notebook)
     return _NO_WORDS.sub(f'<img alt="{_PICTURE}"', body)
+
+
+def _is_progress(output: NotebookNode) -> bool:
+    """Whether it is a bar that told how far a run was."""
+    data = output.get("data", {})
+    return _DEAD[0] in data and bool(_BAR.search("".join(data.get("text/plain", ""))))
 
 
 def _leave_out_what_moves(output: NotebookNode) -> None:

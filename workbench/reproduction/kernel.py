@@ -15,11 +15,10 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
-from workbench.experiment.running import SCHEDULER
+from workbench.experiment.running import BATCH, SCHEDULER
 from workbench.reproduction.forks import KernelParent
 
 _START = 60  # seconds a kernel may take to answer
-BATCH = "WORKBENCH_BATCH"  # a variable of kernels in which nobody moves sliders
 _THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

@@ -183,7 +183,7 @@ def save_panels(
     results
         The folder of all figures.
     """
-    from workbench.reproduction.kernel import BATCH
+    from workbench.experiment.running import BATCH
 
     if "VOILA_KERNEL_ID" in os.environ:
         return
