@@ -492,3 +492,64 @@ def figure_rows(names):
         for x in range(3)
     ]
     return pd.DataFrame(rows).assign(metric="MeanAbsoluteError")
+
+
+def test_bands_wider_than_a_decade_are_pale_on_logarithmic_axes_alone():
+    rows = pd.DataFrame(
+        {"size": [1, 1, 2, 2], "series": "filter", "value": [1.0, 9.0, 2.0, 9.0]}
+    )
+    alphas = {}
+    for log in ("", "y"):
+        fig, (ax,) = plots.panels()
+        plots.curves(rows, "size", "series", ax, log=log)
+        alphas[log] = [band.get_alpha() for band in ax.collections if len(band.get_paths())]
+        plots.close(fig)
+    assert min(alphas[""]) == 0.2, "a linear axis shows where they end"
+    assert max(alphas["y"]) < 0.1, "they would cover what else is drawn"
+
+
+def test_serif_accents_tell_letters_apart():
+    with plots.on_page("column", "serif"):
+        fig, (ax,) = plots.panels(titles=["H̄ and H̃"])
+        plots.lay_out(fig)
+    assert ax.get_title(loc="left") == r"$\bar{\mathrm{H}}$ and $\tilde{\mathrm{H}}$"
+    plots.close(fig)
+
+
+def test_a_legend_beside_a_row_that_is_not_full_takes_no_room_from_others():
+    names = [f"a series of a name that is rather long, {i}" for i in range(10)]
+    rows = pd.concat(
+        pd.DataFrame({"size": [1, 2], "series": name, "value": [1.0, 2.0], "panel": panel})
+        for name in names
+        for panel in range(5)
+    )
+    wanted = [plots.Panel(str(i), {"panel": i}, "size") for i in range(5)]
+    for wide in (7.0, 9.0):
+        fig = plots.grid(rows, wanted, 3, width=wide)
+        plots.lay_out(fig)
+        widths = [ax.get_position().width * fig.get_figwidth() for ax in fig.axes]
+        assert min(widths) > 0.7, f"inches of a panel, {wide} wide"
+        plots.close(fig)
+
+
+def test_bars_are_named_once_under_a_column_of_panels():
+    rows = pd.DataFrame(
+        {"x": ["a", "b"] * 2, "series": "filter", "value": 1.0, "panel": [0, 0, 1, 1]}
+    )
+    wanted = [plots.Panel(str(i), {"panel": i}, "x", bars=True) for i in (0, 1)]
+    fig = plots.grid(rows, wanted, 1)
+    shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in fig.axes]
+    assert shown == [False, True]
+    plots.close(fig)
+
+
+def test_theory_of_two_names_in_two_panels_has_two_kinds_of_dashes():
+    rows = pd.DataFrame({"size": [1, 2], "series": "filter", "value": 1.0})
+    wanted = [
+        plots.Panel(n, {"series": "filter"}, "size", theory=(n, lambda x: x))
+        for n in ("one", "other")
+    ]
+    fig = plots.grid(rows, wanted, 2)
+    one, other = (drawn(ax)[n] for ax, n in zip(fig.axes, ("one", "other"), strict=True))
+    assert one._unscaled_dash_pattern != other._unscaled_dash_pattern
+    plots.close(fig)

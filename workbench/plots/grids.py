@@ -89,10 +89,12 @@ def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable]]:
     return [panel.theory] if one else panel.theory
 
 
-def theory_dashes(panel: Panel) -> list[tuple]:
-    """The dashes of a panel's theory: a kind for each label."""
+def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple]:
+    """The dashes of a panel's theory: a kind for each label of the panels that stand together."""
     labels = [label for label, _ in theory_curves(panel)]
-    kinds = list(dict.fromkeys(labels))
+    kinds = list(
+        dict.fromkeys(label for p in [*beside, panel] for label, _ in theory_curves(p))
+    )
     return [THEORY_DASHES[kinds.index(label) % len(THEORY_DASHES)] for label in labels]
 
 
@@ -137,7 +139,8 @@ def grid(
     # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
     limits = None if first_boxes is None else color_limits(first_boxes)
     for panel, ax in zip(wanted, axes, strict=False):
-        _draw(panel, panel_rows(rows, panel), ax, limits)
+        dashes = theory_dashes(panel, wanted)
+        _draw(panel, panel_rows(rows, panel), ax, limits, dashes)
     for ax in axes[len(wanted) :]:
         ax.remove()
     return legend(fig)
@@ -154,7 +157,11 @@ def _labels(rows: pd.DataFrame, wanted: Sequence[Panel]) -> list[str]:
 
 
 def _draw(
-    panel: Panel, rows: pd.DataFrame, ax: Axes, limits: tuple[float, float] | None
+    panel: Panel,
+    rows: pd.DataFrame,
+    ax: Axes,
+    limits: tuple[float, float] | None,
+    dashes: Sequence[tuple],
 ) -> None:
     if panel.cells:
         cells(rows, ax, limits, outlines=panel.outlines, equal=panel.equal)
@@ -167,7 +174,7 @@ def _draw(
     if panel.linear_below:
         show_zero(ax, panel.linear_below)
     printed(panel.printed, ax)
-    for (label, law), dashes in zip(theory_curves(panel), theory_dashes(panel), strict=True):
-        theory(law, ax, label, dashes, fit=panel.fit_theory)
+    for (label, law), kind in zip(theory_curves(panel), dashes, strict=True):
+        theory(law, ax, label, kind, fit=panel.fit_theory)
     if panel.mark is not None:
         ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from workbench.libraries import mpl
+from workbench.plots.style import page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar"}
 
 
 def lay_out(fig: Figure) -> None:
@@ -19,10 +23,24 @@ def lay_out(fig: Figure) -> None:
     engine = fig.get_layout_engine()
     if engine is None:
         return
+    if page().font == "serif":
+        for text in fig.findobj(mpl.text.Text):
+            text.set_text(accented(text.get_text()))
     engine.execute(fig)
     _keep_labels(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
+
+
+def accented(text: str) -> str:
+    """Letters with their accents as mathtext: the serif font would put H̃ and H̄ alike onto the letter.
+
+    >>> accented("H̄, rounded"), accented("theory")
+    ('$\\\\bar{\\\\mathrm{H}}$, rounded', 'theory')
+    """
+    for mark, name in _ACCENTS.items():
+        text = re.sub(f"(\\w){mark}", rf"$\\{name}{{\\mathrm{{\1}}}}$", text)
+    return text
 
 
 def _keep_labels(fig: Figure) -> None:
