@@ -523,13 +523,13 @@ def test_a_legend_beside_a_row_that_is_not_full_takes_no_room_from_others():
         for name in names
         for panel in range(5)
     )
+    rows = rows[(rows.panel < 3) | (rows.series != names[0])]  # two rows, two legends
     wanted = [plots.Panel(str(i), {"panel": i}, "size") for i in range(5)]
-    for wide in (7.0, 9.0):
-        fig = plots.grid(rows, wanted, 3, width=wide)
-        plots.lay_out(fig)
-        widths = [ax.get_position().width * fig.get_figwidth() for ax in fig.axes]
-        assert min(widths) > 0.7, f"inches of a panel, {wide} wide"
-        plots.close(fig)
+    fig = plots.grid(rows, wanted, 3, width=9.0)
+    plots.lay_out(fig)
+    widths = [ax.get_position().width * fig.get_figwidth() for ax in fig.axes]
+    assert min(widths) > 1.1, "inches of a panel"
+    plots.close(fig)
 
 
 def test_bars_are_named_once_under_a_column_of_panels():
