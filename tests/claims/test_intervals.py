@@ -6,7 +6,7 @@ import pytest
 
 from workbench import claims
 from workbench.claims import OFTEN, SOMEWHERE, MissingPoints
-from workbench.claims.intervals import _of_logs
+from workbench.claims.intervals import _by_seed, _of_logs
 
 
 def rows_of(series, points=(0,)):
@@ -226,3 +226,26 @@ def test_what_is_not_printed_is_swept(holds, outcome, words):
     values = dict(zip((20, 40, 60), holds, strict=True))
     finding = claims.over("θ", [*values], lambda x, _: claims.Finding(values[x], "m"), 0.9)
     assert finding.outcome == outcome and finding.strip.in_words() == words
+
+
+@pytest.mark.parametrize("by", ["x", ["x", "y"]])
+def test_a_line_is_a_point_and_a_column_a_seed_as_a_loop_would_place_them(by):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        dict(
+            series=rng.choice(["a", "b"], 90),
+            seed=rng.integers(0, 5, 90),
+            x=rng.choice([0.5, 2.0, np.nan], 90),
+            y=rng.choice(["p", "q"], 90),
+            value=rng.random(90),
+        )
+    )
+    expected = {}
+    for row in rows[(rows.series == "a") & rows.x.notna()].itertuples():
+        point = row.x if by == "x" else (row.x, row.y)
+        expected.setdefault((point, row.seed), []).append(row.value)
+    table = _by_seed(rows.drop(columns="y") if by == "x" else rows, "a", by)
+    for (point, seed), values in expected.items():
+        assert table.loc[point, seed] == pytest.approx(np.mean(values))
+    assert table.notna().to_numpy().sum() == len(expected)
+    assert table.index.is_monotonic_increasing and table.columns.is_monotonic_increasing

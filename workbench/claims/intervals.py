@@ -138,18 +138,33 @@ def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.Dat
     import pandas as pd
 
     by = [by] if isinstance(by, str) else [*by]
-    run = [*by, "seed"]
     of_series = (rows.series == series).to_numpy()
     if not of_series.any():
         raise MissingPoints(f"no rows of {series}")
-    columns = [rows[name].to_numpy()[of_series] for name in run]
-    values = pd.Series(
-        rows["value"].to_numpy()[of_series], pd.MultiIndex.from_arrays(columns, names=run)
-    )
-    if not values.index.is_unique:
+    columns = [rows[name].to_numpy()[of_series] for name in [*by, "seed"]]
+    factors = [pd.factorize(column, sort=True) for column in columns]  # NaN is at -1
+    levels = [level for _, level in factors]
+    codes = np.array([code for code, _ in factors])
+    known = (codes >= 0).all(axis=0)
+    shape = tuple(max(len(level), 1) for level in levels)
+    runs, run = np.unique(np.ravel_multi_index(codes[:, known], shape), return_inverse=True)
+    values = rows["value"].to_numpy()[of_series][known]
+    if len(runs) < len(run):
         refuse_mixed(rows[of_series], by)
-        values = values.groupby(level=run).mean()
-    return values[np.min(values.index.codes, axis=0) >= 0].unstack("seed")
+        values = pd.Series(values).groupby(run).mean().to_numpy()
+        run = np.arange(len(runs))
+    points, point = np.unique(runs // shape[-1], return_inverse=True)
+    seeds, seed = np.unique(runs % shape[-1], return_inverse=True)
+    table = np.full((len(points), len(seeds)), np.nan)
+    table[point[run], seed[run]] = values
+    at = np.unravel_index(points, shape[:-1])
+    places = [level[code] for level, code in zip(levels[:-1], at, strict=True)]
+    index = (
+        pd.MultiIndex.from_arrays(places, names=by)
+        if len(by) > 1
+        else pd.Index(*places, name=by[0])
+    )
+    return pd.DataFrame(table, index, pd.Index(levels[-1][seeds], name="seed"))
 
 
 def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:
