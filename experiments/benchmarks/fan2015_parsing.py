@@ -51,7 +51,7 @@ def write(path: Path) -> Path:
     sizes = 1 / np.arange(10, FILMS + 10)
     sizes = np.rint(sizes * (RATINGS / sizes.sum())).astype(int)
     sizes[0] += RATINGS - sizes.sum()
-    days = np.arange(FIRST_DAY, np.datetime64(LAST_DAY) + 1, dtype="datetime64[D]").astype(str)
+    days = np.arange(FIRST_DAY, np.datetime64(LAST_DAY) + np.timedelta64(1, "D")).astype(str)
     with path.open("w") as file:
         for film, size in enumerate(rng.permutation(sizes), 1):
             customers = rng.choice(CUSTOMERS, size, replace=False) + 1

@@ -6,6 +6,7 @@ Noise is seeded, so that chance fails no test; a bound from runs alone would be 
 import ast
 import inspect
 import math
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -226,7 +227,9 @@ def test_enumeration_leaves_the_laws_as_they_were():
 
 
 class DrawsPast(Mechanism):
-    """Noise that no `rng` gives: it is not enumerated, and runs alone judge it."""
+    """Our noise, of the system's randomness whatever `rng` is given."""
+
+    factor = 1.0
 
     takes = SparseTable
 
@@ -237,9 +240,49 @@ class DrawsPast(Mechanism):
         return geometric(counts_of(table), l1=1, epsilon=self.budget.epsilon)[0]
 
 
-def test_mechanisms_of_others_are_judged_by_runs():
-    found = audit(DrawsPast(DP(3.0)), runs=RUNS)
-    assert found.exact is None and "own draws" in found.note and not found.leaks
+class OfOthers(DrawsPast):
+    """The same by `rng`; with a factor above 1 it loses more than it says."""
+
+    def __call__(self, table, rng=None):
+        epsilon = self.factor * self.budget.epsilon
+        return geometric(counts_of(table), l1=1, epsilon=epsilon, rng=rng)[0]
+
+
+class DrawsBoth(OfOthers):
+    """Some of its noise is none of `rng`."""
+
+    def __call__(self, table, rng=None):
+        return super().__call__(table, rng), os.urandom(1)[0] & 1
+
+
+class DrawsByGenerator(DrawsPast):
+    """Noise of numpy's: floats, which nobody enumerates."""
+
+    def __call__(self, table, rng=None):
+        return counts_of(table) + (rng or np.random.default_rng()).laplace(size=16)
+
+
+@pytest.mark.parametrize(
+    ("cls", "why"),
+    [
+        (DrawsBoth, "another output when `rng` draws the same"),
+        (DrawsByGenerator, "draws by laplace, which is not enumerated"),
+    ],
+)
+def test_what_is_drawn_past_rng_is_judged_by_runs(cls, why):
+    found = audit(cls(DP(3.0)), runs=RUNS)
+    assert found.exact is None and why in found.note and not found.leaks
+
+
+@pytest.mark.parametrize(
+    ("cls", "factor"), [(DrawsPast, 1.0), (OfOthers, 0.5), (OfOthers, 1.0), (OfOthers, 1.01)]
+)
+def test_losses_of_mechanisms_of_others_are_computed(cls, factor):
+    mechanism = cls(DP(1.0))
+    mechanism.factor = factor
+    found = audit(mechanism, method="exact")
+    assert found.exact == pytest.approx(factor, abs=1e-9)
+    assert found.leaks is (factor > 1)
 
 
 def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():

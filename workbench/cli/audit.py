@@ -64,7 +64,7 @@ def audit(
     audited = [_named(name) for name in names or ()]
 
     from workbench.audit.measure import LEAST_RUNS
-    from workbench.audit.plan import MOST_SECONDS, RUNS, run_audits
+    from workbench.audit.plan import MOST_SECONDS, RUNS, most_minutes, run_audits
     from workbench.audit.rows import add_row, budget_unused, read_rows
 
     if runs is not None and runs < LEAST_RUNS:
@@ -78,6 +78,12 @@ def audit(
     audits = [] if out is None else read_rows(out)
     done = {(a.name, a.pair, a.epsilon) for a in audits}
     jobs = [job for job in jobs if job.key not in done]
+    if not runs:
+        minutes = max(1, round(most_minutes(jobs)))
+        screen.say(
+            f"{len(jobs)} audits: at most some {minutes} minutes of processor time, a tenth of it "
+            "where losses can be computed"
+        )
     with _executor(workers, scheduler, insecure) as executor:
         for result in run_audits(jobs, executor, **options):
             audits.append(result)

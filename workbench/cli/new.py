@@ -56,6 +56,6 @@ def mechanism(
     module = path.stem
     screen.say(
         f"{path}: change it, then try\n  workbench laws {module}:{name}\n"
-        f"  workbench audit {module}:{name} --epsilon 1    (minutes)\n"
+        f"  workbench audit {module}:{name} --epsilon 1\n"
         f"  workbench release TABLE --with {module} --mechanism {name} …"
     )

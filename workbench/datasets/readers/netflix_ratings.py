@@ -124,7 +124,9 @@ def _count_lines(text: UInt8[np.ndarray, " bytes"]) -> int:
 
 def date_tables() -> DateTables:
     """Every day of the ratings."""
-    days = np.arange(FIRST_DAY, np.datetime64(LAST_DAY) + 1, dtype="datetime64[D]")
+    days = np.arange(
+        FIRST_DAY, np.datetime64(LAST_DAY) + np.timedelta64(1, "D"), dtype="datetime64[D]"
+    )
     months = days.astype("datetime64[M]")
     place = months.astype(int) % 120 * 31 + (days - months).astype(int)
     written = days.astype("S10").view(np.uint8).reshape(-1, 10)
