@@ -31,6 +31,7 @@ from workbench.inference.judged_fits import Candidate, JudgedFits, Likeness, unj
 from workbench.inference.markov_network import NetworkFit
 from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import NOISE_ONLY, Recalled
+from workbench.wording import format_number
 from workbench.workload import Products, Workload, linear_queries
 from workbench.workload.inner import means, squared_norms
 from workbench.workload.sensitivity import term_ends
@@ -85,7 +86,7 @@ class AnswerBank(JudgedFits):
         best: dict[str, float] = {}
         for c in sorted(candidates, key=lambda c: errors[c]):
             best.setdefault(c.by, sqrt(max(0.0, errors[c])))
-        said = [f"{name} ±{error:.3g}" for name, error in best.items()]
+        said = [f"{name} {_estimated(error)}" for name, error in best.items()]
         why = "estimated from the bank's own answers: " + ", ".join(said)
         return chosen, why if by is None else f"as was asked for; {why}"
 
@@ -207,6 +208,11 @@ class AnswerBank(JudgedFits):
         for fitted in self._noisy_fits[key]:
             squares += (answers_of(fitted, queries) - first) ** 2
         return np.sqrt(squares / len(self._noise))
+
+
+def _estimated(error: float) -> str:
+    """An error as answers estimate it: their noise may be more than all that they miss."""
+    return f"±{format_number(error)}" if error > 0 else "less than the noise shows"
 
 
 def _possible(values, queries, total: float | None) -> Float[np.ndarray, " queries"]:

@@ -25,11 +25,11 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _COLOURS = """
-:root { color-scheme: light dark; --jp-layout-color1: #fff; --jp-content-font-color1: #1a1a1a; }
+:root { color-scheme: light dark; --jp-layout-color0: #fff; --jp-content-font-color1: #1a1a1a; }
 @media (prefers-color-scheme: dark) {
-  :root { --jp-layout-color1: #16181c; --jp-content-font-color1: #e8e8e8; }
+  :root { --jp-layout-color0: #16181c; --jp-content-font-color1: #e8e8e8; }
 }
-body { margin: 0; background: var(--jp-layout-color1); } main { margin: 0 auto; padding: 16px; }
+body { margin: 0; background: var(--jp-layout-color0); } main { margin: 0 auto; padding: 16px; }
 h1 { font-size: 22px; margin: 0 0 4px; }
 """
 _PAGE = """<!doctype html>
