@@ -7,6 +7,8 @@ import re
 from functools import partial
 from pathlib import Path
 
+from sphinx.errors import ConfigError
+
 import workbench
 from docs.pages import api, audit, gallery, mathml, mechanisms, papers, tutorials
 from workbench import figures
@@ -70,7 +72,10 @@ def write_pages(app):
     }
     for name, write in writers.items():
         (docs / name).mkdir(exist_ok=True)
-        write(docs / name)
+        try:
+            write(docs / name)
+        except FileNotFoundError as e:  # of a run, and it says which
+            raise ConfigError(str(e)) from None
 
 
 def link_pages(app, page: str, source: list[str]):

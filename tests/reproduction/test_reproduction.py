@@ -339,3 +339,16 @@ def test_without_a_parent_kernels_start_by_themselves(tmp_path, go, monkeypatch)
     for stem in ("a", "b"):
         book(tmp_path, stem, "print(1)")
     assert states(go(workers=1)) == {"a": "done", "b": "done"}
+
+
+def test_a_folder_that_cannot_be_written_and_a_profile_that_there_is_not_are_refused(tmp_path):
+    notebooks = tmp_path / "notebooks"
+    notebooks.mkdir()
+    (notebooks / "a.ipynb").write_text("{}")
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="no results can be written to .*file"):
+        reproduce(notebooks=notebooks, results=tmp_path / "file")
+    with pytest.raises(
+        ValueError, match="profile = 'explorer' is not allowed: need one of quick"
+    ):
+        reproduce(notebooks=notebooks, results=tmp_path / "results", profile="explorer")

@@ -72,9 +72,12 @@ def _draw(release: Release, file: Path, path: Path) -> None:
     kind = path.suffix.removeprefix(".")
     metadata = provenance.picture_metadata(kind, record)
     fig = plots.release_picture(release)
+
+    def fill(draft: Path) -> None:
+        fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
+        provenance.seal(draft)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
-        write_atomically(
-            path, lambda draft: fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
-        )
+        write_atomically(path, fill)
     plots.close(fig)

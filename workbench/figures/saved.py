@@ -294,7 +294,11 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
     plots.lay_out(fig)
     metadata = provenance.picture_metadata(kind, dict(record))
     with mpl.rc_context(_STYLE):
-        draw = partial(fig.savefig, format=kind, dpi=DPI, metadata=metadata)
+
+        def draw(draft: Path) -> None:
+            fig.savefig(draft, format=kind, dpi=DPI, metadata=metadata)
+            provenance.seal(draft)
+
         return write_atomically(path, draw)
 
 

@@ -116,12 +116,18 @@ def reproduce(
     ------
     ValueError
         If there are no notebooks, or none of a name, or a number is out of its range.
+    OSError
+        If the folder of results cannot be written.
     """
     notebooks = Path(notebooks).resolve()
     results = Path(results).resolve()
     paths = find_notebooks(notebooks)
     if not paths:
         raise ValueError(f"{notebooks} holds no notebooks")
+    if profile not in TIMEOUT:
+        raise ValueError(
+            f"profile = {profile!r} is not allowed: need one of {', '.join(TIMEOUT)}"
+        )
     limits = (("workers", workers, 1), ("timeout", timeout, 0.1), ("memory", memory, 1))
     for name, x, least in limits:
         if x is not None and not x >= least:
@@ -131,8 +137,11 @@ def reproduce(
     if only_failed:
         folders = {task.name: figure_folder(results, profile, task.name) for task in chosen}
         chosen = [t for t in chosen if read_status(folders[t.name]).get("state") == "failed"]
-    for task in chosen:
-        figure_folder(results, profile, task.name).mkdir(parents=True, exist_ok=True)
+    try:
+        for task in chosen:
+            figure_folder(results, profile, task.name).mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise OSError(f"no results can be written to {results}: {e.strerror}") from None
 
     import joblib
 
