@@ -7,8 +7,6 @@ import re
 from functools import partial
 from pathlib import Path
 
-from sphinx.errors import ConfigError
-
 import workbench
 from docs.pages import api, audit, gallery, mathml, mechanisms, papers, tutorials
 from workbench import figures
@@ -74,8 +72,8 @@ def write_pages(app):
         (docs / name).mkdir(exist_ok=True)
         try:
             write(docs / name)
-        except FileNotFoundError as e:  # of a run, and it says which
-            raise ConfigError(str(e)) from None
+        except FileNotFoundError as e:  # Sphinx would add a traceback
+            raise SystemExit(f"No documentation: {e}") from None
 
 
 def link_pages(app, page: str, source: list[str]):

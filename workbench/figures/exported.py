@@ -86,8 +86,10 @@ def of_figure(figure: Figure, profile: str, store: Path) -> Export:
     if type(figure).comparison is not Figure.comparison or figure.off_paper():
         tables["The paper's numbers and ours"] = figure.compare_with_paper(rows)
     if verdicts:
-        judged = claims.to_frame(verdicts)[["says", "outcome", "measured"]]
-        judged.columns = ["the paper says", "verdict", "measured"]
+        shown = {"says": "the paper says", "outcome": "verdict", "measured": "measured"}
+        if any(verdict.strip for verdict in verdicts):
+            shown["by_value"] = "by what is not printed"
+        judged = claims.to_frame(verdicts)[[*shown]].rename(columns=shown)
         tables["What the paper says, judged"] = judged
     description = replace(
         describe_figure(figure, profile),
