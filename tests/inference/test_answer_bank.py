@@ -119,6 +119,17 @@ def test_a_network_meets_its_optimum_at_cells_of_nobody(strength):
         assert squares[1] == pytest.approx(squares[0], rel=1e-3)
 
 
+def test_where_one_path_of_priors_does_not_arrive_another_does():
+    pair = Domain(("hub", "x"), (80, 30))
+    rng = np.random.default_rng(5)
+    counts = rng.multinomial(100_000, rng.dirichlet(np.full(pair.size, 0.02)))
+    keys = np.flatnonzero(counts)
+    table = SparseTable.from_keys(pair, keys, counts[keys], Bound(1, 1), truth_public=True)
+    history = LaplaceQueries(DP(1.0), NamedMarginals((("hub", "x"),)))(table, rng).estimate
+    problem = NetworkProblem.of(history, 1e5, None, 2**14)
+    assert problem.fit(0.01).converged  # the first path ends at hundreds of deviations
+
+
 def test_a_start_saves_steps_and_other_answers_are_met():
     history = a_star_of_contradicting_tables()
     problem = NetworkProblem.of(history, 5000.0, None, 2**10)

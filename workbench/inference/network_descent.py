@@ -25,8 +25,8 @@ _STEPS = 25  # at one prior
 _SHORTEST = 1e-8  # of a step
 _PRODUCTS = 1000  # a step
 # times that a prior of the path is weaker than the last, and deviations of the noise that are near enough
-# there: a path, and a more careful one where that does not arrive
-_PATHS = ((3.2, 0.3), (1.8, 0.03))
+# there. Where one path does not arrive the next is tried: at once from the strong prior, then with care
+_PATHS = ((3.2, 0.3), (1e9, 0.3), (1.8, 0.03))
 _SOLVED = 0.25  # of what is near enough, that conjugate gradients may leave
 _SUFFICIENT = 1e-4  # of the decrease that the slope tells
 _ROUNDING = 1e-13
