@@ -18,7 +18,7 @@ from workbench.wording import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HATCHES = ("", "///", "...", "xxx")
+_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---")
 _NOT_SERIES = {"paper", "ours"}
 
 
