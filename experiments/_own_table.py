@@ -17,10 +17,10 @@ from workbench import Bound, Domain, Release, SparseTable
 from workbench.advice import Advice
 from workbench.datasets import GaussianSparse
 from workbench.datasets.readers.own_file import OwnFile, bound_field
-from workbench.domain import states_public_truth
 from workbench.inference import refilter
 from workbench.mechanisms import PrioritySampling
 from workbench.option_grammar import release_options
+from workbench.preparation.domain_file import states_public_truth
 from workbench.temporary import process_folder
 from workbench.value import parameter, value
 

@@ -44,12 +44,12 @@ from workbench.claims import (
     paired_ratios,
 )
 from workbench.datasets import GaussianSparse
-from workbench.domain import states_public_truth
 from workbench.figures import Figure
 from workbench.figures.parameters import epsilon, epsilons, number, seeds, whole, wholes
 from workbench.libraries import pd
 from workbench.metrics import MeanAbsoluteError
 from workbench.plots import Panel
+from workbench.preparation.domain_file import states_public_truth
 from workbench.value import value
 
 BELIEVED = "As believed"

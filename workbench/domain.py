@@ -15,11 +15,11 @@ import numpy as np
 from workbench.arrays import Bool, Int
 from workbench.libraries import pd
 from workbench.preparation import Labels, Rule
+from workbench.preparation.domain_file import read_domain_file
 from workbench.preparation.labels import of_one_kind
 from workbench.preparation.rows import Refusal, refusals, row_keys
 from workbench.preparation.statements import (
     range_to_dict,
-    read_json,
     refuse_blanks,
     rule_from_dict,
     rule_to_dict,
@@ -27,7 +27,6 @@ from workbench.preparation.statements import (
 from workbench.value import shown, value
 
 MAX_CELLS = 2**63 - 1  # keys are int64
-_TRUTH_PUBLIC = "truth_public"  # the one key of a domain's file that is no attribute
 
 
 @value
@@ -355,37 +354,8 @@ class Domain:
 
         Beside its attributes the file may say `"truth_public"`, which `states_public_truth` reads.
         """
-        attributes, _ = _read_domain_file(Path(path))
+        attributes, _ = read_domain_file(Path(path))
         return cls.from_dict(attributes, Path(path).parent)
-
-
-def states_public_truth(path: str | Path) -> bool:
-    """Whether a domain's JSON file states that exact counts of the table beside it may be shown.
-
-    It does by `"truth_public": true`. Without it they may not, and nothing compares with them.
-
-    Raises
-    ------
-    ValueError
-        If what it states is neither true nor false.
-    """
-    _, public = _read_domain_file(Path(path))
-    return public
-
-
-def _read_domain_file(path: Path) -> tuple[Any, bool]:
-    """The attributes of a domain's file, and whether the truth is stated to be public."""
-    try:
-        content = read_json(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such domain file") from None
-    public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
-    if not isinstance(public, bool):
-        raise ValueError(
-            f"{path}: {_TRUTH_PUBLIC} = {str(public)[:40]!r} is not allowed: need true (exact counts may "
-            "be shown) or false; no attribute of a domain's file may be called so"
-        )
-    return content, public
 
 
 def _code_in_range(text: str, numbers: range) -> int:

@@ -25,8 +25,9 @@ from workbench import (
     compose,
     metrics,
 )
-from workbench.domain import MAX_CELLS, states_public_truth
+from workbench.domain import MAX_CELLS
 from workbench.mechanisms import HighPassFilter
+from workbench.preparation.domain_file import states_public_truth
 from workbench.value import parameter, read_only, value
 from workbench.workload import Shuffle
 
