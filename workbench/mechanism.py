@@ -14,29 +14,31 @@ import numpy as np
 from workbench import noise
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.summary import Summary
+from workbench.mechanism_fields import (
+    approximate_budget,
+    consistent_field,
+    gaussian_budget,
+    memory_field,
+    noise_law_field,
+    pure_budget,
+    settle_noise,
+    transform_field,
+)
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.release import Release
 from workbench.release_files import read_release, refuse_place
 from workbench.shares import (
     add_noise,
     amount,
-    approximate_budget,
     as_bound,
     blocks_within,
-    consistent_field,
-    gaussian_budget,
     gaussian_law,
     inverse_scale,
     law_within,
-    memory_field,
     noise_blocks,
-    noise_law_field,
     part_of,
-    pure_budget,
     sensitivity,
-    settle_noise,
     split_epsilon,
-    transform_field,
 )
 from workbench.table import Bound, SparseTable
 from workbench.value import not_allowed, parameter, sealed, value
