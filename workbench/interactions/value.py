@@ -1,4 +1,7 @@
-"""Interactions: the records of users, each an item in a context, and how far a user moves counts."""
+"""Interactions: the records of users, each an item in a context, and how far a user moves counts.
+
+One class, whose constructors and answers are most of the file: longer than others, and one idea.
+"""
 
 from __future__ import annotations
 

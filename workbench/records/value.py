@@ -1,4 +1,7 @@
-"""Records: private records in a hierarchy, sorted by key, so that a node's records are a slice."""
+"""Records: private records in a hierarchy, sorted by key, so that a node's records are a slice.
+
+One class, whose constructors and answers are most of the file: longer than others, and one idea.
+"""
 
 from __future__ import annotations
 
