@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.planted.planting import ROOT
 
-FOLDERS = ("noise", "mechanisms", "shares.py")
+FOLDERS = ("noise", "mechanisms", "shares.py", "mechanism_fields.py")
 
 _OTHER = {
     ast.Lt: ("boundary", ast.LtE),
