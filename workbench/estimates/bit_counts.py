@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def transpose(rows, columns):
+def transpose(
+    rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
+) -> None:
     """Columns of bits as rows of bits; one more row, the last, has all set."""
     one, low = np.uint64(1), np.uint64(63)
     for i in range(rows.shape[0]):
@@ -20,7 +23,7 @@ def transpose(rows, columns):
 
 
 @njit(cache=True, nogil=True)
-def _ones(words):
+def _ones(words: UInt64[np.ndarray, " blocks"]) -> np.int64:
     """How many bits are set."""
     a, b, c = (
         np.uint64(0x5555555555555555),
@@ -37,7 +40,12 @@ def _ones(words):
 
 
 @njit(cache=True, nogil=True)
-def count_cells(columns, starts, sizes, out):
+def count_cells(
+    columns: UInt64[np.ndarray, "bits blocks"],
+    starts: Int[np.ndarray, " attributes"],
+    sizes: Int[np.ndarray, " attributes"],
+    out: Int[np.ndarray, " cells"],
+) -> None:
     """Reports with all of some bits set, one of each attribute or none (its last place)."""
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)

@@ -29,7 +29,12 @@ def centred(
 
 
 @njit(cache=True, nogil=True)
-def _centre(allot, given, children, turns):
+def _centre(
+    allot: Int[np.ndarray, " nodes"],
+    given: Int[np.ndarray, " kids"],
+    children: Int[np.ndarray, " nodes"],
+    turns: Int[np.ndarray, " nodes"],
+) -> None:
     start = 0
     for node in range(allot.size):
         k = children[node]
