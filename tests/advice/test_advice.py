@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,28 +21,46 @@ from workbench.advice.errors import (
     mean_absolute_errors,
 )
 from workbench.advice.model import CountModel, NodeCounts
+from workbench.advice.noise_sums import SummedGaussian, WideGaussian
 from workbench.advice.rule import ReleaseRule
 from workbench.datasets import GaussianSparse
+from workbench.estimates.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.mechanism import parameter, pure_budget
 from workbench.mechanisms import CountSketch, HighPassFilter, LaplaceHistogram, PrioritySampling
 from workbench.value import value
 
 MODEL = dict(density=0.1, mean=100, spread=20)
+
+
+def geometric(rate):
+    return Law(GEOMETRIC, rate)
+
+
+def gaussian(deviation):
+    return Law(GAUSSIAN, 1 / (2 * deviation**2))
+
+
 LAWS = [
-    ReleaseRule(0.1),
-    ReleaseRule(0.1, theta=41),
-    ReleaseRule(0.1, tau=150.5),
-    ReleaseRule(0.3, theta=12, tau=30.25),
-    ReleaseRule(2.0, theta=3, tau=2.5),
-    ReleaseRule(0.2, theta=15, sides=1, silent=True),
-    ReleaseRule(50.0, tau=7.5),
+    ReleaseRule(geometric(0.1)),
+    ReleaseRule(geometric(0.1), theta=41),
+    ReleaseRule(geometric(0.1), tau=150.5),
+    ReleaseRule(geometric(0.3), theta=12, tau=30.25),
+    ReleaseRule(geometric(2.0), theta=3, tau=2.5),
+    ReleaseRule(geometric(0.2), theta=15, sides=1, silent=True),
+    ReleaseRule(geometric(50.0), tau=7.5),
+    ReleaseRule(gaussian(12.0)),
+    ReleaseRule(gaussian(12.0), theta=41),
+    ReleaseRule(gaussian(0.4), theta=2, tau=3.5),
+    ReleaseRule(gaussian(9.0), theta=12, tau=30.25, sides=1),
 ]
 
 
 def outcomes(law, c):
     """Every released weight of a node that holds c, and its probability."""
-    k = np.arange(-1200, 1201) if law.decay < 1 else np.arange(-150, 151)
-    p = np.tanh(law.decay / 2) * np.exp(-law.decay * np.abs(k))
+    k = np.arange(-1200, 1201) if law.variance > 5 else np.arange(-150, 151)
+    power = 1 if law.law.kind == GEOMETRIC else 2
+    p = np.exp(-law.law.rate * np.abs(k).astype(float) ** power)
+    p /= p.sum()
     v = c + k
     passes = (v if law.sides == 1 else np.abs(v)) >= max(law.theta, 1)
     chance = np.minimum(np.abs(v) / law.tau, 1) * passes if law.tau else passes * 1.0
@@ -112,19 +131,25 @@ QUERIES = (1, 30, 1000)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "epsilon, size, model",
-    [(0.1, 2000, MODEL), (1.0, 500, dict(density=0.05, mean=12, spread=4))],
+    "epsilon, size, model, bound, gaussian",
+    [
+        (0.1, 2000, MODEL, Bound(), 0),
+        (1.0, 500, dict(density=0.05, mean=12, spread=4), Bound(), 0),
+        (1.0, 500, dict(density=0.05, mean=60, spread=15), Bound(40, 1), 10),
+    ],
 )
-def test_errors_are_those_of_simulation(epsilon, size, model):
+def test_errors_are_those_of_simulation(epsilon, size, model, bound, gaussian):
     """Seeded: never by chance; sees an error that is off by 15 %, a size by 3 %."""
-    asked = dict(delta=1e-3, queries=QUERIES, **model)
+    asked = dict(delta=1e-6 if gaussian else 1e-3, queries=QUERIES, bound=bound, **model)
     advice = advise(Domain(("cell",), (20_000,)), epsilon, size, **asked)
+    assert sum(option.is_gaussian for option in advice.options) >= gaussian
     rng = np.random.default_rng(1)
     tables = [
         GaussianSparse(m=20_000, density=model["density"], mean=model["mean"],
                        std=model["spread"], seed=seed).load()
         for seed in range(80)
     ]  # fmt: skip
+    tables = [replace(table, bound=bound) for table in tables]
     queries = [[RandomRanges(q, 300, 100 + s).on(tables[0].domain) for q in QUERIES]
                for s in range(80)]  # fmt: skip
     truth = [[t.answer(q) for q in asked] for t, asked in zip(tables, queries, strict=True)]
@@ -142,7 +167,34 @@ def test_errors_are_those_of_simulation(epsilon, size, model):
             rough = option.transform or isinstance(option.mechanism, PrioritySampling)
             near = 0.15 if rough else 0.1
             assert off.error == pytest.approx(np.abs(errors).mean(), rel=near), (option, off)
-            assert off.rmse == pytest.approx(np.sqrt((errors**2).mean()), rel=near)
+            if option.cells >= size / 5:  # others err most by what is too rare to be drawn
+                assert off.rmse == pytest.approx(np.sqrt((errors**2).mean()), rel=near)
+
+
+def test_wide_noise_is_summed_by_integrals():
+    """Where one way of summing gives way to the other they agree."""
+    summed = SummedGaussian(gaussian(40.0))
+    wide = WideGaussian(gaussian(40.0))
+    first = np.array([[1.0], [30.0], [90.0], [160.0]])
+    t = np.array([1e-5, 1e-3, 0.02, 0.1])
+    for sign in (1.0, -1.0):
+        signs = np.full_like(first, sign)
+        for told, right in (
+            (wide.tail(sign * first, signs), summed.tail(sign * first, signs)),
+            (wide.tail_wave(sign * first, signs, t), summed.tail_wave(sign * first, signs, t)),
+        ):
+            assert np.abs(told / right - 1).max() < 2e-3
+    assert np.allclose(wide.wave(t), summed.wave(t), rtol=1e-9)
+
+
+def test_a_summary_may_be_best_with_one_noise_and_another_with_the_other():
+    domain = Domain(("x",), (2**20,))
+    asked = dict(density=0.001, mean=1000, spread=300, bound=Bound(20, 1))
+    pure = advise(domain, 0.3, 1000, **asked)
+    both = advise(domain, 0.3, 1000, delta=1e-9, **asked)
+    assert (pure.ranked[0].summary, pure.ranked[0].transform) == ("filter", "Dyadic")
+    assert (both.ranked[0].summary, both.ranked[0].transform) == ("filter-priority", "")
+    assert both.mechanism.budget == ZCDP.within(DP(0.3, 1e-9))
 
 
 def test_a_declared_model_has_as_much_error_as_its_parts():
@@ -192,7 +244,7 @@ def test_the_reason_is_a_sentence_of_numbers():
 def test_without_a_model_the_worst_case_decides():
     advice = advise(Domain(("x",), (10**6,)), 0.1, 10**5, delta=1e-6)
     assert advice.reason.startswith("no model is declared, so the worst case decides")
-    variance = ReleaseRule(0.1).variance
+    variance = ReleaseRule(geometric(0.1)).variance
     of = {o.summary: o for o in advice.options if not o.transform}
     assert "filter-priority" not in of
     for i, r in enumerate((1, 100, 10_000)):
@@ -209,7 +261,7 @@ def test_without_a_model_the_worst_case_decides():
 
 def test_no_table_is_worse_than_the_worst():
     rng = np.random.default_rng(0)
-    law = ReleaseRule(0.1, theta=24)
+    law = ReleaseRule(geometric(0.1), theta=24)
     c = rng.integers(0, 60, (500, 40)).astype(float)
     moments = [law.moments(x) for x in c]
     rmse = [np.sqrt(m.noise.sum() + m.bias.sum() ** 2) for m in moments]

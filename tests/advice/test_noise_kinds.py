@@ -189,3 +189,13 @@ def test_the_command_says_it_too(tmp_path, monkeypatch):
     said = " ".join(run_command(line.split(), 0).stdout.split())
     assert "Gaussian noise is better" in said
     assert "--rho 0.0149730576735885" in said and "--mechanism Gaussian" in said
+
+
+def test_lighter_tails_may_decide_for_gaussian_noise_that_is_wider():
+    domain = Domain(("x",), (2**20,))
+    beliefs = dict(density=0.001, mean=1000, spread=300)
+    advice = advise(domain, 0.3, 1000, delta=1e-9, bound=Bound(10, 1), **beliefs)
+    assert not advice.noise.takes_gaussian and advice.noise.gaussian > advice.noise.geometric
+    assert advice.mechanism.budget == ZCDP.within(DP(0.3, 1e-9))
+    assert "with Gaussian noise" in advice.reason
+    assert "is less off than with geometric noise" in repr(advice)

@@ -53,10 +53,9 @@ class Advice:
     def mechanism(self) -> Any:
         """The best of those that fit, ready to be called on a table.
 
-        Where a δ is given it has the kind of noise that is the smaller, if it can draw both.
+        Where a δ is given it has the kind of noise with which it is less off, if it can draw both.
         """
-        best = self.ranked[0].mechanism
-        return best if self.noise is None else self.noise.applied(best)
+        return self.ranked[0].mechanism
 
     @cached_property
     def noise(self) -> NoiseComparison | None:
@@ -76,17 +75,25 @@ class Advice:
         """Which kind of noise is the smaller, and what becomes of a filter's threshold; () without a δ."""
         if self.noise is None:
             return ()
-        best = self.ranked[0].mechanism
-        if not isinstance(best, HighPassFilter):
-            return (str(self.noise),)
-        gaussian = replace(best, budget=ZCDP(self.noise.rho))
-        pure, other = (
-            three_digits(m.threshold(self.domain, self.bound)) for m in (best, gaussian)
-        )
-        return (
-            str(self.noise),
-            f"The filter's θ is {pure} with geometric noise, {other} with Gaussian.",
-        )
+        best = self.ranked[0]
+        sentences = [str(self.noise)]
+        if best.is_gaussian and not self.noise.takes_gaussian:
+            sentences.append(
+                f"Yet {best} is less off than with geometric noise: fewer empty cells reach a cut so many "
+                "deviations away."
+            )
+        if isinstance(best.mechanism, HighPassFilter):
+            budgets = (DP(self.budget.epsilon), ZCDP(self.noise.rho))
+            pure, gaussian = (
+                three_digits(
+                    replace(best.mechanism, budget=budget).threshold(self.domain, self.bound)
+                )
+                for budget in budgets
+            )
+            sentences.append(
+                f"The filter's θ is {pure} with geometric noise, {gaussian} with Gaussian."
+            )
+        return tuple(sentences)
 
     @property
     def reason(self) -> str:
@@ -141,6 +148,8 @@ class Advice:
         name = option.summary
         if option.transform:
             name += f", {option.transform}"
+        if option.is_gaussian:
+            name += ", Gaussian"
         if not option.fits:
             name += "*"
         thresholds = [three_digits(x) if x else "" for x in (option.theta, option.tau)]
@@ -212,8 +221,8 @@ def advise(
     size : int
         How many cells to release, about.
     delta : float
-        With δ > 0 there is also the stability histogram, and Gaussian noise is compared with geometric
-        noise, each at what (ε, δ) pays for.
+        With δ > 0 there is also the stability histogram, and each summary has the noise with which it
+        is less off: geometric, which spends the ε, or Gaussian, at the ρ within (ε, δ).
     bound : Bound, optional
         How far one unit moves the table; Bound() unless it is given.
     density : float, optional

@@ -92,7 +92,7 @@ def query_errors(
     rule: ReleaseRule, nodes: NodeCounts, covers: dict[int, NodeCover]
 ) -> tuple[QueryError, ...]:
     """The errors of queries, by the formulas above."""
-    counts = np.unique(np.rint(np.linspace(0, rule.ends[1] + 30 / rule.decay, 999)))
+    counts = np.unique(np.rint(np.linspace(0, rule.ends[1] + 30 * rule.sums.scale, 999)))
     any_count = rule.moments(counts)
     errors = mean_absolute_errors(rule, nodes, covers)
     squares = _mean_squares(rule, nodes, covers)
@@ -136,7 +136,7 @@ def mean_absolute_errors(
     rule: ReleaseRule, nodes: NodeCounts, covers: dict[int, NodeCover]
 ) -> list[float]:
     """The mean absolute error of each query."""
-    largest_step = rule.ends[1] + nodes.counts.max() + 1 / rule.decay
+    largest_step = rule.ends[1] + nodes.counts.max() + rule.sums.scale
     squares = _mean_squares(rule, nodes, covers)
     result = []
     for (needs, share), parts in zip(covers.values(), squares, strict=True):
@@ -171,8 +171,8 @@ def haar_query_error(rule: ReleaseRule, domain: Domain, query: int) -> QueryErro
     for factor, term in zip(factors, terms, strict=True):
         factor[term.pieces, 0] = term.factor
     rmse = sqrt(rule.variance * float(np.square(factors).sum(axis=0).mean()))
-    t = integration_points(rmse, 1 / rule.decay)
-    log_size = -sum(np.log1p(2 * np.sin(x * t / 2) ** 2 * rule.variance) for x in factors)
+    t = integration_points(rmse, rule.sums.scale)
+    log_size = sum(rule.sums.log_wave(x * t) for x in factors)
     share = np.full(len(ranges), 1 / len(ranges))
     error = mean_absolute(t, log_size, 0 * log_size, share)
     return QueryError(query, error, rmse, rmse, 0.0, 0.0, rmse)
@@ -195,8 +195,8 @@ def sketch_query_error(
     noise = query * rule.variance
     sampling = query * hits * square + pairs
     rmse = sqrt(noise + 0.0 + sampling)
-    t = integration_points(rmse, counts.max() + 1 / rule.decay)
-    log_size = -np.log1p(2 * np.sin(t / 2) ** 2 * rule.variance)
+    t = integration_points(rmse, counts.max() + rule.sums.scale)
+    log_size = rule.sums.log_wave(t)
     strangers = weights @ np.sin(np.outer(counts, t) / 2) ** 2
     log_size = query * (log_size - 2 * hits * strangers)
     log_size = (log_size - pairs * t**2 / 2)[None]

@@ -15,6 +15,7 @@ from workbench.advice.errors import (
     NodeCover,
     QueryError,
     haar_query_error,
+    mean_log_error,
     node_cover,
     query_errors,
     sketch_query_error,
@@ -24,16 +25,17 @@ from workbench.advice.rule import ReleaseRule
 from workbench.advice.thresholds import best_theta, expected_released, with_priority_threshold
 from workbench.domain import Domain
 from workbench.estimates import hashes
-from workbench.mechanism import noise_blocks, series_name
+from workbench.mechanism import blocks_within, series_name
 from workbench.mechanisms import (
     CountSketch,
+    GaussianHistogram,
     GeometricHistogram,
     HighPassFilter,
     PrioritySampling,
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.mechanisms._full_table import BYTES_PER_CELL
+from workbench.mechanisms._full_table import BYTES_PER_CELL, FullTable
 from workbench.privacy import DP, ZCDP
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar, basis_of
@@ -65,12 +67,19 @@ class Option:
         transform = getattr(self.mechanism, "transform", None)
         return type(transform).__name__ if transform else ""
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether its noise is Gaussian, and its budget a ρ."""
+        return isinstance(self.mechanism.budget, ZCDP)
+
     def __str__(self) -> str:
         name = self.summary.replace("filter-priority", "filter-priority sampling")
         if "sampling" not in name:
             name = f"a {name}"
         if self.transform:
             name += f" of {self.transform} nodes"
+        if self.is_gaussian:
+            name += " with Gaussian noise"
         thresholds = {"θ": self.theta, "τ": self.tau}
         at = ", ".join(f"{k} = {three_digits(x)}" for k, x in thresholds.items() if x)
         return f"{name} at {at}" if at else name
@@ -107,17 +116,15 @@ class _Nodes:
             return {q: NodeCover(np.full((1, 1), float(q)), np.ones(1)) for q in self.queries}
         return {q: node_cover(self._basis, q) for q in self.queries}
 
-    def block(self, mechanism: Any) -> noise.Block:
+    def block(self, mechanism: Any) -> noise.Block | noise.GaussianBlock:
         """What the mechanism puts noise on."""
         basis = basis_of(self.transform, self.domain)
-        epsilon = mechanism.budget.epsilon
-        (block,) = noise_blocks(basis, l1=self.bound.l1, epsilon=epsilon)
+        (block,) = blocks_within(basis, self.bound, mechanism.budget)
         return block
 
     def noise_alone(self, mechanism: Any) -> ReleaseRule:
         """The mechanism's noise, and no thresholds."""
-        block = self.block(mechanism)
-        return ReleaseRule(float(noise.decay(block.l1, block.epsilon)))
+        return ReleaseRule(self.block(mechanism).law)
 
     def rule(self, mechanism: Any) -> ReleaseRule:
         """The mechanism's noise and thresholds, by its own formulas."""
@@ -138,14 +145,16 @@ class _Nodes:
         else:
             cells = expected_released(rule, self.counts)
             errors = query_errors(rule, self.counts, self.covers)
-        if isinstance(mechanism, GeometricHistogram):
+        if isinstance(mechanism, FullTable):
             cells = self.block(mechanism).size
         kept = self._kept(rule)
         return Option(summary, mechanism, rule.theta, rule.tau, cells, kept, errors, True)
 
-    def haar_option(self, rule: ReleaseRule, budget: DP) -> Option:
-        """The full table of Haar coefficients, with the noise of `rule`."""
-        mechanism = GeometricHistogram(budget, transform=Haar())
+    def haar_option(self, mechanism: Any) -> Option:
+        """The full table of Haar coefficients."""
+        basis = mechanism.transform.on(self.domain)
+        (block,) = blocks_within(basis, self.bound, mechanism.budget)
+        rule = ReleaseRule(block.law)
         errors = tuple(haar_query_error(rule, self.domain, q) for q in self.queries)
         cells = self.domain.size
         return Option("full table", mechanism, 0.0, 0.0, cells, nan, errors, True)
@@ -169,33 +178,21 @@ def all_options(
     others: Sequence[Any] = (),
 ) -> tuple[tuple[Option, ...], tuple[str, ...]]:
     """Every summary that there is advice about; and what is to be said of those left out."""
-    pure = DP(budget.epsilon)
+    budgets: list[DP | ZCDP] = [DP(budget.epsilon)]
+    if budget.delta:
+        budgets.append(ZCDP.within(budget))
     options: list[Option] = []
     notes = []
     for transform in (None,) if quick else (None, Dyadic()):
         nodes = _Nodes(domain, bound, model, queries, transform)
-        full = GeometricHistogram(pure, transform=transform)
         try:
-            rule = nodes.noise_alone(full)
+            kinds = [_summaries(nodes, payment, size, quick) for payment in budgets]
         except ValueError as e:
             notes.append(f"Nothing is said of dyadic sums: {e}.")
             continue
-        options.append(nodes.option(full, "full table"))
-        if transform:
-            options.append(nodes.haar_option(rule, pure))
-        filter_ = HighPassFilter(pure, size=size, transform=transform)
-        options.append(nodes.option(filter_, "filter"))
-        threshold = ThresholdSampling(pure, size=size, transform=transform)
-        options.append(nodes.option(threshold, "threshold sampling"))
-        priority = PrioritySampling(pure, size=size, transform=transform)
-        options.append(nodes.option(priority, "priority sampling"))
-        if model and not quick:
-            most = HighPassFilter(pure, size=1, transform=transform).threshold(domain, bound.l1)
-            theta = best_theta(rule, nodes.counts, nodes.covers, size, most)
-            both = PrioritySampling(pure, size=size, theta=theta, transform=transform)
-            options.append(nodes.option(both, "filter-priority"))
+        options += [_less_off(alike, model) for alike in zip(*kinds, strict=True)]
         if not transform:
-            options.append(nodes.option(CountSketch(pure, width=size), "count sketch"))
+            options.append(nodes.option(CountSketch(budgets[0], width=size), "count sketch"))
             if budget.delta:
                 options.append(nodes.option(StabilityHistogram(budget), "stability histogram"))
     for mechanism in others:
@@ -210,13 +207,44 @@ def all_options(
     return tuple(options), tuple(notes)
 
 
+def _summaries(nodes: _Nodes, budget: DP | ZCDP, size: int, quick: bool) -> list[Option]:
+    """What a budget pays for, with the noise that it pays for."""
+    transform = nodes.transform
+    full = GaussianHistogram if isinstance(budget, ZCDP) else GeometricHistogram
+    options = [nodes.option(full(budget, transform=transform), "full table")]
+    if transform:
+        options.append(nodes.haar_option(full(budget, transform=Haar())))
+    filter_ = HighPassFilter(budget, size=size, transform=transform)
+    options.append(nodes.option(filter_, "filter"))
+    threshold = ThresholdSampling(budget, size=size, transform=transform)
+    options.append(nodes.option(threshold, "threshold sampling"))
+    priority = PrioritySampling(budget, size=size, transform=transform)
+    options.append(nodes.option(priority, "priority sampling"))
+    if nodes.model and not quick:
+        smallest = HighPassFilter(budget, size=1, transform=transform)
+        most = smallest.threshold(nodes.domain, nodes.bound)
+        rule = nodes.noise_alone(smallest)
+        theta = best_theta(rule, nodes.counts, nodes.covers, size, most)
+        options.append(nodes.option(replace(priority, theta=theta), "filter-priority"))
+    return options
+
+
+def _less_off(alike: Sequence[Option], model: CountModel | None) -> Option:
+    """Of one summary with each kind of noise the one that is less off; pure where it is as good."""
+    errors = [
+        mean_log_error([e.error if model else e.worst for e in option.query_errors])
+        for option in alike
+    ]
+    return alike[int(np.argmin(np.round(errors, 3)))]
+
+
 def _judged(option: Option, size: int, largest_query: int) -> Option:
     """Whether a summary can be recommended where about `size` cells are asked for."""
     mechanism = option.mechanism
     fits = option.cells <= min(_SPARE * size, noise.MAX_RELEASED_CELLS)
     if isinstance(mechanism, CountSketch):  # an answer visits each cell
         fits &= largest_query <= hashes.MAX_LOOKUPS // 16
-    elif isinstance(mechanism, GeometricHistogram):
+    elif isinstance(mechanism, FullTable):
         fits &= option.cells * BYTES_PER_CELL <= mechanism.memory
     elif isinstance(mechanism, PrioritySampling):  # τ_s grows with the table
         errors = tuple(error._replace(worst=inf) for error in option.query_errors)
@@ -234,12 +262,15 @@ def predict_errors(
     """What to expect of one mechanism at its own parameters, on a table that `model` describes.
 
     A mechanism has a formula if its class has a method `release_rule(domain, bound)`: it returns θ and τ
-    of geometric noise, as arguments of `ReleaseRule`, or in place of τ the `size` that decides it. A
-    ValueError for those without, for transforms of which no formula is known here, and under a ρ.
+    as arguments of `ReleaseRule`, or in place of τ the `size` that decides it. A ValueError for those
+    without, for transforms of which no formula is known here, and under a ρ for sketches and what
+    spends a δ.
     """
     transform = getattr(mechanism, "transform", None)
     several = getattr(mechanism, "consistent", False) or getattr(mechanism, "depth", 1) > 1
-    unknown = not hasattr(mechanism, "release_rule") or isinstance(mechanism.budget, ZCDP)
+    unknown = not hasattr(mechanism, "release_rule")
+    if isinstance(mechanism.budget, ZCDP):
+        unknown |= isinstance(mechanism, CountSketch | StabilityHistogram)
     if unknown or transform not in (None, Dyadic()) or several:
         raise ValueError(f"nothing is known beforehand of {mechanism!r}")
     return _Nodes(domain, bound, model, tuple(queries), transform).option(mechanism)

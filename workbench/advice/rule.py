@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, expm1
+from functools import cached_property
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from workbench.advice.model import NodeCounts
+from workbench.advice.noise_sums import NoiseSums, expi_minus_1, noise_sums
 from workbench.arrays import Complex, Float
-from workbench.estimates.law import geometric_variance
+from workbench.estimates.law import Law
 
 
 class Moments(NamedTuple):
@@ -34,22 +36,27 @@ class _Side(NamedTuple):
 
 @dataclass(frozen=True)
 class ReleaseRule:
-    """What becomes of a node: noise ∝ exp(−decay·|x|), the cut θ, the threshold τ.
+    """What becomes of a node: noise of a law, the cut θ, the threshold τ.
 
     Where `silent`, as in a stability histogram, empty nodes get no noise and are never released. What
     is large is never subtracted: sums over what lies below a count are series of their own.
     """
 
-    decay: float
+    law: Law
     theta: float = 0.0
     tau: float = 0.0
     sides: int = 2
     silent: bool = False
 
+    @cached_property
+    def sums(self) -> NoiseSums:
+        """Over the law."""
+        return noise_sums(self.law)
+
     @property
     def variance(self) -> float:
-        """Of the noise, 2α/(1−α)²."""
-        return geometric_variance(self.decay)
+        """Of the noise."""
+        return self.law.variance
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -62,17 +69,8 @@ class ReleaseRule:
         return (1, -1)[: self.sides]
 
     def _tail(self, x: float, c) -> Float[np.ndarray, "3 ..."]:
-        """Σ k^j·Pr[X = k], j = 0, 1, 2, over c + k >= x; minus that over c + k < x where x <= c.
-
-        A series that starts at k = y and goes outwards, Pr[X = y ± i] = Pr[X = y]·α^i.
-        """
-        a = exp(-self.decay)
-        b = -expm1(-self.decay)
-        sign = np.where(x > c, 1.0, -1.0)
-        y = x - c - (sign < 0)
-        p = sign * np.exp(-self.decay * np.abs(y)) / (1 + a)
-        square = y**2 + 2 * sign * y * a / b + a * (1 + a) / b**2
-        return np.stack([p, p * (y + sign * a / b), p * square])
+        """Σ k^j·Pr[X = k], j = 0, 1, 2, over c + k >= x; minus that over c + k < x where x <= c."""
+        return self.sums.tail(*_outwards(x, c))
 
     def _side(self, c) -> _Side:
         low, top = self.ends
@@ -103,35 +101,29 @@ class ReleaseRule:
     ) -> Complex[np.ndarray, "levels t"]:
         """log φ(t) of the error of a node of each level.
 
-        With e(x) = exp(ix) − 1: Σ_{i>=0} α^i·e(t·(y+i)) = ((1−α)·e(ty) + α·e(t)) / ((1−α)(1−α−α·e(t))).
         What passes below −θ is what passes above θ, mirrored.
         """
         c = nodes.counts[:, None]
         top = self.ends[1]
-        a = exp(-self.decay)
-        b = -expm1(-self.decay)
-        step = _expi_minus_1(t)
-        noise = -4 * a * np.sin(t / 2) ** 2 / np.abs(b - a * step) ** 2  # all of it
+        noise = self.sums.wave(t)  # all of it
         total = 0
         dropped = 0
         for sign in self._signs:
             above = top > sign * c
-            first = _expi_minus_1(t * (np.where(above, top, top - 1) - sign * c))
-            outwards = np.where(above, step, step.conj())
-            tail = self._tail(top, sign * c)[0]
-            tail = tail * (b * first + a * outwards) / (b - a * outwards)
+            tail = self.sums.tail_wave(*_outwards(top, sign * c), t)
             side = self._side(sign * c)
             chance = side.sampled[1] / max(self.tau, 1)
-            released = tail + noise * ~above + chance * _expi_minus_1(t * (self.tau - sign * c))
+            released = tail + noise * ~above + chance * expi_minus_1(t * (self.tau - sign * c))
             total = total + (released if sign == 1 else released.conj())
             below = side.below if sign == 1 else -side.passing[0]
             dropped = dropped + side.sampled[0] - chance + below
         noisy = ~(self.silent & (c == 0))
-        z = nodes.mean((total + dropped * _expi_minus_1(-t * c)) * noisy)
+        z = nodes.mean((total + dropped * expi_minus_1(-t * c)) * noisy)
         size = np.log1p(np.maximum(2 * z.real + np.abs(z) ** 2, 1e-15 - 1)) / 2
         return size + 1j * np.arctan2(z.imag, 1 + z.real)
 
 
-def _expi_minus_1(x):
-    """exp(ix) − 1, exact for small x."""
-    return -2 * np.sin(x / 2) ** 2 + 1j * np.sin(x)
+def _outwards(x: float, c) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """The first k with c + k >= x, or where x <= c the last below; and where the others lie."""
+    sign = np.where(x > c, 1.0, -1.0)
+    return x - c - (sign < 0), sign
