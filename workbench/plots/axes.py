@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STRIP_LINES = 3  # of a legend below a figure
-_LEAST = 0.8  # inches of a panel
+_LEAST = 0.8  # inches of a panel, across and high
 _LINE = 0.155  # that a line of a legend takes
 _LETTER = 0.066  # inches that one takes
 _BESIDE = 0.45  # that an axis takes with its numbers and its name
@@ -89,7 +89,7 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
 
     Where beside panels is no room for one, the strip below is high.
     Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go, and
-    a row's legend that says the same as the one above.
+    a row's legend that says no more than the one above.
     """
     panels = {}
     for ax in fig.axes:
@@ -125,14 +125,14 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
             fig.set_figheight(fig.get_figheight() + lines * _LINE)
         looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
         fig.legend(handles.values(), handles.keys(), **looks)
-        return fig
+        return _legible(fig)
     above: list[str] = []
     most = 0
     for row in sorted({row for row, _ in panels}):
         beside = [(place, ax) for place, ax in sorted(panels.items()) if place[0] == row]
         handles = _handles([ax for _, ax in beside])
         most = max(most, len(handles))
-        if [*handles] == above:
+        if {*handles} <= {*above}:
             continue
         above = [*handles]
         looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
@@ -140,6 +140,18 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
         strip = last.legend(handles.values(), handles.keys(), **looks)
         strip.set_in_layout(column == across - 1)  # else it stands where a panel would
     fig.set_figheight(max(fig.get_figheight(), under * (most * _LINE + _BESIDE)))
+    return _legible(fig)
+
+
+def _legible(fig: Figure) -> Figure:
+    """Of a figure for a page, made higher where titles, names and legends would crush its panels."""
+    panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
+    if page().width is None or not panels:
+        return fig
+    fig.draw_without_rendering()  # lays it out
+    lowest = min(ax.get_position(original=True).height for ax in panels) * fig.get_figheight()
+    rows = 1 + max(ax.get_subplotspec().rowspan.start for ax in panels)
+    fig.set_figheight(fig.get_figheight() + rows * max(0.0, _LEAST - lowest))
     return fig
 
 

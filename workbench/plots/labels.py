@@ -51,7 +51,7 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "Usefulness": "worst error over N",
     "EarthMover": "earth mover's distance\n(records × side)",
     "NodeError": "mean error (noise scales)",
-    "down_to": "levels, from the root to",
+    "down_to": "deepest level",
     "node_level": "level of the node",
     "km": "distance to work (km)",
     "CommuteCDF": "commuters (of all)",
