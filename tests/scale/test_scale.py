@@ -1,9 +1,14 @@
 """Rows out of core: the same cells, the same cut, the same law and price, however they are spread."""
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -438,6 +443,37 @@ def test_scratch_is_private_and_empty_after_ctrl_c(folder, scratch):
     assert not any(scratch.iterdir())
 
 
+KILLED = """
+import os, sys
+from tests.scale.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+
+def stop(stage, share):
+    os.kill(os.getpid(), 9)
+
+rows = Rows.read(sys.argv[1], DOMAIN, BOUND, user="user")
+release(HighPassFilter(DP(1.0), theta=5), rows, scratch=sys.argv[2], workers=2, progress=stop)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
+    """Its workers end with it: they hold its output, which would never end else."""
+    words = [sys.executable, "-c", KILLED, str(folder), str(scratch)]
+    home = Path(__file__).parents[2]
+    run = subprocess.Popen(words, cwd=home, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        run.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode == -signal.SIGKILL
+    assert len(list(scratch.iterdir())) == 1
+    rows = Rows.read(folder, DOMAIN, BOUND)
+    release(HighPassFilter(DP(1.0), theta=5), rows, scratch=scratch)
+    assert not any(scratch.iterdir())
+
+
 def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
     from workbench.scale import spill, work
 
@@ -457,6 +493,35 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
             release(mechanism, rows, scratch=scratch)
     assert not any(scratch.iterdir())
     release(mechanism, rows, scratch=scratch)
+
+
+FULL = """
+import resource, sys
+from tests.scale.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+    user = sys.argv[3] or None
+    rows = Rows.read(sys.argv[1], DOMAIN, BOUND, user=user)
+    release(HighPassFilter(DP(1.0), theta=5), rows, scratch=sys.argv[2], workers=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the sizes of files")
+@pytest.mark.parametrize("user", ["", "user"])
+def test_a_disk_that_is_full_for_workers_is_said_once(user, tmp_path, scratch):
+    for i in range(4):
+        made_up_rows(40_000, i).write_parquet(tmp_path / f"{i}.parquet")
+    run = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "*.parquet"), str(scratch), user],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1 and "cannot hold the scratch files" in run.stderr
+    assert "Exception ignored" not in run.stderr
+    assert not any(scratch.iterdir())
 
 
 def test_what_is_not_released_in_parts_says_why(folder):

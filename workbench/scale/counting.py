@@ -6,7 +6,7 @@ What tasks give back follows from their arguments and from files that do not cha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,8 +113,12 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled,
     """The rows of some files by ranges of keys, and the sum of their counts."""
     counted = [] if rows.count is None else ["<i8"]
     total = 0.0
-    with _new_file(folder, rows.domain.size, bits, counted) as file:
-        for batch in counted_rows(span.source(), rows.domain, count=rows.count):
+    # closed, though a worker keeps the traceback of what a full disk raised
+    with (
+        closing(counted_rows(span.source(), rows.domain, count=rows.count)) as batches,
+        _new_file(folder, rows.domain.size, bits, counted) as file,
+    ):
+        for batch in batches:
             counts = [] if batch.counts is None else [batch.counts]
             total += sum(column.sum(dtype=float) for column in counts)
             _deal_keys(file, batch.keys, bits, counts)
@@ -132,6 +136,7 @@ def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
     longer = []
     batches = counted_rows(span.source(), rows.domain, count=rows.count, users=users)
     with ExitStack() as stack:
+        stack.enter_context(closing(batches))
         for batch in batches:
             new = users.ids_from(len(ids))
             if new is None:

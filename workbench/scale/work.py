@@ -7,13 +7,16 @@ logs; it is tried again where the caller is, who sees them.
 
 from __future__ import annotations
 
+import os
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from workbench.temporary import temporary_folder
@@ -21,6 +24,7 @@ from workbench.threads import limited_threads
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
 _WORKERS = 64  # where an executor does not say how many it has
+_LOOK = 0.5  # seconds
 
 
 class _Refused:
@@ -75,6 +79,17 @@ def attempt(function: Callable, *arguments: Any) -> Any:
         return _Refused()
 
 
+def end_with(parent: int) -> None:
+    """From now on this worker ends when its parent does, which cannot say so if it is killed."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    Thread(target=look, daemon=True).start()
+
+
 @contextmanager
 def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
     """On an executor, on so many processes of their own, or here."""
@@ -86,7 +101,8 @@ def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
         if workers is not None and workers > 1:
             from joblib.externals.loky import ProcessPoolExecutor
 
-            executor = stack.enter_context(ProcessPoolExecutor(workers))
+            own = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),))
+            executor = stack.enter_context(own)
         yield stack.enter_context(closing(Tasks(executor)))
 
 
