@@ -7,10 +7,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from workbench import DP, ZCDP, Bound, Domain, Dyadic, Ranges, Receipt, Session, SparseTable
+from workbench import (
+    DP,
+    ZCDP,
+    Bound,
+    Domain,
+    Dyadic,
+    Marginals,
+    Ranges,
+    Receipt,
+    Release,
+    Session,
+    SparseTable,
+)
 from workbench.enclosures import round_down, round_up
-from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.privacy import exact_rho, rho_above
+from workbench.mechanisms import (
+    DirichletSynthesis,
+    GaussianHistogram,
+    GeometricHistogram,
+    HighPassFilter,
+)
+from workbench.privacy import ADD_REMOVE, REPLACE, compose, exact_rho, guarantee, rho_above
 from workbench.session.booking import exact_price
 
 PEOPLE = {"people": "customers of shop X", "unit": "a user"}
@@ -209,3 +226,48 @@ def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
     assert errors.max() <= 2.0 * (1 + 1e-6) and errors.max() >= 1.99
     with pytest.raises(ValueError, match="costs rho = "):
         session.price(queries, 0.1, alpha=float("inf"))
+
+
+@pytest.mark.parametrize(
+    "own, other, mechanism",
+    [
+        (ADD_REMOVE, REPLACE, DirichletSynthesis(DP(0.1), records=9, total=34)),
+        (REPLACE, ADD_REMOVE, GaussianHistogram(ZCDP(0.1))),
+    ],
+)
+def test_replacing_and_adding_or_removing_meet_at_no_door(
+    own, other, mechanism, tmp_path, data
+):
+    """Neither a session, its file, a booking, a sum, nor a release takes one for the other, and nothing
+    is spent but what was booked."""
+    path = tmp_path / "budget.dp"
+    session = Session.create(path, ZCDP(0.5), relation=own, **PEOPLE)
+    for door in (session.release, session.check):
+        with pytest.raises(ValueError, match="do not add up"):
+            door(mechanism, data)
+    with pytest.raises(ValueError, match="do not add up"):
+        session.book(ZCDP(0.1), "x", relation=other)
+    with pytest.raises(ValueError, match="belongs to .*relation"):
+        Session.open(path, relation=other)
+    if own == REPLACE:
+        with pytest.raises(ValueError, match="neighbours"):
+            Session.open(path, data).ask(Marginals(1), rho=0.1)
+    assert session.remaining == 0.5 and not len(session.ledger)
+    booking = session.book(ZCDP(0.125), "x", relation=own)
+    with pytest.raises(ValueError, match="withheld"):
+        booking.check([Receipt("x", ZCDP(0.1), other)])
+    assert session.remaining == 0.375
+    mixed = (Receipt("x", ZCDP(0.1), own), Receipt("y", DP(0.1), other))
+    release = GaussianHistogram(ZCDP(0.1))(data, np.random.default_rng(0))
+    for door in (compose, exact_rho, lambda ledger: guarantee(ledger, 1e-9)):
+        with pytest.raises(ValueError, match="different relations"):
+            door(mixed)
+    file = tmp_path / "x.parquet"
+    for door in (
+        lambda r: r.privacy,
+        lambda r: r.at(1e-9),
+        lambda r: r.save(file, simulated=True),
+    ):
+        with pytest.raises(ValueError, match="different relations"):
+            door(Release(release.estimate, mixed, release.mechanism, release.bound))
+    assert not file.exists()
