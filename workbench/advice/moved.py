@@ -115,7 +115,7 @@ def _items_moved(mechanism: Any, domain: Domain, bound: Bound) -> tuple[Fraction
         )
     k = min(mechanism.k, items.size)
     l1 = Fraction(float(mechanism.coefficient_sensitivity(k, items.size, bounded.bound)))
-    return l1, min(l2, Fraction(bounded.bound.l1) ** 2 * k / items.size)
+    return l1, Fraction(float(mechanism.coefficient_l2(k, items.size, bounded.bound))) ** 2
 
 
 def _share(mechanism: Any) -> float:
