@@ -3,7 +3,7 @@
 Guarantee  ρ-zCDP per unit; all of ρ pays for the counts. What a unit moves of the nodes of a `transform`,
            in the l2 norm, is added up level by level.
 Assumes    the table's bound; a domain that fits in `memory`.
-Source     Canonne, Kamath & Steinke, NeurIPS 2020, Theorem 14.
+Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
 Differs    nothing.
 Cost       time and memory O(domain size), whatever the data.
 """

@@ -3,7 +3,7 @@
 Guarantee  ρ-zCDP per unit, all answers together.
 Assumes    the table's bound. How far a tuple moves the answers in the l2 norm is the largest column of the
            workload, computed from queries and domain alone; a unit moves them by its l1 times that.
-Source     Canonne, Kamath & Steinke, NeurIPS 2020, Theorem 14.
+Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
 Differs    as in LaplaceQueries, queries of real numbers are rounded to a public grid tuple by tuple, before
            they are added up; the sensitivity counts it.
 Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.

@@ -43,7 +43,8 @@ def gaussian(
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
     """Discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²): ρ-zCDP for l2-sensitivity l2.
 
-    Source: Canonne, Kamath & Steinke, NeurIPS 2020, Theorem 14. Exact (see `noise.discrete_gaussian`).
+    Source: Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md. Exact (see
+    `noise.discrete_gaussian`).
 
     Parameters
     ----------

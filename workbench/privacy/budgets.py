@@ -128,8 +128,9 @@ class ZCDP:
     def at(self, delta: float) -> DP:
         """The (ε, δ)-differential privacy that it implies: proven, and rounded up.
 
-        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13. Every order α > 1 gives an ε that
-        holds; the best one is looked for in floating point, and its ε is computed rigorously.
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order
+        α > 1 gives an ε that holds; the best one is looked for in floating point, and its ε is computed
+        rigorously.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     """The price of all measurements together: sums in sequence, the maximum over parts of a partition.
 
     Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4; of zCDP, Bun &
-    Steinke, TCC 2016, Lemmas 2.3 and 8.2.
+    Steinke, TCC 2016, Lemma 1.7, and section 8 with a δ.
 
     Parameters
     ----------
