@@ -235,7 +235,9 @@ def test_on_the_page_of_all_releases_every_line_of_the_legend_looks_its_own(tmp_
     assert set(made[made.series == "filter"].target.dropna()) == {20, 40}
     fig = figure.draw(made)
     drawn = [line for ax in fig.axes for line in ax.lines]
-    lines = [line for line in drawn if not line.get_label().startswith("_")]  # no edges of bands
+    lines = [
+        line for line in drawn if not line.get_label().startswith("_")
+    ]  # no edges of bands
     looks = {
         (line.get_color(), line.get_marker(), str(line._dash_pattern), line.get_label())
         for line in lines
