@@ -312,3 +312,14 @@ def test_another_ending_is_refused_with_those_that_are_written(tmp_path, name):
     with pytest.raises(ValueError, match=r"x\S*\.parquet.*x\S*\.csv"):
         MECHANISMS[0](TABLE).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", [[["a"], "b"], ["a"], ["a", 1], ["a", "b", "c"]])
+def test_a_part_that_is_no_pair_of_texts_is_refused(part):
+    cost = {"epsilon": "1.0", "delta": 0.0}
+    assert receipt_of_file("file", "counts", cost, ["people", "first"]).part == (
+        "people",
+        "first",
+    )
+    with pytest.raises(ValueError, match="file: not a part of a partition"):
+        receipt_of_file("file", "counts", cost, part)

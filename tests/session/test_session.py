@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from workbench.domain import Domain
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import Session
+from workbench.session.counter import Counter
+from workbench.session.file import budget_of
 from workbench.table import PUBLIC, Bound, SparseTable
 from workbench.workload import (
     Marginals,
@@ -27,6 +30,7 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
+from workbench.workload.linear import uniform_prior
 
 DOMAIN = Domain(("a", "b", "c"), (4, 3, 2))
 COUNTS = np.arange(24).reshape(4, 3, 2) + 5
@@ -217,6 +221,26 @@ def test_other_files_are_refused_and_left_alone(tmp_path):
         Session.open(tmp_path / "nowhere.sqlite")
     with pytest.raises(FileNotFoundError):
         begin(tmp_path / "no" / "folder.sqlite")
+
+
+@pytest.mark.parametrize("record", [[inf, 0.0], [0.0, 0.0], [1.0, 2.0], {"rho": -1.0}])
+def test_a_file_whose_budget_promises_nothing_is_refused(record):
+    with pytest.raises(ValueError, match="is not allowed"):
+        budget_of(record)
+
+
+def test_a_counter_that_is_a_device_is_not_read(path):
+    begin(path)
+    with pytest.raises(ValueError, match="counts for another session"):
+        Counter(Path("/dev/zero"), path, "id").read()
+
+
+def test_an_attribute_of_billions_of_codes_is_refused_where_a_prior_is_laid_out(path):
+    wide = Domain(("x",), (2**31,))
+    opened = Session.open(path, SparseTable.from_keys(wide, [3], [5], Bound(1)), DP(1.0))
+    assert opened.remaining == 1.0
+    with pytest.raises(ValueError, match=r"attributes of 2,147,483,648 values are not allowed"):
+        uniform_prior(wide)
 
 
 def test_a_spend_cannot_be_taken_back_by_accident(path):

@@ -52,6 +52,8 @@ def receipt_of_file(
         rest |= dict(name=name.removesuffix(f" {WITHDRAWN}"), withdrawn=True)
     else:
         rest |= dict(name=name)
+    if part is not None and [type(x) for x in part] != [str, str]:
+        raise ValueError(f"{path}: not a part of a partition: {part!r}; need two texts")
     try:
         paid: DP | ZCDP
         if "rho" in cost:

@@ -16,6 +16,8 @@ from typing import Any
 
 from workbench.temporary import Draft
 
+_LARGEST = 1 << 20  # bytes of a counter, which is one line
+
 
 @dataclass(frozen=True)
 class Counter:
@@ -115,7 +117,10 @@ def _named_session(lock: Path) -> dict[str, Any] | None:
     if not lock.exists():
         return None
     try:
-        named = json.loads(lock.read_text())
+        if not lock.is_file():  # a device or a pipe may have no end
+            raise ValueError(f"{lock} is no file")
+        with open(lock, "rb") as file:
+            named = json.loads(file.read(_LARGEST))
         Path(named["session"])
         int(named.get("spent", 0))
         bytes.fromhex(named.get("checksum", ""))

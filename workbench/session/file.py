@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,13 @@ def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
 
 
 def budget_of(record: Any) -> DP | ZCDP:
-    """The budget of a record."""
-    return ZCDP(**record) if isinstance(record, dict) else DP(*record)
+    """The budget of a record; a ValueError for one that promises nothing."""
+    if isinstance(record, dict):
+        return ZCDP(**record)
+    budget = DP(*record)
+    if not 0 < budget.epsilon < inf:
+        raise ValueError(f"budget = {budget!r} is not allowed: need a finite epsilon > 0")
+    return budget
 
 
 def price_of(record: Any) -> str:

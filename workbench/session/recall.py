@@ -73,7 +73,8 @@ class Recall(Spending):
             self.domain = Domain.from_dict(metadata["domain"], folder=None)
             self.bound = Bound(*metadata["bound"])
             self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
-            prior_vectors(self._prior, self.domain)
+            if self._prior is not None:  # the uniform one fits; it is laid out when it is used
+                prior_vectors(self._prior, self.domain)
 
     def recall(
         self,

@@ -20,6 +20,7 @@ MAX_INTEGER_TERM = (
 )  # the largest term of queries whose answers are released as whole numbers
 _EXACT = 2**53
 _EXTREME = 1e100
+_LARGEST_PRIOR = 2**27  # numbers: a gigabyte
 
 Prior = Sequence["Float[np.ndarray, ' values']"]
 
@@ -112,7 +113,15 @@ class Margins:
 
 
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
-    """The prior that says nothing: one vector of equal probabilities an attribute."""
+    """The prior that says nothing: one vector of equal probabilities an attribute.
+
+    A ValueError for attributes of so many values that vectors of them take gigabytes.
+    """
+    if sum(domain.shape) > _LARGEST_PRIOR:
+        raise ValueError(
+            f"attributes of {max(domain.shape):,} values are not allowed where answers are recalled: need "
+            f"at most {_LARGEST_PRIOR:,} values of all attributes together"
+        )
     return tuple(np.full(n, 1 / n) for n in domain.shape)
 
 
