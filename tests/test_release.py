@@ -16,6 +16,7 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
+from workbench.release.file_records import receipt_of_file
 
 DOMAIN = Domain(
     ("home", "year", "n"), (3, 5, 4), (("Ä", "b c", "44001"), range(2000, 2005), None)
