@@ -1,4 +1,7 @@
-"""Notebooks that are run together: each once, several at once, the longest first, timings alone."""
+"""Notebooks that are run together: each once, several at once, the longest first, timings alone.
+
+One batch, from what is asked to what is left of it: longer than other files, and one idea.
+"""
 
 from __future__ import annotations
 
