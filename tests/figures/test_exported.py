@@ -174,6 +174,12 @@ def test_tables_have_numbers_as_people_write_them():
     assert escape("日") == "[U+65E5]"
 
 
+def test_a_table_whose_words_fit_no_column_takes_the_page():
+    many = pd.DataFrame({f"measurement{i}": ["1,000,000"] for i in range(9)})
+    assert r"\begin{table*}" in table_float(many, "c", "l", wide=False)
+    assert r"\begin{table}" in table_float(TABLE, "c", "l", wide=False)
+
+
 PAGE = r"""\documentclass[twocolumn]{article}
 \usepackage{graphicx,booktabs,array}
 \begin{document}

@@ -47,6 +47,8 @@ _WORDS = {
     "’": "'",
 }
 _WIDE = 60  # letters from which a column is broken into lines
+_COLUMN = 48  # letters of a line of a column, and of a page
+_PAGE = 100
 
 
 def escape(text: Any) -> str:
@@ -95,9 +97,10 @@ def figure_float(picture: str, caption: str, label: str, wide: bool) -> str:
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """A table ruled by booktabs, over both columns where it is `wide`."""
-    star = "*" if wide else ""
+    """A table ruled by booktabs, over both columns where it is `wide`, or its words fit no column."""
     names, rows = _cells(table)
+    wide = wide or _free(names, rows, _COLUMN) < 0
+    star = "*" if wide else ""
     lines = [" & ".join(map(escape, row)) + r" \\" for row in [names, *rows]]
     return "\n".join(
         [
@@ -105,7 +108,7 @@ def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> st
             r"  \centering\footnotesize",
             rf"  \caption{{{caption}}}",
             rf"  \label{{tab:{label}}}",
-            rf"  \begin{{tabular}}{{{_columns(names, rows, 100 if wide else 48)}}}",
+            rf"  \begin{{tabular}}{{{_columns(names, rows, _PAGE if wide else _COLUMN)}}}",
             r"    \toprule",
             f"    {lines[0]}",
             r"    \midrule",
@@ -123,15 +126,24 @@ def _columns(names: list[str], rows: list[list[str]], letters: int) -> str:
     widths = [min(max(map(len, column)), _WIDE) for column in columns]
     if sum(widths) + 2 * len(widths) <= letters:
         return "l" * len(widths)
-    words = [max(len(word) for word in " ".join(column).split() or [""]) for column in columns]
-    least = [min(word + 1, _WIDE / 3) / letters for word in words]
-    free = 1 - 2.6 * (len(columns) - 1) / letters - sum(least)  # between columns stands as much
+    free = max(_free(names, rows, letters), 0)
     shares = [
-        share + max(free, 0) * width / sum(widths)
-        for share, width in zip(least, widths, strict=True)
+        share + free * width / sum(widths)
+        for share, width in zip(_least(names, rows, letters), widths, strict=True)
     ]
     broken = [rf">{{\raggedright\arraybackslash}}p{{{x:.3f}\linewidth}}" for x in shares]
     return "".join(["@{}", *broken, "@{}"])
+
+
+def _least(names: list[str], rows: list[list[str]], letters: int) -> list[float]:
+    """Of a line of so many letters, what the longest word of each column takes."""
+    words = [" ".join(column).split() or [""] for column in zip(names, *rows, strict=True)]
+    return [min(max(map(len, column)) + 1, _WIDE / 3) / letters for column in words]
+
+
+def _free(names: list[str], rows: list[list[str]], letters: int) -> float:
+    """Of a line of so many letters, what words and the gaps between columns leave."""
+    return 1 - 2.6 * (len(names) - 1) / letters - sum(_least(names, rows, letters))
 
 
 def markdown_table(table: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.libraries import mpl, plt
 from workbench.plots.labels import AXIS_LABELS, FROM_0_TO_1, PERCENT_COLUMNS
-from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, RC_PARAMS, page, with_style
+from workbench.plots.style import COLUMN_WIDTH, PAGE_WIDTH, RC_PARAMS, Page, page, with_style
 from workbench.wording import number, power_of_ten
 
 if TYPE_CHECKING:
@@ -144,14 +144,19 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
 
 
 def _legible(fig: Figure) -> Figure:
-    """Of a figure for a page, made higher where titles, names and legends would crush its panels."""
+    """Of a figure for a page, made higher where titles, names and legends would crush its panels.
+
+    As far as it stays on the page.
+    """
     panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
     if page().width is None or not panels:
         return fig
     fig.draw_without_rendering()  # lays it out
     lowest = min(ax.get_position(original=True).height for ax in panels) * fig.get_figheight()
     rows = 1 + max(ax.get_subplotspec().rowspan.start for ax in panels)
-    fig.set_figheight(fig.get_figheight() + rows * max(0.0, _LEAST - lowest))
+    height = fig.get_figheight()
+    wanted = height + rows * max(0.0, _LEAST - lowest)
+    fig.set_figheight(max(height, min(wanted, Page.height)))
     return fig
 
 
