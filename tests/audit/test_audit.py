@@ -252,7 +252,7 @@ class DrawsBoth(OfOthers):
     """Some of its noise is none of `rng`."""
 
     def __call__(self, table, rng=None):
-        return super().__call__(table, rng), os.urandom(1)[0] & 1
+        return super().__call__(table, rng), os.urandom(8)  # never twice the same
 
 
 class DrawsByGenerator(DrawsPast):

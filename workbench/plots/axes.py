@@ -198,11 +198,15 @@ def is_crowded(labels: list[str], inches: float, across: int) -> bool:
 
 
 def _legend_columns(labels: list[str], inches: float) -> int:
-    """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5."""
-    letter = 0.065 * mpl.rcParams["legend.fontsize"] / RC_PARAMS["legend.fontsize"]
+    """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5.
+
+    On a narrow page letters are counted as they are on the mean, and lines as short as they are.
+    """
+    letter, line = (0.052, 0.42) if page().narrow else (0.065, 0.5)
+    letter *= mpl.rcParams["legend.fontsize"] / RC_PARAMS["legend.fontsize"]
     for columns in range(len(labels), 1, -1):
         blocks = np.array_split(labels, columns)  # as legends fill columns
-        widths = [0.5 + letter * max(map(len, block)) for block in blocks]
+        widths = [line + letter * max(map(len, block)) for block in blocks]
         if sum(widths) < inches:
             return columns
     return 1
