@@ -42,12 +42,9 @@ class Advice:
         The error is the expected one or, without a model, the worst that there can be.
         """
         fitting = [option for option in self.options if option.fits]
-        scores = [round(mean_log_error(self._deciding_errors(o)), 3) for o in fitting]
+        scores = [round(mean_log_error(o.deciding_errors(self.model)), 3) for o in fitting]
         cells = [option.cells for option in fitting]
         return tuple(fitting[i] for i in np.lexsort([cells, scores]))
-
-    def _deciding_errors(self, option: Option) -> list[float]:
-        return [error.error if self.model else error.worst for error in option.query_errors]
 
     @property
     def mechanism(self) -> Any:
@@ -100,8 +97,8 @@ class Advice:
         """Why that one, in a sentence, at the size of query where it is furthest ahead of the next."""
         best = self.ranked[0]
         other = next((o for o in self.ranked if o.summary != best.summary), best)
-        best_errors = np.array(self._deciding_errors(best))
-        other_errors = np.array(self._deciding_errors(other))
+        best_errors = np.array(best.deciding_errors(self.model))
+        other_errors = np.array(other.deciding_errors(self.model))
         i = int(np.argmax((other_errors + NEGLIGIBLE) / (best_errors + NEGLIGIBLE)))
         query = self.queries[i]
         cells = "1 cell" if query == 1 else f"{query:,} cells"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, exp, expm1, pi, sqrt
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from workbench.arrays import Complex, Float
 from workbench.estimates.law import GEOMETRIC, Law
 
 _SUMMED = (
-    50.0  # σ up to which every value is looked at; beyond, integrals differ by less than 10⁻³
+    50.0  # σ up to which every value is summed; beyond, integrals differ by less than 10⁻³
 )
 _REACH = 8  # standard deviations, behind which nothing counts
 _SMALL = 1e-4  # tk up to which two terms of a series do
@@ -42,8 +42,9 @@ class NoiseSums(Protocol):
         """log E exp(itX)."""
 
 
+@lru_cache(64)
 def noise_sums(law: Law) -> NoiseSums:
-    """The sums of a law."""
+    """The sums of a law; kept, as a search for a threshold asks for them again and again."""
     if law.kind == GEOMETRIC:
         return GeometricSums(law)
     return SummedGaussian(law) if law.variance <= _SUMMED**2 else WideGaussian(law)
@@ -100,15 +101,18 @@ class GeometricSums:
 
 
 @dataclass(frozen=True)
-class SummedGaussian:
-    """Of a discrete Gaussian, value by value."""
-
+class _Gaussian:
     law: Law
 
     @property
     def scale(self) -> float:
         """σ."""
         return 1 / sqrt(2 * float(self.law.rate))
+
+
+@dataclass(frozen=True)
+class SummedGaussian(_Gaussian):
+    """Of a discrete Gaussian, value by value."""
 
     @cached_property
     def _values(self) -> Float[np.ndarray, " k"]:
@@ -119,11 +123,13 @@ class SummedGaussian:
         weights = np.exp(-float(self.law.rate) * self._values**2)
         return weights / (2 * weights.sum() - 1)
 
+    @cached_property
+    def _power_sums(self) -> Float[np.ndarray, "3 k+1"]:
+        return _outer_sums(self._chances * self._values ** np.arange(3)[:, None])
+
     def tail(self, first, sign):
         """See `NoiseSums`."""
-        powers = np.stack([self._chances, self._chances * self._values])
-        powers = np.stack([*powers, powers[1] * self._values])
-        zero, one, two = _outer_sums(powers)[:, self._place(first)]
+        zero, one, two = self._power_sums[:, self._place(first)]
         return np.stack([sign * zero, one + 0 * sign, sign * two])
 
     def tail_wave(self, first, sign, t):
@@ -155,15 +161,8 @@ class SummedGaussian:
 
 
 @dataclass(frozen=True)
-class WideGaussian:
+class WideGaussian(_Gaussian):
     """Of a discrete Gaussian of many counts, by integrals from half a count before the first."""
-
-    law: Law
-
-    @property
-    def scale(self) -> float:
-        """σ."""
-        return 1 / sqrt(2 * float(self.law.rate))
 
     def tail(self, first, sign):
         """See `NoiseSums`."""

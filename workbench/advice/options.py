@@ -72,6 +72,10 @@ class Option:
         """Whether its noise is Gaussian, and its budget a ρ."""
         return isinstance(self.mechanism.budget, ZCDP)
 
+    def deciding_errors(self, model: CountModel | None) -> list[float]:
+        """By which it is ranked: what is expected, or without a model the worst that there can be."""
+        return [error.error if model else error.worst for error in self.query_errors]
+
     def __str__(self) -> str:
         name = self.summary.replace("filter-priority", "filter-priority sampling")
         if "sampling" not in name:
@@ -231,10 +235,7 @@ def _summaries(nodes: _Nodes, budget: DP | ZCDP, size: int, quick: bool) -> list
 
 def _less_off(alike: Sequence[Option], model: CountModel | None) -> Option:
     """Of one summary with each kind of noise the one that is less off; pure where it is as good."""
-    errors = [
-        mean_log_error([e.error if model else e.worst for e in option.query_errors])
-        for option in alike
-    ]
+    errors = [mean_log_error(option.deciding_errors(model)) for option in alike]
     return alike[int(np.argmin(np.round(errors, 3)))]
 
 
