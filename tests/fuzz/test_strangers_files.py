@@ -154,7 +154,8 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
     ("kind", "field", "strange", "need"),
     [
         ("summary", "tau", 2**64, "from 0 to 2\\^62|a finite number"),
-        ("summary", "decay", 5e-324, "need a rate of at least"),
+        ("summary", "decay", 5e-324, "need a finite rate of at least"),
+        ("summary", "decay", math.inf, "need a finite rate of at least"),
         ("answers", "domain", {"home": 2**31}, "factors of 2,147,483,648 values are too many"),
         ("sequence", "variance", 1e200, "a finite number up to 10\\^100"),
         ("model", "prior", [[None, 0.5, 0.5], [1 / 24] * 24], "need probabilities"),

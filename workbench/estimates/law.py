@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, pi, sqrt
+from math import ceil, exp, expm1, inf, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,6 +128,8 @@ def law_from_json(stored: Any) -> Law | None:
     if stored is None:
         return None
     law = Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)
-    if law.rate < _LEAST_RATE:
-        raise ValueError(f"{law!r} is not allowed: need a rate of at least {_LEAST_RATE}")
+    if not _LEAST_RATE <= law.rate < inf:
+        raise ValueError(
+            f"{law!r} is not allowed: need a finite rate of at least {_LEAST_RATE}"
+        )
     return law
