@@ -13,10 +13,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, fsum, log, log1p, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.noise import exact
+
+if TYPE_CHECKING:
+    from workbench.audit.unlike_cells import Run
 
 MOST_RUNS = 3000  # of either input
 _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
@@ -40,6 +44,11 @@ class Cuts:
         self.table: list[list[list[int]]] = []
         self.everywhere: list[int] = []
         self.written: set[int] = set()  # bits that some count may set
+        self.runs: list[Run] = []  # of cells, of the input that is released
+        self.of_cells: list[
+            dict[int, list[int]]
+        ] = []  # where some are empty for one input alone
+        self.others = False  # whether cells that are empty for both inputs may survive
 
     def record(self, out: np.ndarray, gaussian_rate: float = 0.0) -> None:
         """One call of the noiseless run: its exact values, and what the path makes of them."""
@@ -62,9 +71,9 @@ class Cuts:
         parts = MOST_RUNS ** (1 / max(1, moved_gaussian))
         for x, y, rate in calls:
             cuts = [
-                _gaussian_cuts(int(a), int(b), rate, parts)
+                gaussian_cuts(int(a), int(b), rate, parts)
                 if rate and a != b
-                else _element_cuts(a, b, extra, level)
+                else element_cuts(a, b, extra, level)
                 for a, b in zip(x, y, strict=True)
             ]
             self.table.append(cuts)
@@ -75,16 +84,20 @@ class Cuts:
 
     def constant(self, call: int, element: int) -> int:
         """What stands for a noisy value that neither input moves."""
-        return int(self.followed[call][element])
+        values = self.runs[call].counts if self.of_cells else self.followed[call]
+        return int(values[element])
 
     def of(self, call: int, element: int, size: int) -> list[int]:
         """The lowest values of all parts but the first."""
+        if self.of_cells:
+            return self.of_cells[call][int(self.runs[call].keys[element])]
         if call < len(self.table) and len(self.table[call]) == size:
             return self.table[call][element]
         return self.everywhere
 
 
-def _element_cuts(a: int, b: int, extra: int | None, level: int) -> list[int]:
+def element_cuts(a: int, b: int, extra: int | None, level: int) -> list[int]:
+    """Between two counts, and at a public threshold; the finer, the higher the level."""
     low, high = sorted((int(a), int(b)))
     if low == high:
         return [low + 1] if level >= 1 else []
@@ -96,7 +109,7 @@ def _element_cuts(a: int, b: int, extra: int | None, level: int) -> list[int]:
     return sorted(cuts)
 
 
-def _gaussian_cuts(a: int, b: int, rate: float, parts: float) -> list[int]:
+def gaussian_cuts(a: int, b: int, rate: float, parts: float) -> list[int]:
     """Each value on which much of either law lies, or as many ranges of them as there may be parts.
 
     The fewer there are, the closer to the middle they tell most.

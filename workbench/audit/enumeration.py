@@ -22,6 +22,7 @@ from workbench.audit.cuts import MOST_RUNS, Cuts, NotEnumerable
 from workbench.audit.outputs import Output, observe
 from workbench.audit.pairs import Pair, public_threshold
 from workbench.audit.replay import Replay, replayed
+from workbench.audit.unlike_cells import Run, cuts_of_cells, same_cells
 from workbench.privacy import ADD_REMOVE, LOCAL
 from workbench.records import Records
 
@@ -105,12 +106,14 @@ def output_laws(mechanism: Callable, pair: Pair) -> OutputLaws:
     cuts = Cuts()
     baselines = []
     shapes = []
+    runs: list[list[Run]] = []
     local = getattr(mechanism, "relation", ADD_REMOVE) == LOCAL
     code_bits = sum(pair.one.domain.shape) if local else 0
     with replayed(Replay(pair), cuts, code_bits) as replay:
         for data in (pair.one, pair.other):
             cuts.recording = []
             cuts.shapes = []
+            cuts.runs = []
             replay.begin()
             try:
                 mechanism(data, replay)
@@ -118,19 +121,27 @@ def output_laws(mechanism: Callable, pair: Pair) -> OutputLaws:
                 raise NotEnumerable(f"it refuses the pair: {e}") from None
             baselines.append(cuts.recording)
             shapes.append([*map(len, cuts.recording), *cuts.shapes])
+            runs.append(cuts.runs)
             cuts.followed = cuts.recording
     cuts.recording = None
     extra = public_threshold(mechanism)
-    if shapes[0] != shapes[1]:
-        if not getattr(mechanism, "spends_delta", False):
+    unlike = False
+    if shapes[0] != shapes[1] or not same_cells(runs[0], runs[1]):
+        unlike = {len(cells) for cells in (*runs, *baselines)} == {len(runs[0])}
+        if not unlike and not getattr(mechanism, "spends_delta", False):
             raise NotEnumerable(
                 "other cells are empty under one neighbour than under the other"
             )
+    if shapes[0] != shapes[1] and not unlike:
         baselines = [[], []]  # an empty cell is never released, nor one below the threshold
         extra = mechanism.threshold(pair.one.bound)
     adaptive = getattr(mechanism, "takes", None) is Records
     for level in range(_COARSEST, -1, -1):
-        cuts.learn(baselines, adaptive, extra, level)
+        if unlike:
+            cuts.of_cells = cuts_of_cells(runs[0], runs[1], cuts.rates, level)
+            cuts.others = level > 0
+        else:
+            cuts.learn(baselines, adaptive, extra, level)
         if not baselines[0] and extra is not None:
             cuts.everywhere = [extra]
         laws_of_output = []
@@ -153,11 +164,13 @@ def _law(
     with replayed(Replay(pair), cuts, code_bits) as replay:
         for run in itertools.count():
             replay.begin()
+            cuts.runs = []
             output = observe(lambda: mechanism(data, replay), _SECONDS)
             if output.form and output.form[0].startswith("raises NotEnumerable"):
                 raise NotEnumerable(output.form[0].partition(": ")[2])
             if not is_ours(type(mechanism)):
                 replay.begin()
+                cuts.runs = []
                 again = observe(lambda: mechanism(data, replay), _SECONDS)
                 if again.whole != output.whole:
                     raise NotEnumerable("it gives another output when `rng` draws the same")

@@ -26,24 +26,29 @@ from workbench.audit.cuts import (
     upper_tail,
 )
 from workbench.audit.pairs import Pair
+from workbench.audit.unlike_cells import Run, entering
 from workbench.estimates import hashes
 from workbench.interactions import Interactions
 from workbench.noise import (
     dirichlet,
     discrete_gaussian,
+    drawing,
     empty_cells,
     exact,
     exponential,
     gaussian_cells,
     laws,
+    measurement,
     priorities,
     response,
     selection,
     threshold,
     unary,
 )
+from workbench.noise.parts import cells_of_runs
 
 _ONE_AT_A_TIME = threading.RLock()
+_DRAWS = {x for x in dir(np.random.Generator) if not x.startswith("__")} - {"integers", "bytes"}
 
 
 class Replay(np.random.Generator):
@@ -90,9 +95,8 @@ class Replay(np.random.Generator):
 
     def __getattribute__(self, name):
         """Nothing of a generator but what stands here."""
-        if not name.startswith("__") and hasattr(np.random.Generator, name):
-            if name not in ("integers", "bytes"):
-                raise NotEnumerable(f"it draws by {name}, which is not enumerated")
+        if name in _DRAWS:
+            raise NotEnumerable(f"it draws by {name}, which is not enumerated")
         return super().__getattribute__(name)
 
     def integers(self, low, high=None, size=None, **options):
@@ -126,10 +130,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             chosen = replay.choose(weights(int(out[i]), lowest))
             out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
-    def add(law, out, words):
-        if cuts.recording is not None:
-            cuts.record(out)
-            return
+    def geometric_parts(law):
         rate = rate_of(law.alpha(192))
 
         def weights(x, lowest):
@@ -137,18 +138,50 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             inner = [between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
             return [below, *inner, upper_tail(lowest[-1] - x, rate)]
 
-        choose(out, weights)
+        return weights
+
+    def gaussian_parts_of(law):
+        rate = float(law.rate)
+        return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
+
+    def add(law, out, words):
+        if cuts.recording is not None:
+            cuts.record(out)
+            return
+        choose(out, geometric_parts(law))
 
     def add_gaussian(law, out, words):
-        rate = float(law.rate)
         if cuts.recording is not None:
-            cuts.record(out, rate)
+            cuts.record(out, float(law.rate))
             return
-        choose(out, lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest)))
+        choose(out, gaussian_parts_of(law))
+
+    def draw_survivors(part, keys, counts, streams):
+        if not part.everything:
+            for (start, block), inside in zip(
+                part.runs, cells_of_runs(keys, part.runs), strict=True
+            ):
+                cells = (keys[inside], counts[inside])
+                cuts.runs.append(
+                    Run(start, block.size, *cells, part.theta, part.tau, part.sides)
+                )
+        return original_draw_survivors(part, keys, counts, streams)
+
+    def entering_cells(chance, weights):
+        call = replay.calls - 1  # noise on the occupied cells of the same run was the last
+        run = cuts.runs[call]
+        return entering(run, cuts.of_cells[call], chance, weights, replay.choose, cuts.others)
+
+    def survivors(cell, empty, words):
+        if not cuts.of_cells:
+            return original_survivors(cell, empty, words)
+        return entering_cells(float(cell.survival(192)), geometric_parts(cell))
 
     def gaussian_survivors(cell, empty, words):
         if cell.above is not None:
             raise NotEnumerable("it draws empty cells again, at a lower threshold")
+        if cuts.of_cells:
+            return entering_cells(cell.chance, gaussian_parts_of(cell))
         ranks = survivor_ranks(empty, lambda bits: cell.chance, words)
         return ranks, np.full(len(ranks), max(1, cell.theta), np.int64)
 
@@ -263,6 +296,8 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         (laws.TwoSidedGeometric, "add", add),
         (discrete_gaussian.DiscreteGaussian, "add", add_gaussian),
         (gaussian_cells.GaussianCell, "survivors", gaussian_survivors),
+        (empty_cells.EmptyCell, "survivors", survivors),
+        *((room, "draw_survivors", draw_survivors) for room in (drawing, measurement)),
         (empty_cells.EmptyCell, "values", values),
         *((room, "survivor_ranks", survivor_ranks) for room in (empty_cells, threshold, unary)),
         *(
@@ -283,6 +318,8 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         originals = [getattr(owner, name) for owner, name, _ in patches]
         original_set_bits = hashes.set_bits
         original_candidates = priorities.Candidates
+        original_survivors = empty_cells.EmptyCell.survivors
+        original_draw_survivors = drawing.draw_survivors
         for (owner, name, instead), original in zip(patches, originals, strict=True):
             setattr(owner, name, _in_this_thread(instead, original))
         try:
