@@ -16,12 +16,13 @@ from workbench.contributions import UserNumbers, cut_key
 from workbench.scale import counting
 from workbench.scale.counting import Range, cells_of_range
 from workbench.scale.rows import Rows
-from workbench.scale.spill import Segments, Spilled
+from workbench.scale.spill import Spilled
 from workbench.scale.work import Tasks
 from workbench.transform import Basis
 
 Progress = Callable[[str, float], Any]  # what is done, and which share of it
 _MOST_CELLS = 2**62  # of sums that are added
+_USER_RANGES = 8  # that one task cuts, into one file: each later range reads from all of these
 
 
 class Dealt:
@@ -93,7 +94,7 @@ class Dealt:
         return spans
 
     @cached_property
-    def user_ranges(self) -> list[tuple[tuple[Segments, ...], UInt64[np.ndarray, "n 2"]]]:
+    def user_ranges(self) -> list[counting.UserRange]:
         """Where the rows of some users are, who all are in one; and ids that none of them may have."""
         bits = counting.user_bits(sum(span.rows for span in self.spans))
         arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
@@ -108,7 +109,8 @@ class Dealt:
         for which in range(1 << bits):
             segments = tuple(own.spilled.segments(which) for own in dealt)
             own = plain[plain_ranges == which]
-            ranges.append((tuple(some for some in segments if some.rows), own))
+            held = tuple(some for some in segments if some.rows)
+            ranges.append(counting.UserRange(held, own))
         return ranges
 
     def _deal_keys(self, bits: int) -> list[Spilled]:
@@ -133,15 +135,22 @@ class Dealt:
 
     def of_users(self, function: Callable, *arguments: Any) -> Iterator[Any]:
         """`function(rows, folder, segments, plain, *arguments)` of each range of users."""
-        users = self.user_ranges
-        given = ((self.rows, self.folder, *own, *arguments) for own in users)
+        given = [(self.rows, self.folder, *own, *arguments) for own in self.user_ranges]
+        yield from self._of_users(function, given)
+
+    def _of_users(self, function: Callable, given: list[tuple]) -> Iterator[Any]:
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
-            self._progress("users", (i + 1) / len(users))
+            self._progress("users", (i + 1) / len(given))
 
     def _cut(self, bits: int) -> list[Spilled]:
         key = cut_key(key=self.rows.key)
-        cut = list(self.of_users(counting.cut_users, bits, key))
+        users = self.user_ranges
+        given = [
+            (self.rows, self.folder, users[first : first + _USER_RANGES], bits, key)
+            for first in range(0, len(users), _USER_RANGES)
+        ]
+        cut = list(self._of_users(counting.cut_users, given))
         self.users_cut = sum(own.lost for own in cut)
         for name in {some.name for segments, _ in self.user_ranges for some in segments}:
             os.unlink(self.folder / name)

@@ -13,10 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Int, UInt32, UInt64
-from workbench.cell_counts import LARGEST_TOTAL, CellCounts, cells_of_counts, cells_of_keys
+from workbench.cell_counts import (
+    LARGEST_TOTAL,
+    CellCounts,
+    GrowingArray,
+    cells_of_counts,
+    cells_of_keys,
+)
 from workbench.contributions import UserNumbers, Users, bounded_contributions
 from workbench.contributions.cut import whole_limits
 from workbench.reading import counted_rows
+from workbench.reading.source import BATCH
 from workbench.scale import kernels
 from workbench.scale.rows import Rows, Span
 from workbench.scale.spill import (
@@ -50,6 +57,13 @@ class Range(NamedTuple):
     def rows(self) -> int:
         """How many rows it has."""
         return sum(some.rows for some in self.segments)
+
+
+class UserRange(NamedTuple):
+    """Where the rows of some users are, who all are in one; and ids that none of them may have."""
+
+    segments: tuple[Segments, ...]
+    plain: UInt64[np.ndarray, "n 2"]
 
 
 class DealtUsers(NamedTuple):
@@ -210,21 +224,25 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def cut_users(
-    rows: Rows,
-    folder: Path,
-    segments: Sequence[Segments],
-    plain: UInt64[np.ndarray, "n 2"],
-    bits: int,
-    key: bytes,
+    rows: Rows, folder: Path, users: Sequence[UserRange], bits: int, key: bytes
 ) -> CutUsers:
-    """What the bound leaves of a range of users, by ranges of keys."""
-    own = read_users(rows, folder, segments, plain)
-    left = bounded_contributions(own.users, own.keys, own.counts, rows.bound, key)
+    """What the bound leaves of some ranges of users, by ranges of keys."""
     _, linf, _ = whole_limits(rows.bound)
     counted = [] if linf == 1 else ["<i8"]
+    keys = GrowingArray()
+    counts = GrowingArray()
+    lost = 0
     with _new_file(folder, rows.domain.size, bits, counted) as file:
-        _deal_keys(file, left.keys, bits, [left.counts] if counted else [])
-    return CutUsers(file.spilled(), int(left.lost.sum()))
+        for i, some in enumerate(users):
+            own = read_users(rows, folder, *some)
+            left = bounded_contributions(own.users, own.keys, own.counts, rows.bound, key)
+            lost += int(left.lost.sum())
+            keys.append(left.keys)
+            if counted:
+                counts.append(left.counts)
+            if keys.size >= BATCH or i == len(users) - 1:
+                _deal_keys(file, keys.take(), bits, [counts.take()] if counted else [])
+    return CutUsers(file.spilled(), lost)
 
 
 def split(folder: Path, segments: Sequence[Segments], bits: int, finer: int) -> Spilled:
