@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from workbench.domain import Domain
-from workbench.mechanisms import LaplaceQueries
+from workbench.mechanisms import GeometricHistogram, LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import Session
 from workbench.session.counter import Counter
@@ -64,6 +64,25 @@ def test_a_question_is_answered_written_down_and_recalled(path):
         session.ask(ONE, 0.1)
     values, errors = session.recall(ONE, alpha=inf)
     assert errors[0] < np.sqrt(2 * release.estimate.variances[0]) and np.isfinite(values).all()
+
+
+class SeededHistogram(GeometricHistogram):
+    """One that draws from a seed of its own, whatever it is given."""
+
+    def __call__(self, table, rng=None):
+        return super().__call__(table, np.random.default_rng(1))
+
+
+def test_seeded_noise_is_withheld_and_stays_booked(path):
+    with begin(path) as session:
+        with pytest.raises(ValueError, match="withheld.*its noise can be replayed"):
+            session.release(SeededHistogram(DP(0.25)), out=path.with_name("x.parquet"))
+        assert session.remaining == 0.75 and not session.ledger["answered"].any()
+        assert not path.with_name("x.parquet").exists()
+    release = SeededHistogram(DP(0.25))(table())
+    assert release.simulated and "simulated" in repr(release)
+    with pytest.raises(ValueError, match="seeded rng"):
+        release.save(path.with_name("x.parquet"))
 
 
 def test_recall_and_price_need_no_table(path):
