@@ -82,7 +82,7 @@ class Fig2(OverAlpha):
         kind=EFFORT,
     )
     chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(1550, "steps of maximum entropy, at most", kind=EFFORT)
+    steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
     added: tuple[int, ...] = wholes(
         (100, 1000, 5000), "new queries that are bought too", kind=EFFORT
     )

@@ -140,7 +140,7 @@ class Fig4(OverAlpha):
         kind=EFFORT,
     )
     chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
-    steps: int = whole(1550, "steps of maximum entropy, at most", kind=EFFORT)
+    steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
     folds: int = whole(5, "parts of the past answers, each held out once", 2)
     queries: int = queries(500, "new queries")
     seeds: int = seeds(5, "histories, each of queries and noise of its own")

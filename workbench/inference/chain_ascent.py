@@ -1,31 +1,52 @@
-"""Averaged stochastic ascent of the dual of maximum entropy, where cells are too many to lay out.
+"""Ascent of the dual of maximum entropy by drawn tuples, where cells are too many to lay out.
 
-Thousands of chains draw tuples at the present weights; whole conditionals are averaged, steps are
-divided by each query's variance, and iterates are averaged. The variances are those at the stage's
-start: were they the same draws' own, steps would not be 0 on average at the optimum.
+Chains draw tuples at the present weights; whole conditionals are averaged. Two stages go up the gradient:
+steps are divided by each query's variance, and iterates averaged. The variances are those at the stage's
+start: were they the same draws' own, steps would not be 0 on average at the optimum. Each further stage
+draws at weights that stay, and goes to the top of the dual's quadratic model.
 """
 
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import TYPE_CHECKING
+from math import ceil, inf, sqrt
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float, Int
 from workbench.estimates import Model
 from workbench.estimates.gibbs import Chains
 from workbench.inference.dual_problem import DualProblem
+from workbench.inference.quadratic_step import SampledCovariance, quadratic_step
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-_FIRST_STAGE = 50  # steps
+_GRADIENT_STAGES = (50, 100)  # sweeps
 _STEP_OF_STAGE = 3.0  # over the steepness and the root of how many times longer the stage is
 _STEPS_A_PROPOSAL = 10
-_STEPS_A_SETTLING = 8
-_LEAST_SETTLING = 8  # sweeps
+_FIRST_SWEEPS = 50  # of the stages that follow
+_LONGER = 1.6
+_SETTLING = 0.2  # the share of a stage's sweeps that are not counted, as the weights are new
+_TUPLES = 50_000  # which tell covariances
+_CELLS = 2**24  # of all tuples in all sets: 128 MiB
+_DAMPING = 2.0
+_LEAST_DAMPING = 0.02
+_LESS_DAMPING = 0.25
+_MORE_DAMPING = 8.0
+_WORSE = 2.0  # times the gap before: such a stage is gone back on
 _SECONDS_TO_BAR = 0.5
 _LEAST_MOVE = 1e-300
+
+
+class _Seen(NamedTuple):
+    """Weights, their potentials, and what tuples drawn at them tell."""
+
+    w: Float[np.ndarray, " queries"]
+    potentials: list[Float[np.ndarray, "..."]]
+    margins: list[Float[np.ndarray, "..."]]
+    tuples: Int[np.ndarray, "tuples attributes"]
+    gap: float
 
 
 def ascend_dual(
@@ -33,58 +54,100 @@ def ascend_dual(
 ) -> Model:
     """The model at weights whose gap is small, or that are reached when the steps are done.
 
-    In stages, each of twice as many steps as the one before, shorter by √2; weights are averaged over a
-    stage's second half. Chains take turns in drawing attributes and in jumps to other tuples, as
-    modes may be such that no draw of a single attribute connects them.
+    A step is a sweep of all chains. From a stage to the next there are 1.6 times as many, and a quarter of
+    the damping. A stage after which the gap is much larger is gone back on, and tried with more damping.
     """
-    chains = Chains(problem.domain.shape, problem.prior, problem.sets)
-    states = chains.draw_from_prior(count, rng)
-    w = problem.with_fixed(np.zeros(len(problem.pi)))
-    margins = problem.prior_margins()
+    ascent = _Ascent(problem, count, rng)
+    moves: list[float] = []  # of stages that follow each other
+    damping = _DAMPING
     done = 0
-    moves: list[float] = []  # of whole stages
-    before = None
-    length = _FIRST_STAGE
-    chains.set_potentials(problem.potentials(w))
-    chains.set_proposal(margins)
     with _progress_bar(steps) as bar:
-        while True:
-            whole = length <= steps - done
+        w = problem.with_fixed(np.zeros(len(problem.pi)))
+        for length in _GRADIENT_STAGES:
             length = min(length, steps - done)
-            steepness = problem.steepness(states, rng)
-            share = min(1.0, _STEP_OF_STAGE * sqrt(_FIRST_STAGE / length) / steepness)
-            step = share / problem.variances(margins)
-            mean = np.zeros_like(w)
-            for i in range(length):
-                sums = chains.sums()
-                chains.jump(states, rng)
-                chains.sweep(states, rng, sums)
-                margins = chains.margins(sums)
-                w = problem.ascend(w, margins, step)
-                mean += w if 2 * i >= length or length == 1 else 0
-                chains.set_potentials(problem.potentials(w))
-                if i % _STEPS_A_PROPOSAL == _STEPS_A_PROPOSAL - 1:
-                    chains.set_proposal(margins)
-                bar.update()
-            done += length
-            averaged = max(1, length - (length + 1) // 2)  # its second half
-            length *= 2
-            w = mean / averaged
-            potentials = problem.potentials(w)
-            chains.set_potentials(potentials)
-            chains.set_proposal(margins)
-            settling = max(_LEAST_SETTLING, length // _STEPS_A_SETTLING)
-            margins = settled_margins(chains, states, rng, settling)
-            gap = problem.gap(w, margins)
-            if before is not None:
-                moves.append(divergence(*before, potentials, margins))
-            if not whole:
-                moves.clear()  # a shorter stage moves less, and says nothing
-            before = (potentials, margins)
-            bar.set_postfix_str(f"gap {gap:.3g} nats")
-            if gap <= tolerance or done >= steps:
-                break
-    return problem.model(potentials, margins, False, gap, done, estimate_left(moves))
+            if length:
+                w = ascent.up_the_gradient(w, length, bar)
+                done += length
+        at = ascent.look(w, _FIRST_SWEEPS, bar)
+        done = min(steps, done + _FIRST_SWEEPS)
+        sweeps: float = _FIRST_SWEEPS
+        while at.gap > tolerance and done + round(sweeps) <= steps:
+            covariance = SampledCovariance(problem, at.tuples)
+            w = quadratic_step(problem, at.w, at.margins, covariance, damping)
+            seen = ascent.look(w, round(sweeps), bar)
+            done += round(sweeps)
+            bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
+            if seen.gap > _WORSE * at.gap:
+                damping *= _MORE_DAMPING
+                moves.clear()
+                continue
+            moves.append(divergence(at.potentials, at.margins, seen.potentials, seen.margins))
+            damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
+            sweeps *= _LONGER
+            at = seen
+    return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
+
+
+class _Ascent:
+    """Chains, and where they stand.
+
+    They take turns in drawing attributes and in jumps to other tuples, as modes may be such that no draw
+    of a single attribute connects them.
+    """
+
+    def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
+        self.problem = problem
+        self.rng = rng
+        self.chains = Chains(problem.domain.shape, problem.prior, problem.sets)
+        self.states = self.chains.draw_from_prior(count, rng)
+        self.margins = problem.prior_margins()
+        self.chains.set_proposal(self.margins)
+
+    def up_the_gradient(self, w, length: int, bar) -> Float[np.ndarray, " queries"]:
+        """The mean of the weights of the second half of so many steps."""
+        problem = self.problem
+        steepness = problem.steepness(self.states, self.rng)
+        longer = length / _GRADIENT_STAGES[0]
+        share = min(1.0, _STEP_OF_STAGE / (sqrt(max(1.0, longer)) * steepness))
+        step = share / problem.variances(self.margins)
+        mean = np.zeros_like(w)
+        self.chains.set_potentials(problem.potentials(w))
+        for i in range(length):
+            sums = self.chains.sums()
+            self._sweep(bar, sums)
+            self.margins = self.chains.margins(sums)
+            w = problem.ascend(w, self.margins, step)
+            mean += w if 2 * i >= length or length == 1 else 0
+            self.chains.set_potentials(problem.potentials(w))
+            if i % _STEPS_A_PROPOSAL == _STEPS_A_PROPOSAL - 1:
+                self.chains.set_proposal(self.margins)
+        return mean / max(1, length - (length + 1) // 2)
+
+    def look(self, w, sweeps: int, bar) -> _Seen:
+        """What so many sweeps tell of weights; the first ones are not counted."""
+        problem = self.problem
+        potentials = problem.potentials(w)
+        self.chains.set_potentials(potentials)
+        self.chains.set_proposal(self.margins)
+        settling = round(_SETTLING * sweeps)
+        for _ in range(settling):
+            self._sweep(bar)
+        most = min(_TUPLES, _CELLS // max(1, len(problem.sets)))
+        apart = ceil((sweeps - settling) * len(self.states) / most)
+        sums = self.chains.sums()
+        tuples = []
+        for i in range(sweeps - settling):
+            self._sweep(bar, sums)
+            if i % apart == 0:
+                tuples.append(self.states.copy())
+        self.margins = self.chains.margins(sums)
+        gap = problem.gap(w, self.margins)
+        return _Seen(w, potentials, self.margins, np.concatenate(tuples), gap)
+
+    def _sweep(self, bar, sums=None) -> None:
+        self.chains.jump(self.states, self.rng)
+        self.chains.sweep(self.states, self.rng, sums)
+        bar.update()
 
 
 def divergence(potentials, margins, other_potentials, other_margins) -> float:
@@ -103,18 +166,6 @@ def estimate_left(moves: list[float]) -> float:
         return inf
     ratio = sqrt(max(0.5, moves[-1] / max(moves[-2], _LEAST_MOVE)))
     return inf if ratio >= 1 else moves[-1] / 2 * (ratio / (1 - ratio)) ** 2
-
-
-def settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:
-    """What the chains expect at weights that stay, after half as many sweeps."""
-    for _ in range(sweeps // 2):
-        chains.jump(states, rng)
-        chains.sweep(states, rng)
-    sums = chains.sums()
-    for _ in range(sweeps):
-        chains.jump(states, rng)
-        chains.sweep(states, rng, sums)
-    return chains.margins(sums)
 
 
 def _progress_bar(steps: int) -> tqdm:

@@ -77,8 +77,7 @@ class DualProblem:
         peak = np.abs(constants)
         least = constants.copy()
         for part in terms:
-            low = 0.0 if part.rows is None else part.rows.min(1)
-            high = 1.0 if part.rows is None else part.rows.max(1)
+            low, high = part.bounds()
             np.add.at(least, part.query, low)
             np.add.at(peak, part.query, np.maximum(np.abs(low), np.abs(high)))
         # where π is below all that f can be, the gradient is never positive
@@ -117,28 +116,21 @@ class DualProblem:
         """Σ w_i f_i, a table for each set."""
         tables = [np.zeros(prod(shape)) for shape in self.shapes]
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
-            weights = w[part.query]
-            if part.cells is None:
-                tables[i] += weights @ part.rows
-            else:
-                tables[i] += np.bincount(part.cells, weights, len(tables[i]))
+            tables[i] += part.weighted_sum(w[part.query], len(tables[i]))
         return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
 
     def means(self, margins) -> Float[np.ndarray, " queries"]:
         """p[f_i] from the expected tables."""
         means = self.constants.copy()
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
-            p = margins[i].ravel()
-            np.add.at(means, part.query, part.rows @ p if part.cells is None else p[part.cells])
+            np.add.at(means, part.query, part.means(margins[i]))
         return means
 
     def mean_squares(self, margins) -> Float[np.ndarray, " queries"]:
         """The sums over terms of p[f²]."""
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
-            p = margins[i].ravel()
-            of_terms = part.squared_rows @ p if part.cells is None else p[part.cells]
-            np.add.at(squares, part.query, of_terms)
+            np.add.at(squares, part.query, part.mean_squares(margins[i]))
         return squares
 
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:

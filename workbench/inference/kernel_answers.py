@@ -89,11 +89,7 @@ class SetTables:
         tables = []
         for part in self.terms:
             shape = [self.domain.shape[k] for k in part.axes]
-            own = coefficients[part.query]
-            if part.cells is None:
-                table = own @ part.rows
-            else:
-                table = np.bincount(part.cells, own, prod(shape))
+            table = part.weighted_sum(coefficients[part.query], prod(shape))
             tables.append((part.axes, table.reshape(shape)))
         return _WeighedSum(
             self.domain, self.prior, tables, float(coefficients @ self.constants)

@@ -3,7 +3,8 @@
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. Consistency of noisy tables: Qardaji, Yang & Li,
            SIGMOD 2014, section 4.4.
 Differs    Few cells: the dual exactly, by L-BFGS-B. Many: thousands of chains in place of one, whole
-           conditionals averaged, steps divided by each query's variance, iterates averaged. Complete
+           conditionals averaged, steps divided by each query's variance, iterates averaged; then steps to
+           the top of the dual's quadratic model, with covariances of the tuples drawn. Complete
            noisy tables are first made to agree with the total and each other: otherwise weights drift
            to the box along directions in which p does not change. `MaximumEntropyAsPrinted` is theirs.
            A fit says how near the optimum it came: a duality gap, of which `dual_problem` says why it
@@ -54,10 +55,10 @@ class MaximumEntropy:
     """Fit the maximum-entropy model to noisy answers; public in, public out, so it costs nothing.
 
     `prior` is a vector of weights for each attribute (uniform if not given). Up to `limit` cells of the
-    attributes that are asked about, the fit is exact. Beyond, `chains` draw tuples, in stages, each
-    of twice as many steps as the one before, shorter by √2; weights are averaged over a stage's second
-    half. It ends when the estimated duality gap is at most `tolerance`, or after `steps`, with the
-    warning `NotConverged`. At tolerance 0 it takes all steps, as asked, without one.
+    attributes that are asked about, the fit is exact. Beyond, `chains` draw tuples, in stages, each of
+    more steps than the one before; a step is a sweep of all chains. It ends when the estimated duality
+    gap is at most `tolerance`, or after `steps`, with the warning `NotConverged`. At tolerance 0 it takes
+    all steps, as asked, without one.
     """
 
     alpha: float = likelihood_weight()

@@ -15,7 +15,6 @@ from workbench.arrays import Int
 from workbench.compiled import njit
 from workbench.estimates import Model, NoisyAnswers
 from workbench.estimates.gibbs import Chains
-from workbench.inference.chain_ascent import settled_margins
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import likelihood_weight, total_field
 from workbench.inference.priors import normalised_prior, prior_field
@@ -106,7 +105,7 @@ class MaximumEntropyAsPrinted:
         chains.set_potentials(potentials)
         chains.set_proposal(problem.prior_margins())
         states = chains.draw_from_prior(_CHAINS, rng)
-        margins = settled_margins(chains, states, rng, _SWEEPS)
+        margins = _settled_margins(chains, states, rng, _SWEEPS)
         weights = np.zeros(len(problem.pi))
         weights[query] = w[cell]
         gap = problem.gap(weights, margins)
@@ -168,3 +167,15 @@ def _walk(
             last[place] = step + 1
     for at in range(w.size):
         w[at] = min(max(w[at] + gamma * pi[at] * (steps - last[at]), -box[at]), box[at])
+
+
+def _settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:
+    """What the chains expect at weights that stay, after half as many sweeps."""
+    for _ in range(sweeps // 2):
+        chains.jump(states, rng)
+        chains.sweep(states, rng)
+    sums = chains.sums()
+    for _ in range(sweeps):
+        chains.jump(states, rng)
+        chains.sweep(states, rng, sums)
+    return chains.margins(sums)

@@ -18,26 +18,77 @@ _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
 @dataclass(frozen=True, eq=False)
 class QueryTerms:
-    """Terms on one set of axes: single cells of its table, or a row of values on all of them."""
+    """Terms on one set of axes: single cells of its table, or weights of all its cells.
+
+    The weights of a term are the outer product of its rows of `left`, of the first axes, and of `right`,
+    of the rest: they are never laid out but in `rows`.
+    """
 
     axes: tuple[int, ...]
     query: Int[np.ndarray, " terms"]
     cells: Int[np.ndarray, " terms"] | None
-    rows: Float[np.ndarray, "terms cells"] | None
+    left: Float[np.ndarray, "terms first"]
+    right: Float[np.ndarray, "terms rest"]
+
+    @classmethod
+    def of_cells(cls, axes: tuple[int, ...], query, cells) -> QueryTerms:
+        """Terms of a single cell each."""
+        return cls(axes, query, cells, np.ones((len(cells), 0)), np.ones((len(cells), 0)))
 
     @cached_property
-    def squared_rows(self) -> Float[np.ndarray, "terms cells"]:
-        """The rows' squares, which are themselves if all is 0 or 1."""
-        return self.rows if self._rows_are_binary else self.rows**2
+    def rows(self) -> Float[np.ndarray, "terms cells"]:
+        """The weights of all cells; a ValueError where they are too many to be laid out."""
+        _refuse_large(self.left.size * self.right.shape[1])
+        return outer_rows(self.left, self.right)
 
     @cached_property
     def binary(self) -> bool:
-        """Whether all values are 0 or 1."""
-        return self.cells is not None or self._rows_are_binary
+        """Whether all weights are 0 or 1."""
+        return all(bool(((half == 0) | (half == 1)).all()) for half in (self.left, self.right))
+
+    def bounds(self) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
+        """The least and the largest weight of each term; of a single cell 0 and 1."""
+        if self.cells is not None:
+            return np.zeros(len(self.query)), np.ones(len(self.query))
+        ends = [
+            one * other
+            for one in (self.left.min(1), self.left.max(1))
+            for other in (self.right.min(1), self.right.max(1))
+        ]
+        return np.minimum.reduce(ends), np.maximum.reduce(ends)
+
+    def weighted_sum(
+        self, weights: Float[np.ndarray, " terms"], size: int
+    ) -> Float[np.ndarray, " cells"]:
+        """The sum of the terms, each times its weight, in a table of so many cells."""
+        if self.cells is not None:
+            return np.bincount(self.cells, weights, size)
+        return (self.left.T @ (weights[:, None] * self.right)).ravel()
+
+    def means(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
+        """What each term is worth on average over a table of probabilities."""
+        return self._sums(table, self.left, self.right)
+
+    def mean_squares(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
+        """The average of its square."""
+        return self.means(table) if self.binary else self._sums(table, *self._squares)
 
     @cached_property
-    def _rows_are_binary(self) -> bool:
-        return bool(((self.rows == 0) | (self.rows == 1)).all())
+    def _squares(self) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+        return self.left**2, self.right**2
+
+    def _sums(self, table, left, right) -> Float[np.ndarray, " terms"]:
+        if self.cells is not None:
+            return table.ravel()[self.cells]
+        by_right = left @ table.reshape(left.shape[1], right.shape[1])
+        return np.einsum("tr,tr->t", by_right, right)
+
+
+def outer_rows(
+    left: Float[np.ndarray, "terms first"], right: Float[np.ndarray, "terms rest"]
+) -> Float[np.ndarray, "terms cells"]:
+    """The outer product of each row with the same row of another array."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def terms_by_axes(
@@ -68,7 +119,7 @@ def _terms_of_tables(
             continue
         _refuse_large(rows.size)
         axes = tuple(domain.axis(name) for name in names)
-        yield QueryTerms(axes, queries + first, None, rows)
+        yield QueryTerms(axes, queries + first, None, rows, np.ones((len(rows), 1)))
 
 
 def _terms_of_products(
@@ -89,12 +140,24 @@ def _terms_of_products(
             chosen = terms[is_cell]
             codes = [workload.factors[k].argmax(1)[workload.which[chosen, k]] for k in axes]
             cells = np.ravel_multi_index(codes, shape)
-            yield QueryTerms(axes, workload.query[chosen] + first, cells, None)
+            yield QueryTerms.of_cells(axes, workload.query[chosen] + first, cells)
         if not is_cell.all():
             chosen = terms[~is_cell]
-            _refuse_large(len(chosen) * prod(shape))
-            rows = np.concatenate([values for _, values in workload.dense_terms(chosen, axes)])
-            yield QueryTerms(axes, workload.query[chosen] + first, None, rows)
+            half = len(axes) - len(axes) // 2
+            left = workload.times[chosen, None] * _products(workload, chosen, axes[:half])
+            right = _products(workload, chosen, axes[half:])
+            yield QueryTerms(axes, workload.query[chosen] + first, None, left, right)
+
+
+def _products(
+    workload: Products, terms, axes: tuple[int, ...]
+) -> Float[np.ndarray, "terms cells"]:
+    """The product of the terms' factors of some attributes, on all cells of these."""
+    _refuse_large(len(terms) * prod(workload.factors[k].shape[1] for k in axes))
+    rows = np.ones((len(terms), 1))
+    for k in axes:
+        rows = outer_rows(rows, workload.factors[k][workload.which[terms, k]])
+    return rows
 
 
 def _one_code(factor: Float[np.ndarray, "rows values"]) -> np.ndarray:
