@@ -199,3 +199,7 @@ def test_lighter_tails_may_decide_for_gaussian_noise_that_is_wider():
     assert advice.mechanism.budget == ZCDP.within(DP(0.3, 1e-9))
     assert "with Gaussian noise" in advice.reason
     assert "is less off than with geometric noise" in repr(advice)
+
+
+def test_a_huge_epsilon_is_compared_too():
+    assert "pure noise is better" in str(compare_noise(DP(1e300, 1e-6), Bound()))

@@ -53,7 +53,7 @@ class NoiseComparison:
             f"{format_number(self.geometric)} and Gaussian noise, at the ρ = {format_number(self.rho)} "
             f"within them, one of {format_number(self.gaussian)}"
         )
-        least = self.share * self.budget.epsilon**2 / (4 * self.rho)
+        least = self.share * self.budget.epsilon * (self.budget.epsilon / (4 * self.rho))
         numbers = f"a unit touches {_numbers(self.touched)}"
         if self.takes_gaussian:
             enough = f"since {numbers}, and it is from {least:.0f} or so on"
