@@ -242,7 +242,9 @@ def test_other_files_are_refused_and_left_alone(tmp_path):
         begin(tmp_path / "no" / "folder.sqlite")
 
 
-@pytest.mark.parametrize("record", [[inf, 0.0], [0.0, 0.0], [1.0, 2.0], {"rho": -1.0}])
+@pytest.mark.parametrize(
+    "record", [[inf, 0.0], [0.0, 0.0], [1.0, 2.0], {"rho": -1.0}, [10**400, 0.0]]
+)
 def test_a_file_whose_budget_promises_nothing_is_refused(record):
     with pytest.raises(ValueError, match="is not allowed"):
         budget_of(record)

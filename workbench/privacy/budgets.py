@@ -23,7 +23,9 @@ _SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a 
 
 def _at_least_zero(x: Any) -> str | None:
     good = isinstance(x, int | float) and not isinstance(x, bool) and x >= 0  # False for NaN
-    return None if good else "need a number >= 0 (inf promises nothing)"
+    if not good:
+        return "need a number >= 0 (inf promises nothing)"
+    return None if x == inf or x <= _LARGEST else "need a number that a float holds"
 
 
 def finite_above_zero(x: Any) -> str | None:
