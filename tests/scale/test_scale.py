@@ -8,7 +8,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
+from threading import Event, get_ident
 
 import numpy as np
 import polars as pl
@@ -32,6 +34,7 @@ from workbench.mechanisms import (
 )
 from workbench.release import Release
 from workbench.scale import Rows, counting, release, release_to_file
+from workbench.scale.work import Tasks
 from workbench.table import UNBOUNDED
 from workbench.transform import Dyadic, Haar
 from workbench.workload import Marginals
@@ -203,6 +206,31 @@ def test_threads_draw_what_one_draws(ranges, folder):
         assert one.simulated and not release(mechanism, rows, ranges=ranges).simulated
 
 
+def test_this_process_works_while_others_start_and_order_stays():
+    started = Event()
+    done_here = []
+
+    def task(number):
+        if get_ident() == here:
+            done_here.append(number)
+            if number == 5:
+                started.set()
+        else:
+            started.wait(30)
+        if number == 3:
+            raise ValueError(f"number {number}")
+        return number
+
+    here = get_ident()
+    with ThreadPoolExecutor(1) as executor:
+        numbers = ((number,) for number in range(200))
+        found = Tasks(executor, here=True).map(task, numbers)
+        assert list(islice(found, 3)) == [0, 1, 2]
+        assert done_here[0] == 2 and len(done_here) <= 66
+        with pytest.raises(ValueError, match="number 3"):  # in its turn, not before
+            next(found)
+
+
 @pytest.mark.slow
 def test_processes_draw_what_one_draws(folder, scratch):
     rows = Rows.read(folder, DOMAIN, BOUND, user="name", key=KEY)
@@ -212,6 +240,7 @@ def test_processes_draw_what_one_draws(folder, scratch):
             how = {"ranges": ranges, "scratch": scratch}
             one = release(mechanism, rows, rng=seeded(), **how)
             assert_equal(one, release(mechanism, rows, rng=seeded(), executor=executor, **how))
+    assert_equal(one, release(mechanism, rows, rng=seeded(), workers=2, **how))
     assert not any(scratch.iterdir())
 
 

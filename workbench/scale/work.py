@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
+from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -23,12 +24,17 @@ from workbench.temporary import temporary_folder
 from workbench.threads import limited_threads
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
+_AHEAD = 64  # results of tasks that were done here, and wait for those before
 _WORKERS = 64  # where an executor does not say how many it has
 _LOOK = 0.5  # seconds
 
 
 class _Refused:
     """What a task gives back that would have raised a ValueError."""
+
+
+class _Done(Future):
+    """A task that was done here."""
 
 
 class Tasks:
@@ -38,10 +44,13 @@ class Tasks:
     ----------
     executor : Executor, optional
         Where; without it here, one after another.
+    here : bool
+        Whether this process takes a task, too, while it would wait: as long as others start.
     """
 
-    def __init__(self, executor: Executor | None = None):
+    def __init__(self, executor: Executor | None = None, here: bool = False):
         self._executor = executor
+        self._here = here
         self._under_way: deque[tuple[tuple, Future]] = deque()
 
     def map(self, function: Callable, arguments: Iterable[tuple]) -> Iterator[Any]:
@@ -52,15 +61,24 @@ class Tasks:
             return
         arguments = iter(arguments)
         workers = getattr(self._executor, "_max_workers", None) or _WORKERS
+        done_here = 0
         while True:
-            for own in islice(arguments, _TASKS_A_WORKER * workers - len(self._under_way)):
+            wanted = _TASKS_A_WORKER * workers + done_here - len(self._under_way)
+            for own in islice(arguments, max(wanted, 0)):
                 future = self._executor.submit(attempt, function, *own)
                 self._under_way.append((own, future))
             if not self._under_way:
                 return
             own, future = self._under_way[0]
+            if self._here and done_here < _AHEAD and not future.done():
+                mine = next(arguments, None)
+                if mine is not None:
+                    self._under_way.append((mine, _done(attempt(function, *mine))))
+                    done_here += 1
+                    continue
             result = future.result()
             self._under_way.popleft()
+            done_here -= isinstance(future, _Done)
             yield function(*own) if isinstance(result, _Refused) else result
 
     def close(self) -> None:
@@ -79,6 +97,12 @@ def attempt(function: Callable, *arguments: Any) -> Any:
         return _Refused()
 
 
+def _done(result: Any) -> _Done:
+    future = _Done()
+    future.set_result(result)
+    return future
+
+
 def end_with(parent: int) -> None:
     """From now on this worker ends when its parent does, which cannot say so if it is killed."""
 
@@ -90,9 +114,17 @@ def end_with(parent: int) -> None:
     Thread(target=look, daemon=True).start()
 
 
+def _start(parent: int) -> None:
+    """What a worker process does first; it is not started again because its tasks take memory."""
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = inf  # loky takes 300 MB more for a leak
+    end_with(parent)
+
+
 @contextmanager
 def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
-    """On an executor, on so many processes of their own, or here."""
+    """On an executor, on so many processes, of which this is one, or here."""
     if executor is not None and workers is not None:
         raise ValueError("executor and workers: need one of them, not both")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
@@ -101,9 +133,11 @@ def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
         if workers is not None and workers > 1:
             from joblib.externals.loky import ProcessPoolExecutor
 
-            own = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),))
+            others = workers - 1
+            own = ProcessPoolExecutor(others, initializer=_start, initargs=(os.getpid(),))
             executor = stack.enter_context(own)
-        yield stack.enter_context(closing(Tasks(executor)))
+            executor.submit(os.getpid)  # they start while this process looks at the files
+        yield stack.enter_context(closing(Tasks(executor, here=workers is not None)))
 
 
 @contextmanager
