@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -244,3 +245,17 @@ def test_damaged_files_for_ten_minutes(name):
     command = [sys.executable, "-m", "tests.fuzz", name, "--minutes", minutes, "--here"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and " faults" not in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("day", [2_932_896, 2_932_897, -719_162, -719_163, 10**8])
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us"), pl.Datetime("ms", "UTC")])
+def test_times_in_years_that_python_has_not_are_refused_by_name(tmp_path, kind, day):
+    """Years 1 to 9999 are refused too, as no time is a code here: with the row and the value."""
+    ticks = {"us": 86_400 * 10**6, "ms": 86_400 * 10**3}
+    ticks_a_day = 1 if kind == pl.Date else ticks[kind.time_unit]
+    times = pl.Series("home", [day * ticks_a_day, None], pl.Int64).cast(kind)
+    pl.DataFrame([times]).write_parquet(tmp_path / "a.parquet")
+    far = not -719_162 <= day <= 2_932_896
+    said = "column 'home' holds years outside 1 to 9999" if far else "row"
+    with pytest.raises(ValueError, match=said):
+        SparseTable.read(tmp_path / "a.parquet", Domain(("home",), (3,)), Bound(1, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from workbench.preparation.rule import DROPPED, REFUSED, Rule
 from workbench.value import shown
 
 _EXAMPLES = 10  # different values of refused rows
+_TICKS_A_DAY = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_FIRST_DAY = (date.min - date(1970, 1, 1)).days
+_LAST_DAY = (date.max - date(1970, 1, 1)).days
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,19 @@ def _of_known_kind(values: pl.Series) -> pl.Series:
         raise ValueError(
             f"column {shown(values.name)} holds {kind}: need numbers, text or times"
         )
+    if kind == pl.Date or isinstance(kind, pl.Datetime):
+        _refuse_far_times(values)
     is_too_wide = kind.is_integer() and "128" in str(kind)
     return values.cast(pl.String) if is_too_wide else values
+
+
+def _refuse_far_times(values: pl.Series) -> None:
+    """Other libraries write years that neither Python nor polars can show."""
+    ticks = values.to_physical()
+    a_day = 1 if values.dtype == pl.Date else _TICKS_A_DAY[values.dtype.time_unit]
+    ends = [end // a_day for end in (ticks.min(), ticks.max()) if end is not None]
+    if any(not _FIRST_DAY <= day <= _LAST_DAY for day in ends):
+        raise ValueError(f"column {shown(values.name)} holds years outside 1 to 9999")
 
 
 def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
