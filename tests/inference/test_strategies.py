@@ -127,6 +127,15 @@ def test_overlapping_trees_err_exactly_as_is_told(n, monkeypatch):
     assert values == pytest.approx(same, abs=1e-6) and errors == pytest.approx(bars, rel=1e-6)
 
 
+@pytest.mark.slow
+def test_two_thousand_ranges_of_many_codes_reach_four_fifths_of_the_bound():
+    domain = Domain(("x",), (2048,))
+    ends = np.sort(np.random.default_rng(0).integers(0, 2049, (4000, 2)), axis=1)
+    ends = ends[ends[:, 0] < ends[:, 1]][:2000].tolist()
+    workload = Products.of(domain, [{"x": tuple(pair)} for pair in ends])
+    assert optimised_strategy(workload, domain, L2).share >= 0.8
+
+
 def test_ranges_of_many_codes_come_near_the_bound_and_are_asked():
     n = 600
     rng = np.random.default_rng(1)

@@ -28,7 +28,7 @@ from workbench.workload import Products, TableQueries
 
 _SCALINGS = 60
 _BRANCHINGS = (2, 3, 4, 8, 16)
-_OVERLAPPING = (4, 8)  # a branching, and how many nodes of a width hold a cell
+_OVERLAPPING = ((4, 8), (4, 16))  # a branching, and how many nodes of a width hold a cell
 _EVEN = 1e-3  # how far the largest diagonal is from the mean when scaling ends
 
 
@@ -105,8 +105,8 @@ def of_line(queries, domain: Domain, axis: int, norm: str) -> Strategy:
             asked = _asked(domain, axis, levels, weights)
             name = f"a tree of branching {branching} with the best weights"
             best = Strategy(asked, name, error, plain, error, bound, axis)
-    if norm == L2:
-        error, levels, weights = _weighed_overlapping(gram)
+    for branching, overlap in _OVERLAPPING if norm == L2 else ():
+        error, levels, weights = _weighed_overlapping(gram, branching, overlap)
         if error / count < best.squared_error:
             asked = _asked(domain, axis, levels, weights)
             name = "overlapping trees with chosen weights"
@@ -138,7 +138,7 @@ def _rows_of_line(queries, axis: int) -> Float[np.ndarray, "queries codes"]:
 
 
 def _weighed_overlapping(
-    gram: Float[np.ndarray, "cells cells"],
+    gram: Float[np.ndarray, "cells cells"], branching: int, overlap: int
 ) -> tuple[float, list[Int[np.ndarray, "2 nodes"]], Float[np.ndarray, " levels"]]:
     """The squared error that overlapping trees give, added over queries, their nodes, and their weights.
 
@@ -149,7 +149,6 @@ def _weighed_overlapping(
     from scipy.optimize import minimize
 
     n = len(gram)
-    branching, overlap = _OVERLAPPING
     widths = [1]
     while widths[-1] < n:
         widths.append(widths[-1] * branching)
