@@ -357,6 +357,20 @@ def test_an_attribute_of_a_hundred_thousand_values_is_asked_by_ranges():
     assert len(linear_queries(NamedMarginals((("y",),)), wide)) == 2
 
 
+def test_pairs_of_attributes_of_a_hundred_thousand_values_are_recalled():
+    """10¹⁰ cells of both together are never laid out."""
+    wide = Domain(("x", "y", "z"), (100_000, 100_000, 3))
+    bought_ranges = [{"x": (0, 50_000)}, {"y": (0, 30_000)}, {"z": {0}}]
+    bought_ranges += [{"x": (0, 50_000), "y": (0, 10_000 * k)} for k in range(1, 6)]
+    values = np.array([2000.0, 1200, 1300, 200, 400, 600, 800, 1000])
+    history = NoisyAnswers(wide, Products.of(wide, bought_ranges), values, 2.0)
+    bank = AnswerBank(history, 4000.0)
+    assert bank.network.rows.tolist() == [0, 2]  # beside x there is no room for y
+    asked = Products.of(wide, [{"x": (0, 50_000), "y": (0, 20_000)}])
+    for by in (None, KERNEL):
+        assert bank.recall(asked, by).values == pytest.approx([400], rel=0.2)
+
+
 def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
     monkeypatch.setattr(AnswerBank, "most_answers", 10)
     history = bought(chained(), Marginals(1), 5.0)

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -135,7 +136,12 @@ class NetworkProblem:
         shape = dual.domain.shape
         rows = np.arange(len(answers))
         if cliques_of([s for s in dual.sets if s], shape, limit) is None:
-            rows = _rows_of_sets(dual, _sets_that_fit(dual, variances, limit))
+            # tables of others are never laid out
+            small = {s for s in dual.sets if prod(shape[k] for k in s) <= limit}
+            rows = _rows_of_sets(dual, small)
+            if len(rows):
+                dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
+                rows = rows[_rows_of_sets(dual, _sets_that_fit(dual, variances[rows], limit))]
             if not len(rows):
                 raise ValueError(f"no set of attributes has at most {limit} cells")
             dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
