@@ -2,6 +2,8 @@
 
 10⁸ made-up rows of three whole numbers, and of 10⁷ users with ten rows each, over 10⁸ cells, in twenty
 Parquet files that the system's cache holds: disks are not measured. `WORKBENCH_ROWS` sets another number.
+Processes are started anew each time, which counts; how long that takes alone is said beside it. Workers of
+Dask run already, and have compiled what they run.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import NamedTuple
 
 import numpy as np
@@ -34,18 +38,21 @@ ROWS_A_SECOND = 15e6
 WITH_USERS = 12e6
 MEGABYTES = 600
 TWO_PROCESSES = 1.5
+OF_TWO_PROCESSES = 0.75
 OF_MEMORY = 0.6
+SECONDS_TO_START = 60
 
 
 class Spent(NamedTuple):
     """What a process of its own took."""
 
     seconds: float
+    start: float  # seconds of a few rows
     megabytes: float  # at its peak, with everything that is loaded
 
 
 def main():
-    """One core, two processes, users; and one core that holds the table, where it fits in memory."""
+    """One core, two processes, two workers of Dask, users; and the table in memory, where it fits."""
     with TemporaryDirectory() as home:
         folder = Path(home) / "trips"
         folder.mkdir()
@@ -54,6 +61,10 @@ def main():
         write_rows(Path(home) / "few.parquet", 0, 10_000)
         one = _in_a_process("out_of_core", home, cores=1)
         two = _in_a_process("out_of_core", home, workers=2)
+        dask = None
+        if find_spec("distributed"):
+            with dask_workers(home, 2):
+                dask = _in_a_process("on_dask", home)
         users = _in_a_process("out_of_core", home, user="user", cores=1)
         whole = _in_a_process("in_memory", home, cores=1)
     what = f"{power_of_ten(ROWS)} rows, filtered"
@@ -67,11 +78,12 @@ def main():
                 **at_most(one.megabytes, MEGABYTES, " MB"),
             ),
             row(
-                f"{what}, two processes",
+                f"{what}, two processes, {two.start:.2f} s to start among it",
                 _rate(two),
                 f"one core {_rate(one)}",
                 **at_least(one.seconds / two.seconds, TWO_PROCESSES),
             ),
+            _dask_row(what, dask, two),
             row(
                 f"{what}, one core, users cut to 4 cells",
                 _rate(users),
@@ -84,6 +96,16 @@ def main():
                 **at_least(whole.seconds / one.seconds, OF_MEMORY),
             ),
         ]
+    )
+
+
+def _dask_row(what: str, dask: Spent | None, two: Spent) -> dict:
+    what = f"{what}, two workers of Dask"
+    if dask is None:
+        return row(what, "Dask is not installed")
+    text = f"two processes {_rate(two)}"
+    return row(
+        what, _rate(dask), text, **at_least(two.seconds / dask.seconds, OF_TWO_PROCESSES)
     )
 
 
@@ -108,18 +130,59 @@ def measure(step: Callable, home: str, cores: int | None = None, **how) -> None:
 
     if cores is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    step(f"{home}/few.parquet", home, **how)
-    start = perf_counter()
-    step(f"{home}/trips", home, **how)
-    seconds = perf_counter() - start
+    seconds = []
+    for rows in ("few.parquet", "few.parquet", "trips"):
+        start = perf_counter()
+        step(f"{home}/{rows}", home, **how)
+        seconds.append(perf_counter() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps([seconds, peak / 1e3]))
+    print(json.dumps([seconds[2], seconds[1], peak / 1e3]))
 
 
 def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1) -> None:
     """Through scratch files."""
     rows = Rows.read(path, DOMAIN, Bound(4, 1) if user else Bound(), user=user)
     release(MECHANISM, rows, workers=workers, scratch=home)
+
+
+def on_dask(path: str, home: str) -> None:
+    """The same by the workers of `dask_workers`."""
+    from workbench.scale.dask import connect
+
+    rows = Rows.read(path, DOMAIN, Bound())
+    with connect(f"{home}/scheduler.json") as executor:
+        release(MECHANISM, rows, executor=executor, scratch=home)
+
+
+@contextmanager
+def dask_workers(home: str, workers: int) -> Iterator[None]:
+    """A scheduler of Dask and workers of one thread each, which write home/scheduler.json."""
+    file = Path(home) / "scheduler.json"
+    common = ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(file)]
+    alone = ["--no-nanny", "--nthreads", "1"]
+    commands = [["scheduler", "--port", "0", *common], *[["worker", *alone, *common]] * workers]
+    with ExitStack() as stack:
+        for kind, *options in commands:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options],
+                stderr=subprocess.DEVNULL,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            end = monotonic() + SECONDS_TO_START
+            while not (file.exists() and file.read_text().endswith("}")):
+                if monotonic() > end or process.poll() is not None:
+                    raise RuntimeError("the scheduler of Dask does not start")
+                sleep(0.05)
+        _await_workers(file, workers)
+        yield
+
+
+def _await_workers(file: Path, workers: int) -> None:
+    from distributed import Client
+
+    with Client(json.loads(file.read_text())["address"]) as client:
+        client.wait_for_workers(workers, timeout=SECONDS_TO_START)
 
 
 def in_memory(path: str, home: str) -> None:
