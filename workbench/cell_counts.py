@@ -109,7 +109,7 @@ class CellCounts:
 class GrowingArray:
     """Whole numbers that come in pieces, and are joined when all are there."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.size = 0
         self._pieces: list[np.ndarray] = []
 

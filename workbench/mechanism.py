@@ -37,6 +37,7 @@ from workbench.shares import (
     law_within,
     noise_blocks,
     part_of,
+    private_bound,
     sensitivity,
     split_epsilon,
 )
@@ -97,8 +98,11 @@ class Mechanism(Protocol):
         """
 
     @classmethod
-    def example(cls, budget: DP | ZCDP) -> Self:
-        """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults."""
+    def example(cls, budget: Any) -> Self:
+        """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults.
+
+        Its budget is of the class's kind: a class that takes a `DP` alone says so where it overrides this.
+        """
         make: Any = cls
         return make(budget)
 

@@ -19,8 +19,8 @@ from workbench.table import Bound
 from workbench.transform import Basis, Cells
 
 
-def sensitivity(table: Any, takes: type | None = None) -> float:
-    """The l1 bound of a private table.
+def private_bound(table: Any, takes: type | None = None) -> Bound:
+    """The bound of a private table.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def sensitivity(table: Any, takes: type | None = None) -> float:
 
     Returns
     -------
-    float
-        How far one unit moves all counts together.
+    Bound
+        How far one unit moves the counts.
 
     Raises
     ------
@@ -44,7 +44,12 @@ def sensitivity(table: Any, takes: type | None = None) -> float:
             "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
             "states a Bound)"
         )
-    return table.bound.l1
+    return table.bound
+
+
+def sensitivity(table: Any, takes: type | None = None) -> float:
+    """How far one unit moves all counts together: the l1 of `private_bound`."""
+    return private_bound(table, takes).l1
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:

@@ -90,7 +90,7 @@ def observe(call: Callable[[], Any], seconds: float) -> Output:
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[tuple[io.StringIO, list]]:
+def _said() -> Iterator[tuple[io.StringIO, list[warnings.WarningMessage]]]:
     """What is printed, and warned; of other threads nobody could say whose words they are."""
     printed = io.StringIO()
     if not _in_main_thread():

@@ -66,7 +66,7 @@ class Statement:
     needs: tuple[str, ...] = ()
     sweeps: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.check is None and not self.untestable:
             raise ValueError(
                 f"statement {self.id} has no check: need one, or `untestable` and the reason why"
@@ -229,7 +229,7 @@ class Verdict:
     strip: Strip | None = None
     printed: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
             raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
 

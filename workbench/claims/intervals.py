@@ -43,7 +43,7 @@ class Intervals:
     at: Callable[[float], pd.DataFrame]
     ratios: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
 
     def __len__(self) -> int:

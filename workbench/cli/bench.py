@@ -88,7 +88,7 @@ def _measure(script: Path) -> pd.DataFrame:
         return pd.read_csv(out)
 
 
-def _cell(x) -> str:
+def _cell(x: object) -> str:
     if isinstance(x, float):
         return f"{x:.3g}"
     return {"True": "yes", "False": "NO"}.get(str(x), str(x))

@@ -94,7 +94,7 @@ class Request:
     choose_epsilon: float | None = None
     space: StatedSpace = field(default_factory=StatedSpace)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
         self._refuse_place()
         if (self.epsilon is None) == (self.rho is None):

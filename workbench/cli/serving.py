@@ -77,7 +77,7 @@ def _answers(port: int) -> bool:
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _stop(server: subprocess.Popen) -> None:
+def _stop(server: subprocess.Popen[bytes]) -> None:
     """End the server, which ends its kernels."""
     if server.poll() is None:
         server.terminate()

@@ -34,7 +34,7 @@ class StatedSpace:
     taxonomy: Path | None = None
     code: str = "code"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         stated = {"--box": self.box, "--strings": self.strings, "--taxonomy": self.taxonomy}
         given = [name for name, x in stated.items() if x is not None]
         if len(given) > 1:

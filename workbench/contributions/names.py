@@ -19,7 +19,7 @@ class NumberedNames:
     The hash is one of many, drawn at random, so that nobody can choose names which collide.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._hash_seed = int.from_bytes(os.urandom(8))
         self._size = 0
         self._hashes = np.empty(_LEAST, np.uint64)  # of the name of each number

@@ -61,7 +61,7 @@ class EventSeries(OwnFile):
     seed: int = seed_field()
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self._ends <= self._starts:
             raise ValueError(
                 f"EventSeries.end = {self.end!r} is not after start {self.start!r}"

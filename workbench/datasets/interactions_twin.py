@@ -117,7 +117,7 @@ class InteractionsTwin(Twin):
         """The row of Table 4 that it is, told by the number of items, and how to get that data."""
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         low = self.min_per_user
         high = self.max_per_user
         if low > high:

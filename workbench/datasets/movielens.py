@@ -93,7 +93,7 @@ class MovieLens:
     version: str = parameter("1m", choices=tuple(FORMS), doc="which published file")
     context: str = parameter(None, choices=("group", "weekday"), doc="what contexts are")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.version == "latest" and self.context == "group":
             why = "version 'latest' says nothing about its users; need 'weekday'"
             raise not_allowed(self, "context", why)

@@ -120,7 +120,9 @@ def _sizes() -> Int[np.ndarray, " cells"]:
     return np.ceil(np.exp(0.8135 + 2.9 * quantiles)).astype(np.int64)
 
 
-def _split(keys, counts, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _split(
+    keys: np.ndarray, counts: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Every cell's jobs over the 27 classes, attribute by attribute; keys stay sorted."""
     work = keys // LOCATIONS
     for name, shares in ATTRIBUTES.items():

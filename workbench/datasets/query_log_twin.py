@@ -107,7 +107,7 @@ class QueryLogTwin(OverHierarchy, Twin):
     )
     seed: int = seed_field()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.distinct is not None and self.distinct > self.queries:
             raise not_allowed(self, "distinct", f"need at most queries = {self.queries}")
 

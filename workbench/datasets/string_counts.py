@@ -45,7 +45,7 @@ class StringCounts(OverHierarchy, OwnFile):
     header: bool = parameter(False, choices=(False, True), doc="the first line is names")
     truth_public: bool = parameter(False, choices=(False, True), doc="counts may be shown")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _ = self.hierarchy
 
     @property

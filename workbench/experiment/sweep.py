@@ -97,7 +97,7 @@ class Sweep:
     seeds: int = 20
     estimators: Sequence[Estimator] = field(default=())
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 

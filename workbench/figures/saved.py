@@ -321,7 +321,7 @@ def describe_figure(spec: Figure | Description, profile: str) -> Description:
 def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
     """All that decides a figure; files that carry it are the same bytes in every run."""
 
-    def distinct(column: str) -> list:
+    def distinct(column: str) -> list[Any]:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
 
     trials = rows.drop_duplicates("trial") if "trial" in rows else rows

@@ -42,7 +42,7 @@ class Attributes(Hierarchy):
     domain: Domain
     reasons: ClassVar[tuple[str, ...]] = ("not in the domain",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         refuse_release_columns(self)
 
     @cached_property

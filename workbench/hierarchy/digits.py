@@ -24,7 +24,7 @@ class Digits:
 
     radices: tuple[int, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.radices:
             raise ValueError(
                 "a hierarchy of depth 0 cannot be refined: need at least one level"

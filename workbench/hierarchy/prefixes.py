@@ -69,7 +69,7 @@ class Prefixes(Hierarchy):
     depth: int = parameter(20, check=wrong_unless_positive, doc="longest string")
     attribute: str = "string"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         refuse_release_columns(self)
         _ = self.digits
 

@@ -61,7 +61,7 @@ class Quadtree(Hierarchy):
     high: tuple[float, ...] | None = None
     attributes: tuple[str, ...] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.dims > 16 or self.depth > 52:
             raise ValueError(
                 f"{self!r} is not allowed: need at most 16 dimensions and 52 levels, which is what "

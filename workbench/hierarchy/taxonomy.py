@@ -51,7 +51,7 @@ class Taxonomy(Hierarchy):
     parents: tuple[tuple[str, str | None], ...]
     attribute: str = "code"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         rows = tuple((str(c), None if p is None else str(p)) for c, p in self.parents)
         object.__setattr__(self, "parents", rows)
         refuse_release_columns(self)

@@ -58,7 +58,7 @@ class KernelPCA:
     hard: bool = parameter(False, choices=(False, True), doc="drop eigenqueries, shrink none")
     cite: ClassVar[str] = "chen2012"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(

@@ -50,7 +50,7 @@ class MarkovNetwork:
     limit: int = parameter(2**17, 0, 2**24, integer=True, unit="cells", doc="of all cliques")
     cite: ClassVar[str] = "mckenna2019"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> TreeModel:

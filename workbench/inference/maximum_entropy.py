@@ -72,7 +72,7 @@ class MaximumEntropy:
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:

@@ -62,7 +62,7 @@ def quadratic_step(
     squares = means if problem.binary else problem.mean_squares(margins)
     unit = 1 / np.sqrt(np.maximum(squares - means**2, _LEAST_VARIANCE))
 
-    def negative_rise(x):
+    def negative_rise(x: np.ndarray) -> tuple[float, np.ndarray]:
         curved = unit * (covariance @ (unit * x)) + damping * x
         return x @ (curved / 2 - unit * gradient), curved - unit * gradient
 

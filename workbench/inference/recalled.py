@@ -36,7 +36,7 @@ class Recalled:
     by: str
     why: str
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "values", sealed(np.asarray(self.values, float)))
         if self.errors is not None:
             object.__setattr__(self, "errors", sealed(np.asarray(self.errors, float)))

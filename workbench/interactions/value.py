@@ -83,7 +83,7 @@ class Interactions(OfUsers):
     user_ids: UInt64[np.ndarray, "users 2"] | None = field(default=None, repr=False)
     attributes: Domain | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Unbounded | Public):
             need = (
                 "need Bound(l0, linf), how far one user moves the edge counts, UNBOUNDED, or "

@@ -8,7 +8,14 @@ import numpy as np
 
 from workbench.domain import Domain
 from workbench.estimates import summary_in_basis
-from workbench.mechanism import Mechanism, Release, blocks_within, law_within, sensitivity
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    blocks_within,
+    law_within,
+    private_bound,
+    sensitivity,
+)
 from workbench.table import Bound, SparseTable
 from workbench.transform import basis_of
 from workbench.value import sealed
@@ -32,7 +39,7 @@ class FullTable(Mechanism):
         """Release every cell of the domain, or every node over it."""
         sensitivity(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = blocks_within(basis, table.bound, self.budget)
+        blocks = blocks_within(basis, private_bound(table), self.budget)
         size = sum(block.size for block in blocks)
         if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
@@ -51,6 +58,6 @@ class FullTable(Mechanism):
             ledger.append(receipt)
             start += block.size
         values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
-        law = law_within(basis, table.bound, self.budget)
+        law = law_within(basis, private_bound(table), self.budget)
         full = summary_in_basis(basis, sealed(np.arange(size)), values, law)
-        return Release(full, tuple(ledger), self, table.bound)
+        return Release(full, tuple(ledger), self, private_bound(table))

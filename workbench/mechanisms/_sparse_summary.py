@@ -17,6 +17,7 @@ from workbench.mechanism import (
     law_within,
     noise,
     parameter,
+    private_bound,
     sensitivity,
 )
 from workbench.table import Bound, SparseTable
@@ -111,10 +112,10 @@ class SparseSummary(Mechanism):
         """Release the cells, or nodes, that are kept."""
         sensitivity(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = blocks_within(basis, table.bound, self.budget)
+        blocks = blocks_within(basis, private_bound(table), self.budget)
         theta, tau = self._thresholds(blocks)
         exact = basis.forward(table.keys, table.counts)
-        law = law_within(basis, table.bound, self.budget)
+        law = law_within(basis, private_bound(table), self.budget)
         if self.consistent:
             keys, values, ledger = noise.threshold_sample(
                 *exact, blocks, theta=theta, sides=self.sides, rng=rng
@@ -124,4 +125,4 @@ class SparseSummary(Mechanism):
         else:
             keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
             summary = summary_in_basis(basis, keys, values, law, theta, tau, self.sides)
-        return Release(summary, ledger, self, table.bound)
+        return Release(summary, ledger, self, private_bound(table))

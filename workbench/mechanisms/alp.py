@@ -13,13 +13,21 @@ Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits),
 
 from fractions import Fraction
 from math import ceil
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Projection
-from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    DP,
+    Mechanism,
+    Release,
+    parameter,
+    private_bound,
+    pure_budget,
+    sensitivity,
+)
 from workbench.table import SparseTable
 from workbench.value import value
 
@@ -83,7 +91,7 @@ class ALP(Mechanism):
         )
         counts_per_level = float(1 / self._levels_per_count(l1))
         projection = Projection(table.domain, hashes, noisy, counts_per_level)
-        return Release(projection, (receipt,), self, table.bound)
+        return Release(projection, (receipt,), self, private_bound(table))
 
     def _refuse(self, need: str, l1: float, limit: int, cause: str) -> NoReturn:
         raise ValueError(
@@ -92,6 +100,6 @@ class ALP(Mechanism):
         )
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A hundred units, no more than fifty a cell."""
         return cls(budget, largest=50, total=100)

@@ -11,12 +11,21 @@ Cost       O(records) to find the nodes, and what is released: children of split
 
 from fractions import Fraction
 from math import ceil
+from typing import Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import DP, Release, parameter, pure_budget, sensitivity, split_epsilon
+from workbench.mechanism import (
+    DP,
+    Release,
+    parameter,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
 from workbench.mechanisms import _adaptive as shared
 from workbench.records import Frontier, Records
 from workbench.value import value
@@ -65,9 +74,9 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
         root = Frontier.root(records)
         stopped, ledger = shared.refined(root, self.depth, compare, l1, rng)
         leaves, receipt = shared.noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
-        return Release(leaves, (*ledger, receipt), self, records.bound)
+        return Release(leaves, (*ledger, receipt), self, private_bound(records))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Three levels, and a threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)

@@ -29,7 +29,7 @@ the release is an ε'-DP mechanism for each candidate: adaptive composition give
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, expm1
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class ChosenContributions(Mechanism):
         return replace(release, ledger=(receipt, *release.ledger))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """SRA with one record of each user, or three; half of ε for the choice."""
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)

@@ -23,7 +23,7 @@ composition adds the mechanism's own ε.
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class ChosenThreshold(Mechanism):
         return replace(release, ledger=(receipt, *release.ledger))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A cut of two noise scales, or eight; half of ε for the choice."""
         half = budget.epsilon / 2
         scale = max(1, round(1 / half))

@@ -14,6 +14,7 @@ Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatev
 """
 
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from workbench.mechanism import (
     add_noise,
     gaussian_law,
     parameter,
+    private_bound,
     pure_budget,
     sensitivity,
 )
@@ -96,9 +98,9 @@ class CountSketch(Mechanism):
         buckets = noisy.reshape(rows.shape)
         law = self._law(float(l1))
         sketch = Sketch(table.domain, functions, buckets, law, self.estimate)
-        return Release(sketch, (receipt,), self, table.bound)
+        return Release(sketch, (receipt,), self, private_bound(table))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)

@@ -15,7 +15,7 @@ Cost       `depth` times the children of nodes that have more than one record to
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -23,7 +23,14 @@ from workbench import noise
 from workbench.arrays import Bool, Int, UInt64
 from workbench.estimates import Leaves, Partition
 from workbench.hierarchy import Hierarchy, argsort_keys
-from workbench.mechanism import Mechanism, Release, pure_budget, sensitivity, split_epsilon
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
 from workbench.mechanisms._adaptive import refuse_depth_above
 from workbench.mechanisms._allotment import centred
 from workbench.mechanisms._attribute_boxes import AttributeBoxes, LocatedRecords
@@ -131,7 +138,7 @@ class DirectSynthesis(Mechanism):
         self._refuse_large(tree, total)
         synthesise = self._refine_attributes if self.split else self._refine_levels
         estimate, ledger = synthesise(records, total, l1, rng)
-        return Release(estimate, (*paid, *ledger), self, records.bound)
+        return Release(estimate, (*paid, *ledger), self, private_bound(records))
 
     def _refuse_large(self, tree: Hierarchy, total: int) -> None:
         """A ValueError, from public quantities alone, if noise would be put on too many children."""
@@ -228,7 +235,7 @@ class DirectSynthesis(Mechanism):
         return Partition(tree, lo, hi, allotted), ledger
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Three levels, and a bought total."""
         return cls(budget, depth=3)
 

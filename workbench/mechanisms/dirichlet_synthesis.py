@@ -18,13 +18,20 @@ from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil, expm1, log, log1p
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Summary
-from workbench.mechanism import Mechanism, Release, approximate_budget, parameter, sensitivity
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    approximate_budget,
+    parameter,
+    private_bound,
+    sensitivity,
+)
 from workbench.mechanisms._beta_binomial import tail_bounds
 from workbench.privacy import DP, REPLACE
 from workbench.table import SparseTable
@@ -125,10 +132,10 @@ class DirichletSynthesis(Mechanism):
             rng=rng,
         )
         summary = Summary(table.domain, keys, counts, None, scale=self.total / self.records)
-        return Release(summary, (receipt,), self, table.bound)
+        return Release(summary, (receipt,), self, private_bound(table))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """As many synthetic records as true ones."""
         return cls(budget, records=100, total=100)
 

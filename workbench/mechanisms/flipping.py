@@ -18,7 +18,15 @@ import numpy as np
 
 from workbench.domain import Domain
 from workbench.estimates import BitReports
-from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    SparseTable,
+    noise,
+    private_bound,
+    pure_budget,
+    value,
+)
 from workbench.privacy import DP, LOCAL
 
 
@@ -48,5 +56,5 @@ class Flipping(Mechanism):
             rng=rng,
         )
         return Release(
-            BitReports(table.domain, bits, probability), (receipt,), self, table.bound
+            BitReports(table.domain, bits, probability), (receipt,), self, private_bound(table)
         )

@@ -16,6 +16,7 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 
 from fractions import Fraction
 from math import ceil, floor, log2, sqrt
+from typing import Self
 
 import numpy as np
 
@@ -185,6 +186,6 @@ class FPA(shared.Contributions):
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A user has at most three records."""
         return cls(budget, bound=3)

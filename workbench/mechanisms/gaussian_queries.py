@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
+from typing import Self
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from workbench.mechanism import (
     Release,
     gaussian_budget,
     gaussian_law,
+    private_bound,
     sensitivity,
 )
 from workbench.mechanisms.laplace_queries import (
@@ -80,9 +82,9 @@ class GaussianQueries(Mechanism):
         values = np.asarray(noisy, float) * step
         variances = np.full(len(workload), variance)
         answers = NoisyAnswers(table.domain, workload, values, variances)
-        return Release(answers, (receipt,), self, table.bound)
+        return Release(answers, (receipt,), self, private_bound(table))
 
     @classmethod
-    def example(cls, budget: ZCDP):
+    def example(cls, budget: ZCDP) -> Self:
         """All counts of two attributes."""
         return cls(budget, Marginals(2))

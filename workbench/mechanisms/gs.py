@@ -13,7 +13,7 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 
 from fractions import Fraction
 from math import expm1, inf, log1p
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -239,7 +239,7 @@ class GS(shared.Contributions):
         )
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A user has at most three records; groups of four."""
         return cls(budget, bound=3, width=4)
 

@@ -34,6 +34,7 @@ from workbench.mechanism import (
     memory_field,
     noise_law_field,
     parameter,
+    private_bound,
     pure_budget,
     sensitivity,
     settle_noise,
@@ -152,12 +153,12 @@ class HierarchicalHistogram(Mechanism):
             self.budget,
             l1=Fraction(sensitivity(table)) * len(level_sizes(m, k)),
             linf=sensitivity(table),
-            l2_squared=tree_l2_squared(table.bound, m, k),
+            l2_squared=tree_l2_squared(private_bound(table), m, k),
             law=self.noise,
             rng=rng,
         )
         estimate = self._estimate(table.domain, k, noisy.astype(float), variance)
-        return Release(estimate, (receipt,), self, table.bound)
+        return Release(estimate, (receipt,), self, private_bound(table))
 
     def _estimate(
         self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float

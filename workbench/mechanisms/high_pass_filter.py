@@ -13,7 +13,9 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 
 from bisect import bisect_left
 from math import ceil, exp
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
@@ -111,7 +113,9 @@ class HighPassFilter(SparseSummary):
         theta = self._smallest_theta(blocks) if self.theta is None else self.theta
         return theta, 0.0
 
-    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
         if self.consistent:
             return self._consistent(noisy, theta)
         passes = noise.threshold_sample_public(
@@ -120,6 +124,6 @@ class HighPassFilter(SparseSummary):
         return noisy.where(passes, theta=theta, sides=self.sides)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A cut of four noise scales."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))

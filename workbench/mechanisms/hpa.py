@@ -13,6 +13,7 @@ Cost       O(records·log l) time, O(kept records + items × contexts) memory.
 """
 
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -135,6 +136,6 @@ class HPA(shared.SampledContributions):
         return self._noisy_counts(data, picked, self._counts_amount(), rng, paid)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """As in the paper, where everyone has a record at least."""
         return cls(budget, 10, 1)

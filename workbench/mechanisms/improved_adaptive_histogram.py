@@ -25,11 +25,19 @@ from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil, exp, log, log1p
+from typing import Self
 
 import numpy as np
 
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import Release, noise, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    Release,
+    noise,
+    parameter,
+    private_bound,
+    pure_budget,
+    sensitivity,
+)
 from workbench.mechanisms import _adaptive as shared
 from workbench.mechanisms._discount import STRATEGIES, Discount
 from workbench.privacy import DP, Receipt
@@ -117,7 +125,9 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
         levels = records.hierarchy.digits.depth
         stopped, comparisons = shared.refined(root, levels, compare, l1, rng, discount)
         leaves, receipt = shared.noisy_leaves(records, stopped, l1, self.budgets().leaves, rng)
-        return Release(leaves, (self._price(comparisons), receipt), self, records.bound)
+        return Release(
+            leaves, (self._price(comparisons), receipt), self, private_bound(records)
+        )
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
         """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""
@@ -135,7 +145,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """A threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 

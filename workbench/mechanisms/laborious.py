@@ -8,7 +8,7 @@ Differs    nothing; it exists so that the shortcuts' equality in law can be test
 Cost       time and memory O(domain size).
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,6 +53,6 @@ class Laborious(Mechanism):
         return Release(summary, full.ledger, self, full.bound)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Of a filter."""
         return cls(HighPassFilter.example(budget))

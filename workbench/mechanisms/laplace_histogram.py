@@ -19,6 +19,7 @@ from workbench.mechanism import (
     memory_field,
     noise,
     noise_law_field,
+    private_bound,
     pure_budget,
     sealed,
     sensitivity,
@@ -44,10 +45,10 @@ class LaplaceHistogram(Mechanism):
         noisy, variance, receipt = noise.add_noise(
             counts,
             l1=l1,
-            linf=table.bound.linf,
+            linf=private_bound(table).linf,
             epsilon=self.budget.epsilon,
             law=self.noise,
             rng=rng,
         )
         histogram = Histogram(table.domain, sealed(noisy.astype(float)), variance)
-        return Release(histogram, (receipt,), self, table.bound)
+        return Release(histogram, (receipt,), self, private_bound(table))

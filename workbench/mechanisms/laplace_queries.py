@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,14 @@ from workbench import noise
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
-from workbench.mechanism import Mechanism, Release, noise_law_field, pure_budget, sensitivity
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    noise_law_field,
+    private_bound,
+    pure_budget,
+    sensitivity,
+)
 from workbench.privacy import DP, Receipt
 from workbench.table import SparseTable
 from workbench.value import not_allowed, parameter, value
@@ -92,7 +99,7 @@ class LaplaceQueries(Mechanism):
         values, variance, receipt = measure(table, workload, moved, l1, rng)
         variances = np.full(len(workload), variance)
         answers = NoisyAnswers(table.domain, workload, values, variances)
-        return Release(answers, (receipt,), self, table.bound)
+        return Release(answers, (receipt,), self, private_bound(table))
 
     def _whole_answers(
         self, table: SparseTable, workload, moved: float, l1: float, rng
@@ -125,7 +132,7 @@ class LaplaceQueries(Mechanism):
         return _NoisyValues(values, max(float(variance), NO_NOISE * step**2), receipt)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """All counts of two attributes."""
         return cls(budget, Marginals(2))
 

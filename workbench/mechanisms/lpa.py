@@ -10,6 +10,8 @@ Differs    noise is two-sided geometric on whole counts (the paper's is Laplace'
 Cost       O(records) time, O(kept records + items × contexts) memory.
 """
 
+from typing import Self
+
 from workbench.mechanism import DP, memory_field, pure_budget, value
 from workbench.mechanisms import _contributions as shared
 
@@ -32,6 +34,6 @@ class LPA(shared.Contributions):
     fixed_price = True
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """For users with a hundred records at most."""
         return cls(budget, 100)

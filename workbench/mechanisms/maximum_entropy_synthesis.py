@@ -13,6 +13,7 @@ Cost       that of a fit: seconds up to 2¹⁴ cells of all attributes together,
 
 import warnings
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from workbench.mechanism import (
     Mechanism,
     Release,
     parameter,
+    private_bound,
     pure_budget,
     sensitivity,
     split_epsilon,
@@ -91,7 +93,7 @@ class MaximumEntropySynthesis(Mechanism):
         records = model.synthetic(rows)
         keys = np.repeat(records.keys, records.counts)
         microdata = Microdata(table.domain, keys, model.gap, model.lacks)
-        return Release(microdata, (*paid, *bought.ledger), self, table.bound)
+        return Release(microdata, (*paid, *bought.ledger), self, private_bound(table))
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
         """The model of so many records: the box of each count's weight is α·rows/scale wide."""
@@ -99,6 +101,6 @@ class MaximumEntropySynthesis(Mechanism):
         return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """All counts of two attributes."""
         return cls(budget, Marginals(2))

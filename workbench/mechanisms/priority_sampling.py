@@ -15,7 +15,7 @@ Cost       time and memory O(non-empty cells + size), whatever the domain's size
 """
 
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 from workbench import noise
 from workbench.domain import Domain
@@ -82,6 +82,6 @@ class PrioritySampling(SparseSummary):
         return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Ten cells out of those above two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))

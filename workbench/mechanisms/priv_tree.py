@@ -19,7 +19,16 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.hierarchy import Hierarchy
-from workbench.mechanism import DP, Release, noise, parameter, pure_budget, sensitivity, value
+from workbench.mechanism import (
+    DP,
+    Release,
+    noise,
+    parameter,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    value,
+)
 from workbench.mechanisms import _adaptive as shared
 from workbench.records import Frontier, Records
 
@@ -80,7 +89,7 @@ class PrivTree(shared.AdaptiveHistogram):
             "Zhang, Xiao & Xie 2016, Theorem 3.1",
             replaces=comparisons,
         )
-        return Release(leaves, (tree, receipt), self, records.bound)
+        return Release(leaves, (tree, receipt), self, private_bound(records))
 
 
 def _branching(tree: Hierarchy) -> int:

@@ -23,6 +23,7 @@ from workbench.mechanism import (
     add_noise,
     memory_field,
     noise_law_field,
+    private_bound,
     pure_budget,
     sensitivity,
     settle_noise,
@@ -61,10 +62,10 @@ class Privelet(Mechanism):
             self.budget,
             l1=Fraction(sensitivity(table)) * block.nodes_per_count,
             linf=sensitivity(table),
-            l2_squared=block.l2_squared(table.bound),
+            l2_squared=block.l2_squared(private_bound(table)),
             law=self.noise,
             rng=rng,
         )
         cells = sealed(basis.inverse(noisy))
         histogram = Histogram(table.domain, cells, noise=HaarNoise(variance))
-        return Release(histogram, (receipt,), self, table.bound)
+        return Release(histogram, (receipt,), self, private_bound(table))

@@ -18,7 +18,15 @@ import numpy as np
 
 from workbench.domain import Domain
 from workbench.estimates import Reports
-from workbench.mechanism import Mechanism, Release, SparseTable, noise, pure_budget, value
+from workbench.mechanism import (
+    Mechanism,
+    Release,
+    SparseTable,
+    noise,
+    private_bound,
+    pure_budget,
+    value,
+)
 from workbench.privacy import DP, LOCAL
 
 
@@ -52,4 +60,4 @@ class RetentionReplacement(Mechanism):
             rng=rng,
         )
         reports = Reports(table.domain, keys, probabilities)
-        return Release(reports, (receipt,), self, table.bound)
+        return Release(reports, (receipt,), self, private_bound(table))

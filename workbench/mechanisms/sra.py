@@ -11,6 +11,8 @@ Differs    noise is two-sided geometric on whole counts. The optimal l is that o
 Cost       O(records) time, O(kept records + items × contexts) memory.
 """
 
+from typing import Self
+
 import numpy as np
 
 from workbench.interactions import Interactions
@@ -50,6 +52,6 @@ class SRA(shared.SampledContributions):
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """As in the paper."""
         return cls(budget, 10)

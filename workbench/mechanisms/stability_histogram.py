@@ -22,6 +22,7 @@ from workbench.mechanism import (
     amount,
     approximate_budget,
     noise,
+    private_bound,
     sensitivity,
 )
 from workbench.table import Bound, SparseTable
@@ -66,10 +67,10 @@ class StabilityHistogram(Mechanism):
         keys, noisy, theta, receipt = noise.stability_histogram(
             table.keys,
             table.counts,
-            table.bound,
+            private_bound(table),
             **self.price,
             rng=rng,
         )
         # without a law: what holds for noise on every cell does not hold here
         summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
-        return Release(summary, (receipt,), self, table.bound)
+        return Release(summary, (receipt,), self, private_bound(table))

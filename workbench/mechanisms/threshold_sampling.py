@@ -15,7 +15,9 @@ Cost       time and memory O(non-empty cells + released cells), whatever the dom
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from workbench import noise
 from workbench.domain import Domain
@@ -98,7 +100,9 @@ class ThresholdSampling(SparseSummary):
         tau = self._smallest_tau(blocks) if self.tau is None else self.tau
         return self.theta, max(tau, 1.0)
 
-    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
         if self.consistent:
             noisy = self._consistent(noisy, theta)
         kept = noise.threshold_sample_public(
@@ -107,7 +111,7 @@ class ThresholdSampling(SparseSummary):
         return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Cells of ten noise scales are kept for sure."""
         return cls(budget, tau=10 / inverse_scale(budget))
 

@@ -21,6 +21,7 @@ from workbench.mechanism import (
     memory_field,
     noise_law_field,
     parameter,
+    private_bound,
     pure_budget,
     sensitivity,
     settle_noise,
@@ -57,8 +58,8 @@ class UnattributedHistogram(Mechanism):
             self.dense_counts(ranks),
             self.budget,
             l1=l1,
-            linf=table.bound.linf,  # sorting moves no count further
-            l2_squared=table.bound.l2_squared,
+            linf=private_bound(table).linf,  # sorting moves no count further
+            l2_squared=private_bound(table).l2_squared,
             law=self.noise,
             rng=rng,
         )
@@ -70,4 +71,4 @@ class UnattributedHistogram(Mechanism):
         if self.estimator != "noisy":
             variance = None  # of what is sorted there is no closed form
         histogram = Histogram(ranks.domain, sealed(values), variance)
-        return Release(histogram, (receipt,), self, table.bound)
+        return Release(histogram, (receipt,), self, private_bound(table))

@@ -7,11 +7,21 @@ Differs    answers are scaled by m/size, so that they are unbiased (the paper gi
 Cost       time and memory O(non-empty cells + size).
 """
 
+from typing import Self
+
 import numpy as np
 
 from workbench import noise
 from workbench.estimates import Law, Summary
-from workbench.mechanism import DP, Mechanism, Release, parameter, pure_budget, sensitivity
+from workbench.mechanism import (
+    DP,
+    Mechanism,
+    Release,
+    parameter,
+    private_bound,
+    pure_budget,
+    sensitivity,
+)
 from workbench.table import SparseTable
 from workbench.value import value
 
@@ -39,14 +49,14 @@ class UniformSampling(Mechanism):
         sampled = keys[np.minimum(places, self.size - 1)] == table.keys
         counts[places[sampled]] = table.counts[sampled]
         noisy, receipt = noise.geometric(
-            counts, l1=l1, linf=table.bound.linf, epsilon=epsilon, rng=rng
+            counts, l1=l1, linf=private_bound(table).linf, epsilon=epsilon, rng=rng
         )
         summary = Summary(
             table.domain, keys, noisy, Law("geometric", epsilon / l1), scale=m / self.size
         )
-        return Release(summary, (receipt,), self, table.bound)
+        return Release(summary, (receipt,), self, private_bound(table))
 
     @classmethod
-    def example(cls, budget: DP):
+    def example(cls, budget: DP) -> Self:
         """Ten cells."""
         return cls(budget, size=10)

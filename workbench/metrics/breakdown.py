@@ -109,7 +109,9 @@ def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
     return 10 * rank // items
 
 
-def _squared_errors(exact, kept, released) -> dict[str, Float[np.ndarray, "..."]]:
+def _squared_errors(
+    exact: np.ndarray, kept: np.ndarray, released: np.ndarray
+) -> dict[str, Float[np.ndarray, "..."]]:
     """The parts of each count's squared error, and the whole of it."""
     clipped = np.maximum(released, 0)
     return {

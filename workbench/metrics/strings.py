@@ -99,7 +99,7 @@ class RecoveredFraction:
     high: int | None = parameter(None, 1, integer=True, unit="times")
     prefixes: bool = parameter(False, choices=(False, True), doc="count beginnings as strings")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.high is not None and self.high < self.low:
             raise ValueError(f"{self!r} is not allowed: need high >= low")
 

@@ -179,7 +179,9 @@ def maps(
     return fig
 
 
-def project(latitude, longitude, latitude0: float, longitude0: float) -> tuple[Any, Any]:
+def project(
+    latitude: Any, longitude: Any, latitude0: float, longitude0: float
+) -> tuple[Any, Any]:
     """Kilometres east and north of a place; equirectangular, true to scale along its latitude.
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]

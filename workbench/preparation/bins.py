@@ -68,7 +68,7 @@ class Bins(Rule):
     above: str = parameter("other", choices=_ENDS, doc="what numbers after the last bin are")
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one a bin")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.edges is not None:
             object.__setattr__(self, "edges", tuple(self.edges))

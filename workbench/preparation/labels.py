@@ -47,7 +47,7 @@ class Labels(Rule):
 
     labels: tuple | range = parameter(check=is_list, doc="values of the column")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
@@ -108,7 +108,7 @@ class Map(Rule):
     )
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="in the order of codes")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         pairs = self.map.items() if isinstance(self.map, Mapping) else self.map
         if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
@@ -166,7 +166,7 @@ class Cross(Rule):
     separator: str = parameter(" / ", check=is_text, doc="between two labels")
     labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="of all combinations")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         rules = tuple(self.cross)
         good = len(rules) > 1 and all(isinstance(rule, Rule) for rule in rules)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def with_missing(places: Int[np.ndarray, " rows"], values: pl.Series) -> np.ndar
     return np.where(missing.to_numpy(), MISSING, places) if missing.any() else places
 
 
-def _replaced(values: pl.Series, places: Mapping) -> Int[np.ndarray, " rows"]:
+def _replaced(values: pl.Series, places: Mapping[Any, Any]) -> Int[np.ndarray, " rows"]:
     if not places:
         return np.full(len(values), OUTSIDE)
     new = pl.Series(list(places.values()), dtype=pl.Int64)

@@ -65,7 +65,7 @@ class Rule:
     other_label: str = parameter("other", check=is_text, doc="of values outside")
     missing_label: str = parameter("missing", check=is_text, doc="of missing values")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         texts = tuple(dict.fromkeys(map(str, self.missing_values)))
         object.__setattr__(self, "missing_values", texts)
 

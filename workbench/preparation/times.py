@@ -64,7 +64,7 @@ class TimePart(Rule):
     recorded_in: str | None = parameter(None, check=is_text, doc="zone of times that name none")
     labels: tuple | range | None = parameter(None, check=is_list, doc="names, in their order")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         usual = _PARTS[self.time]
         labels = tuple(usual if self.labels is None else self.labels)

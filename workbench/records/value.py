@@ -83,7 +83,7 @@ class Records(OverHierarchy):
     left_out: dict[str, int] = field(default_factory=dict)
     users_cut: int | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Public):
             need = "need Bound(l0, linf), how far one unit moves the records, or PUBLIC"
             raise not_allowed(self, "bound", need)

@@ -37,7 +37,7 @@ class Index:
     paper: str
     results: Path | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.notebooks():
             raise ValueError(f"paper = {self.paper!r} is not allowed: it has no notebooks here")
 

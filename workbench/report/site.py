@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -309,7 +309,7 @@ def _kind(outcome: str, mark: str = "") -> str:
     return "hollow" if mark or outcome == claims.BY_DEFINITION else _KINDS[outcome]
 
 
-def _count(number: int | list, noun: str) -> str:
+def _count(number: int | Sized, noun: str) -> str:
     return counted(number if isinstance(number, int) else len(number), noun)
 
 

@@ -208,7 +208,7 @@ class _Batch:
     timeout: float
     on_change: Callable[[NotebookRun], None]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.stopped = threading.Event()
         self.kernels: dict[Kernel, Job] = {}
         self.parent: KernelParent | None = None

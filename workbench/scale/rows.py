@@ -96,7 +96,7 @@ class Rows:
     table: str | None = None
     key: bytes | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Unbounded | Public):
             need = "need Bound(l0, linf), how far one unit moves the table, or UNBOUNDED"
             raise not_allowed(self, "bound", need)

@@ -75,7 +75,7 @@ class DyadicBasis:
     transform: Dyadic
     domain: Domain
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.size > MAX_CELLS:
             raise ValueError(
                 f"a domain of {self.domain.size} cells has {self.size} dyadic nodes: need at most "

@@ -200,7 +200,7 @@ class FigurePanel(ipywidgets.VBox):
 class FigurePanels(ipywidgets.VBox):
     """Every figure of the project under its sliders, one at a time."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         ids = [id for id in figures.find_notebooks(figures.project_folder() / "notebooks")]
         chosen = ipywidgets.Dropdown(
             options=[("choose a figure", ""), *ids], description="Figure"

@@ -17,7 +17,7 @@ class Ended(Exception):
 class Worker:
     """One process, which does one task at a time."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._pool = None

@@ -67,7 +67,9 @@ def _products_of_ranges(ranges: Ranges, domain: Domain) -> Products:
     return Products.boxes(domain, lo, hi, offsets)
 
 
-def _boxes_of_block(shape: tuple[int, ...], axis: int, first, last) -> Boxes:
+def _boxes_of_block(
+    shape: tuple[int, ...], axis: int, first: np.ndarray, last: np.ndarray
+) -> Boxes:
     """Codes first … last − 1 of `axis`, numbered over it and all attributes before; all of the others."""
     lo = np.zeros((len(first), len(shape)), np.int64)
     hi = np.tile(shape, (len(first), 1))

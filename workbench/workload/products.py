@@ -64,7 +64,7 @@ class Products(Linear):
     times: Float[np.ndarray, " terms"]
     offsets: Int[np.ndarray, " queries+1"]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         fix = object.__setattr__
         fix(self, "attributes", tuple(self.attributes))
         fix(

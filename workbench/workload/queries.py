@@ -87,7 +87,7 @@ class Ranges:
     lo: Int[np.ndarray, " queries"]
     hi: Int[np.ndarray, " queries"]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("lo", "hi"):
             ends = np.atleast_1d(np.asarray(getattr(self, name), np.int64))
             object.__setattr__(self, name, ends)
@@ -232,7 +232,7 @@ class Boxes:
     lo: Int[np.ndarray, "queries attributes"]
     hi: Int[np.ndarray, "queries attributes"]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("lo", "hi"):
             ends = np.atleast_2d(np.asarray(getattr(self, name), np.int64))
             object.__setattr__(self, name, ends)

@@ -103,7 +103,7 @@ class RandomBoxes:
     array([6., 6.])
     """
 
-    shape: tuple = parameter(
+    shape: tuple[int, ...] = parameter(
         check=_wrong_box_shape,
         unit="cells",
         doc="codes a query covers along each attribute",

@@ -53,7 +53,7 @@ class TableQueries(Linear):
     groups: tuple[tuple[tuple[str, ...], Float[np.ndarray, "queries ..."]], ...]
     order: Int[np.ndarray, " queries"] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         groups = tuple(_checked_group(names, tables) for names, tables in self.groups)
         size = sum(len(tables) for _, tables in groups)
         order = np.arange(size) if self.order is None else np.asarray(self.order, np.int64)

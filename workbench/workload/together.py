@@ -20,7 +20,7 @@ class Together(Linear):
 
     parts: tuple
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         parts = []
         for part in self.parts:
             parts += part.parts if isinstance(part, Together) else [part]

@@ -58,7 +58,7 @@ class Text(NamedTuple):
 class RatingsReader:
     """Parses files of films one after another; every line and every film in order is checked."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         most_ratings = (
             _SIZE // 15 + 1
         )  # in a piece of text: a rating takes as many bytes, or more
