@@ -229,6 +229,18 @@ def test_a_scheduler_that_dies_leaves_nothing(cluster, table, tmp_path):
     assert released(table, MECHANISMS[0], scratch=scratch) == released(table, MECHANISMS[0])
 
 
+def test_a_client_that_was_closed_does_not_hide_that_the_cluster_was_lost(cluster):
+    cluster.worker()
+    cluster.ready(1)
+    with pytest.raises(ConnectionError, match="nothing was released"):
+        with connect(cluster.file) as executor:
+            executor.submit(len, ())
+            executor._client.status = "closed"
+            raise ConnectionError("nothing was released")
+    executor._client.status = "running"
+    executor._client.close()
+
+
 @pytest.mark.parametrize(
     "address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786", "ucx://127.0.0.1:1", "x"]
 )

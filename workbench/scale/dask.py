@@ -56,7 +56,8 @@ class Cluster(ClientExecutor):
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
         """As an executor does."""
-        super().shutdown(wait and not cancel_futures and self._client.status == "running")
+        with suppress(Exception):  # a closed client cancels nothing
+            super().shutdown(wait and not cancel_futures and self._client.status == "running")
         self._client.close()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
