@@ -15,6 +15,7 @@ from workbench.inference.cell_least_squares import CellProblem
 from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_answers import KernelBlocks
 from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
+from workbench.inference.recalled import Recalled
 from workbench.mechanisms import LaplaceQueries
 from workbench.workload import (
     Marginals,
@@ -397,3 +398,10 @@ def test_extreme_noise_is_survived(epsilon):
             assert (
                 np.abs(recalled.values - truth).mean() < 75
             )  # noise would be 200 off, 62.5 is even
+
+
+def test_a_bar_that_nobody_knows_is_infinite():
+    assert Recalled([1.0, 2.0], [np.nan, 3.0], "maximum entropy", "").errors.tolist() == [
+        np.inf,
+        3.0,
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ class Recalled:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", sealed(np.asarray(self.values, float)))
         if self.errors is not None:
-            object.__setattr__(self, "errors", sealed(np.asarray(self.errors, float)))
+            errors = np.nan_to_num(np.asarray(self.errors, float), nan=inf, posinf=inf)
+            object.__setattr__(self, "errors", sealed(errors))
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.values, self.errors))

@@ -132,7 +132,7 @@ class Recall(Spending):
         if not error:
             return Recalled(posterior.answer(workload), None, KERNEL, why)
         values, errors = posterior.answer(workload, error=True)
-        return Recalled(values, np.nan_to_num(errors, nan=inf, posinf=inf), KERNEL, why)
+        return Recalled(values, errors, KERNEL, why)
 
     def price(
         self,
