@@ -16,7 +16,7 @@ if sys.prefix != sys.base_prefix:  # numba reads it when imported
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(sys.prefix) / "var" / "numba"))
 
 
-def njit(**options: Any) -> Callable[[Callable], Compiled]:
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
     """As `numba.njit`, except that numba is loaded at the first call."""
     return lambda function: Compiled(function, options)
 
@@ -29,7 +29,7 @@ def prange(*bounds: int) -> range:
 class Compiled:
     """A function that numba compiles at its first call."""
 
-    def __init__(self, function: Callable, options: dict[str, Any]):
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         update_wrapper(self, function)
         self._options = options
         self._dispatcher = None
@@ -38,7 +38,7 @@ class Compiled:
         """Call the compiled function."""
         return self.dispatcher()(*args)
 
-    def dispatcher(self) -> Callable:
+    def dispatcher(self) -> Callable[..., Any]:
         """Numba's function; those that it may call are replaced by numba's too, which it needs."""
         with _LOCK:
             if self._dispatcher is None:

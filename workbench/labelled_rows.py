@@ -116,7 +116,7 @@ class LabelledRows:
         self.lines = self.lines[rows]
 
 
-def shortened(labels: Sequence) -> str:
+def shortened(labels: Sequence[Any]) -> str:
     """The first labels of a list, for an error."""
     more = ", …" if len(labels) > _LABELS_SHOWN else ""
     return ", ".join(map(str, labels[:_LABELS_SHOWN])) + more

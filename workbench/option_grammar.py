@@ -124,12 +124,12 @@ def refuse_renamed(name: str) -> None:
 # ---- fields of a mechanism, as options
 
 
-def option_name(f: Field) -> str:
+def option_name(f: Field[Any]) -> str:
     """`--popularity-share`."""
     return f"--{f.name.replace('_', '-')}"
 
 
-def option_help(f: Field) -> str:
+def option_help(f: Field[Any]) -> str:
     """What an option takes, and what it is where it is not given."""
     need = option_need(f)
     if f.default is MISSING:
@@ -137,7 +137,7 @@ def option_help(f: Field) -> str:
     return need if f.default is None else f"{need} [{f.default}]"
 
 
-def option_need(f: Field) -> str:
+def option_need(f: Field[Any]) -> str:
     """What an option takes."""
     declared = f.metadata
     if declared["choices"]:
@@ -155,12 +155,12 @@ def option_need(f: Field) -> str:
     return need
 
 
-def option_text(f: Field, x: Any) -> str:
+def option_text(f: Field[Any], x: Any) -> str:
     """An option and its value, as they are typed."""
     return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
 
 
-def parse_option(name: str, f: Field, text: str) -> Any:
+def parse_option(name: str, f: Field[Any], text: str) -> Any:
     """The value of an option; what only its class can judge stays text."""
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
@@ -185,7 +185,7 @@ def parameter_text(x: Any, between: str = ",") -> str:
     return str(x)
 
 
-def parse_parameter(f: Field, x: Any) -> Any:
+def parse_parameter(f: Field[Any], x: Any) -> Any:
     """The value that is meant: of its own type already, or text as it is typed.
 
     A list may stand in brackets; a whole number may have been typed as 1e5.
@@ -201,7 +201,7 @@ def parse_parameter(f: Field, x: Any) -> Any:
     return _parse_member(f, x)
 
 
-def _parse_member(f: Field, x: Any) -> Any:
+def _parse_member(f: Field[Any], x: Any) -> Any:
     if isinstance(x, str) and f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], x)
     if isinstance(x, str) and not f.metadata["check"]:
@@ -211,7 +211,7 @@ def _parse_member(f: Field, x: Any) -> Any:
     return x
 
 
-def parameter_help(f: Field) -> str:
+def parameter_help(f: Field[Any]) -> str:
     """What a parameter is and what it may be, in one line."""
     many = "a list; each a " if f.metadata["many"] else ""
     choices = f.metadata["choices"]
@@ -265,6 +265,6 @@ def mechanism_options(mechanism: Any) -> str:
     return " ".join(words)
 
 
-def mechanism_fields(cls: type) -> list[Field]:
+def mechanism_fields(cls: type) -> list[Field[Any]]:
     """The fields that have an option of their name."""
     return [f for f in fields(cls) if f.name != "budget"]

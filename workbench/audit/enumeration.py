@@ -47,7 +47,7 @@ class ExactLoss:
 
 
 def exact_loss(
-    mechanism: Callable, pair: Pair, epsilon: float, delta: float = 0.0
+    mechanism: Callable[..., Any], pair: Pair, epsilon: float, delta: float = 0.0
 ) -> ExactLoss:
     """The largest loss over all outputs, by enumeration at the finest level that can be run through.
 
@@ -80,7 +80,7 @@ class OutputLaws(NamedTuple):
     all_noise: bool
 
 
-def output_laws(mechanism: Callable, pair: Pair) -> OutputLaws:
+def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     """The probabilities of all outputs under both inputs, at the finest level that can be run through.
 
     Parameters
@@ -156,7 +156,7 @@ def output_laws(mechanism: Callable, pair: Pair) -> OutputLaws:
 
 
 def _law(
-    mechanism: Callable, data: Any, pair: Pair, cuts: Cuts, code_bits: int
+    mechanism: Callable[..., Any], data: Any, pair: Pair, cuts: Cuts, code_bits: int
 ) -> dict[int, tuple[float, Output]] | None:
     """The probability of every output; None if there are too many ways."""
     probabilities: dict[int, list[float]] = defaultdict(list)

@@ -282,7 +282,7 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
 
 
 def _outputs(
-    mechanism: Callable,
+    mechanism: Callable[..., Any],
     name: str,
     pair: Pair,
     runs: int,
@@ -326,7 +326,7 @@ def _load_libraries() -> None:
     )
 
 
-def _no_answer(name: str, seconds: float, drawn: tuple[list, list]) -> ValueError:
+def _no_answer(name: str, seconds: float, drawn: tuple[list[Any], list[Any]]) -> ValueError:
     answered = len(drawn[1]) if len(drawn[0]) == len(drawn[1]) else len(drawn[0])
     which = "the first neighbour" if len(drawn[0]) == len(drawn[1]) else "the second neighbour"
     return ValueError(

@@ -329,7 +329,9 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
                 setattr(owner, name, original)
 
 
-def _in_this_thread(instead: Callable, original: Callable) -> Callable:
+def _in_this_thread(
+    instead: Callable[..., Any], original: Callable[..., Any]
+) -> Callable[..., Any]:
     """Others, who may be releasing something at this moment, have the law itself."""
     here = threading.get_ident()
 

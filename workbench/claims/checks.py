@@ -137,7 +137,10 @@ def any_of(parts: Mapping[str, Part], level: float) -> Finding:
 
 
 def _joined(
-    parts: Mapping[str, Part], level: float, decided: Callable, last: Callable
+    parts: Mapping[str, Part],
+    level: float,
+    decided: Callable[..., Any],
+    last: Callable[..., Any],
 ) -> Finding:
     own = _divided(level, len(parts))
     findings = {name: part(own) for name, part in parts.items()}

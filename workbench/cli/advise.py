@@ -338,7 +338,7 @@ def _advise_summaries(
     return advice.mechanism
 
 
-def _others(epsilon: float, size: int) -> list:
+def _others(epsilon: float, size: int) -> list[Any]:
     """The mechanisms of the modules that `--with` names whose errors follow from a formula."""
     from dataclasses import fields
 

@@ -144,7 +144,7 @@ def _named(name: str) -> Any:
     return thing
 
 
-def _jobs(audited: list, epsilons: list[float], thorough: bool) -> list:
+def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any]:
     """The audits of what was named, or of all mechanisms."""
     from workbench.audit.plan import all_pairs, default_jobs, thorough_jobs
 

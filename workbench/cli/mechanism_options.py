@@ -294,7 +294,7 @@ def _no_such_mechanism(name: str) -> str:
     )
 
 
-def _declared_options(cls: type) -> dict[str, Field]:
+def _declared_options(cls: type) -> dict[str, Field[Any]]:
     """The fields of a mechanism by their options; a workload may also be stated as marginals."""
     from workbench.option_grammar import mechanism_fields, option_name
 

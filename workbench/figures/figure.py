@@ -137,7 +137,7 @@ class Figure:
     # ---- its parameters
 
     @classmethod
-    def parameters(cls) -> dict[str, Field]:
+    def parameters(cls) -> dict[str, Field[Any]]:
         """Its fields by name."""
         return {f.name: f for f in fields(cls)}
 

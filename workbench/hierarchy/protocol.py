@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -18,10 +18,21 @@ _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
 class Hierarchy(Protocol):
     """A finite tree over a space: a `Quadtree`, `Prefixes`, a `Taxonomy`, or `Attributes`."""
 
-    digits: Digits
-    attributes: tuple[str, ...]
+    reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
 
-    reasons: tuple[str, ...]  # why a value may not be in the space
+    if TYPE_CHECKING:  # fields of some, properties of others
+
+        @property
+        def digits(self) -> Digits:
+            """How its keys are made."""
+
+        @property
+        def attributes(self) -> tuple[str, ...]:
+            """The columns of a value."""
+
+        @property
+        def branching(self) -> int:
+            """How many children a node has at most."""
 
     @property
     def size(self) -> int:
@@ -59,7 +70,11 @@ class Hierarchy(Protocol):
 class OverHierarchy:
     """Whatever lies in a hierarchy, which is its domain."""
 
-    hierarchy: Hierarchy
+    if TYPE_CHECKING:  # a field, or a property
+
+        @property
+        def hierarchy(self) -> Hierarchy:
+            """The tree."""
 
     @property
     def domain(self) -> Hierarchy:

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.estimates import Law, Leaves
 from workbench.hierarchy import Hierarchy, argsort_keys
 from workbench.mechanism import Mechanism, noise, not_allowed, parameter, split_epsilon
-from workbench.privacy import Receipt
+from workbench.privacy import DP, Receipt
 from workbench.records import Frontier, Records
 from workbench.records.frontier import LevelKeys
 
@@ -41,6 +41,9 @@ class AdaptiveHistogram(Mechanism):
     """Nodes that are split where there are records, and noisy counts of those that are not."""
 
     takes = Records
+    budget: DP
+    measure: float
+    threshold: float
 
     def budgets(self) -> StructureBudgets:
         """ε of the structure, and of the leaves' counts."""
@@ -65,7 +68,12 @@ class AdaptiveHistogram(Mechanism):
 
 
 def refined(
-    frontier: Frontier, levels: int, compare: Callable, l1: float, rng, discount: Any = None
+    frontier: Frontier,
+    levels: int,
+    compare: Callable[..., Any],
+    l1: float,
+    rng: np.random.Generator | None,
+    discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
     """Where nodes stop, and the receipts of their comparisons, one a level.
 

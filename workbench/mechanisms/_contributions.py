@@ -18,6 +18,7 @@ from workbench.mechanism import (
     amount,
     parameter,
     part_of,
+    private_bound,
     sensitivity,
     split_epsilon,
 )
@@ -50,7 +51,7 @@ def l2_squared(data: Interactions, domain: Domain) -> Fraction:
     An item adds up its edges, of which a user has one where no user has an item twice.
     """
     edges = 1 if data.distinct else data.domain.size // domain.size
-    return data.bound.merged(edges).l2_squared
+    return private_bound(data).merged(edges).l2_squared
 
 
 # How many records of a user are counted
@@ -120,6 +121,8 @@ class Contributions(Mechanism):
     """A release of items and edges from a bounded number of records of each user."""
 
     takes = Interactions
+    bound: int | None
+    split: tuple[float, float]
 
     def __post_init__(self) -> None:
         if self.bound is None:
@@ -143,7 +146,12 @@ class Contributions(Mechanism):
         return self._noisy_counts(data, self.bounded_data(data, rng), amount(self.budget), rng)
 
     def _noisy_counts(
-        self, data: Interactions, bounded: Interactions, total: float, rng, paid=()
+        self,
+        data: Interactions,
+        bounded: Interactions,
+        total: float,
+        rng: np.random.Generator | None,
+        paid=(),
     ):
         """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
         l1 = sensitivity(bounded)
@@ -165,7 +173,7 @@ class Contributions(Mechanism):
             counts = counts.consistent()
         if self.total is not None:
             counts = counts.scaled(self.total)
-        return Release(counts, tuple(ledger), self, bounded.bound)
+        return Release(counts, tuple(ledger), self, private_bound(bounded))
 
     def _parts(self, data: Interactions, total: float):
         """Items, then edges: their domain, their counts, and their ε, or ρ."""
@@ -174,7 +182,7 @@ class Contributions(Mechanism):
         counts = (data.item_counts(), data.edge_counts().ravel())
         return zip(domains, counts, item_edge_budgets(total, self.split), strict=True)
 
-    def _smoothed(self, data: Interactions, rng) -> Release:
+    def _smoothed(self, data: Interactions, rng: np.random.Generator | None) -> Release:
         """Items and edges, each made from bounded data by `_smooth`."""
         bounded = self.bounded_data(data, rng)
         histograms = []
@@ -184,7 +192,7 @@ class Contributions(Mechanism):
             histograms.append(Histogram(domain, sealed(values), noise=law))
             ledger += receipts
         counts = ItemEdgeCounts(*histograms, sampled=True)  # smoothing takes away, too
-        return Release(counts, tuple(ledger), self, bounded.bound)
+        return Release(counts, tuple(ledger), self, private_bound(bounded))
 
 
 class SampledContributions(Contributions):

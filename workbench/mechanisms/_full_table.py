@@ -27,12 +27,14 @@ class FullTable(Mechanism):
     """A release of every node; a subclass says what noise goes on a block of them."""
 
     fixed_price = True
+    transform: Any
+    memory: int
 
     def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
         """Noise and no threshold, from which `advice` computes errors."""
         return {}
 
-    def _noisy(self, values: np.ndarray, block: Any, rng):
+    def _noisy(self, values: np.ndarray, block: Any, rng: np.random.Generator | None):
         raise NotImplementedError
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:

@@ -62,6 +62,9 @@ class SparseSummary(Mechanism):
     cite = "cormode2012"
     accepts_zcdp = True
     fixed_price = True
+    transform: Any
+    sides: int
+    consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
         """A ValueError if `consistent` is asked for where it means nothing."""
@@ -78,11 +81,20 @@ class SparseSummary(Mechanism):
         """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
         raise NotImplementedError
 
-    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
         """The second step."""
         raise NotImplementedError
 
-    def _draw(self, exact, blocks: list[Any], theta: float, tau: float, rng):
+    def _draw(
+        self,
+        exact,
+        blocks: list[Any],
+        theta: float,
+        tau: float,
+        rng: np.random.Generator | None,
+    ):
         """Keys, noisy values, τ and receipts of both steps at once."""
         keys, values, ledger = noise.threshold_sample(
             *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng

@@ -156,7 +156,7 @@ class DirectSynthesis(Mechanism):
             nodes *= radix
 
     def _refine_levels(
-        self, records: Records, total: int, l1: float, rng
+        self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Leaves, list[Receipt]]:
         """Every node is split into all children that its hierarchy gives it."""
         tree = records.hierarchy
@@ -194,7 +194,7 @@ class DirectSynthesis(Mechanism):
         return Leaves(tree, levels[order], keys, leaves.allotted[order]), ledger
 
     def _refine_attributes(
-        self, records: Records, total: int, l1: float, rng
+        self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Partition, list[Receipt]]:
         """The exponential mechanism chooses the attribute that a node is split by."""
         tree = records.hierarchy
@@ -248,7 +248,13 @@ def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
 
 
 def _allot_children(
-    records: Records, level: int, ends, nodes: _Nodes, children, add_noise, rng
+    records: Records,
+    level: int,
+    ends,
+    nodes: _Nodes,
+    children,
+    add_noise,
+    rng: np.random.Generator | None,
 ) -> _Nodes:
     """The children of some nodes that are allotted anything."""
     below = records.occupied_children(level, nodes.keys, nodes.start, nodes.stop, ends)

@@ -25,7 +25,14 @@ from workbench.arrays import Float, Int
 from workbench.estimates.law import geometric_variance
 from workbench.estimates.linear_noise import FourierNoise
 from workbench.interactions import Interactions
-from workbench.mechanism import Release, memory_field, pure_budget, sensitivity, split_epsilon
+from workbench.mechanism import (
+    Release,
+    memory_field,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
 from workbench.mechanisms import _contributions as shared
 from workbench.mechanisms._fourier import coefficients, inverse
 from workbench.privacy import DP, ZCDP, Receipt
@@ -117,10 +124,14 @@ class FPA(shared.Contributions):
         return self._smoothed(data, rng)
 
     def _smooth(
-        self, data: Interactions, counts: Int[np.ndarray, " n"], share: float, rng
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        share: float,
+        rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, " n"], FourierNoise, list[Receipt]]:
         n = len(counts)
-        bound = data.bound
+        bound = private_bound(data)
         exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
         receipts = []
         if self.k is None:
@@ -133,7 +144,14 @@ class FPA(shared.Contributions):
         noisy[:k], variance, receipt = self._noisy(exact[:k], n, bound, share, rng)
         return inverse(noisy), FourierNoise(k, variance), [*receipts, receipt]
 
-    def _noisy(self, exact: Float[np.ndarray, " k"], n: int, bound: Bound, share: float, rng):
+    def _noisy(
+        self,
+        exact: Float[np.ndarray, " k"],
+        n: int,
+        bound: Bound,
+        share: float,
+        rng: np.random.Generator | None,
+    ):
         """Coefficients with noise, its variance, and its receipt."""
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
@@ -151,7 +169,12 @@ class FPA(shared.Contributions):
         return noisy, grid**2 * geometric_variance(float(steps)), receipt
 
     def _choose(
-        self, exact: Float[np.ndarray, " n"], bound: Bound, share: float, rest: float, rng
+        self,
+        exact: Float[np.ndarray, " n"],
+        bound: Bound,
+        share: float,
+        rest: float,
+        rng: np.random.Generator | None,
     ) -> tuple[int, Receipt]:
         """k with probability ∝ exp(−ε·U(k) / (2·Δ₂)), U(k) = ‖what lies beyond k‖₂ + √(2k)·λ(k).
 

@@ -131,7 +131,11 @@ class GS(shared.Contributions):
         return self._smoothed(data, rng)
 
     def _smooth(
-        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
         """One table's values: an order, then a noisy sum for every group of it.
 
@@ -143,7 +147,7 @@ class GS(shared.Contributions):
         with M records in one group.
         """
         n = len(counts)
-        l1 = data.bound.l1
+        l1 = sensitivity(data)
         receipts = []
         if self.grouping == "random":
             order = np.argsort(noise.random_words(n, rng=rng))
@@ -166,7 +170,11 @@ class GS(shared.Contributions):
         return values, law, [*receipts, receipt]
 
     def _noisy_sample(
-        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
     ) -> _Sample:
         """Noisy counts of the sample that `grouping` asks for."""
         n = len(counts)
@@ -174,13 +182,17 @@ class GS(shared.Contributions):
             return self._one_each(data, counts, epsilon, rng)
         if self.grouping == "rowsample":
             return self._some_users(data, n, epsilon, rng)
-        l1 = data.bound.l1
+        l1 = sensitivity(data)
         noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
         variance = noise.variance(l1, epsilon, "geometric")
         return _Sample(noisy.astype(float), variance, 1.0, [receipt])
 
     def _one_each(
-        self, data: Interactions, counts: Int[np.ndarray, " n"], epsilon: float, rng
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
     ) -> _Sample:
         """One record, drawn for each user on their own: a user moves one count by 1.
 
@@ -188,7 +200,7 @@ class GS(shared.Contributions):
         noisy sample's, in [1, M], as the users' records are.
         """
         n = len(counts)
-        bound = data.bound.l1
+        bound = sensitivity(data)
         sample = _counts(data.bounded(1, rng), n)
         receipts = []
         if self.width is None:
@@ -206,13 +218,15 @@ class GS(shared.Contributions):
         variance = noise.variance(1, epsilon, "geometric")
         return _Sample(noisy.astype(float), variance, factor, receipts)
 
-    def _some_users(self, data: Interactions, n: int, epsilon: float, rng) -> _Sample:
+    def _some_users(
+        self, data: Interactions, n: int, epsilon: float, rng: np.random.Generator | None
+    ) -> _Sample:
         """All records of users who are in with a chance of at most β each, independently.
 
         ε'-DP on such a sample costs no more than ε (Li, Qardaji & Su, ASIACCS 2012, Theorem 1; for
         adding or removing a user).
         """
-        l1 = data.bound.l1
+        l1 = sensitivity(data)
         sample = _counts(self._sampled_users(data, rng), n)
         amplified = self.amplified_epsilon(epsilon)
         noisy, drawn = noise.geometric(sample, l1=l1, epsilon=amplified, rng=rng)
@@ -223,7 +237,9 @@ class GS(shared.Contributions):
         variance = noise.variance(l1, amplified, "geometric")
         return _Sample(noisy.astype(float), variance, 1 / self.beta, [receipt])
 
-    def _sampled_users(self, data: Interactions, rng) -> Interactions:
+    def _sampled_users(
+        self, data: Interactions, rng: np.random.Generator | None
+    ) -> Interactions:
         records = data.records_per_user()
         last = int(Fraction(self.beta) * 2**64) - 1
         chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)

@@ -63,7 +63,7 @@ class HPA(shared.SampledContributions):
     total: float | None = shared.total_field()
     n: int | None = shared.public_number_field("users, for the suggested l")
     bound: int | None = shared.public_number_field("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = shared.popularity_field()
+    popularity: float | tuple[float, ...] | None = shared.popularity_field()
     memory: int = memory_field()
     title = "HPA"
     accepts_zcdp = True
@@ -120,7 +120,9 @@ class HPA(shared.SampledContributions):
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
 
-    def _pick(self, data: Interactions, scores, rng) -> Interactions:
+    def _pick(
+        self, data: Interactions, scores, rng: np.random.Generator | None
+    ) -> Interactions:
         l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))
 

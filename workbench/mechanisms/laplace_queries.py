@@ -102,7 +102,12 @@ class LaplaceQueries(Mechanism):
         return Release(answers, (receipt,), self, private_bound(table))
 
     def _whole_answers(
-        self, table: SparseTable, workload, moved: float, l1: float, rng
+        self,
+        table: SparseTable,
+        workload,
+        moved: float,
+        l1: float,
+        rng: np.random.Generator | None,
     ) -> _NoisyValues:
         exact = table.grid_units(workload, 1.0)
         noisy, variance, receipt = noise.add_noise(
@@ -116,7 +121,12 @@ class LaplaceQueries(Mechanism):
         return _NoisyValues(np.asarray(noisy, float), max(float(variance), NO_NOISE), receipt)
 
     def _rounded_answers(
-        self, table: SparseTable, workload, moved: float, l1: float, rng
+        self,
+        table: SparseTable,
+        workload,
+        moved: float,
+        l1: float,
+        rng: np.random.Generator | None,
     ) -> _NoisyValues:
         """In steps of the grid, to which each term is rounded: by half a step more at most."""
         epsilon = self.budget.epsilon

@@ -36,7 +36,7 @@ class SRA(shared.SampledContributions):
     total: float | None = shared.total_field()
     n: int | None = shared.public_number_field("users, for the suggested l")
     bound: int | None = shared.public_number_field("M, records of a user, for the suggested l")
-    popularity: float | tuple | None = shared.popularity_field()
+    popularity: float | tuple[float, ...] | None = shared.popularity_field()
     memory: int = memory_field()
     title = "SRA"
     accepts_zcdp = True

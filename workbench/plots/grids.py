@@ -67,7 +67,7 @@ class Panel:
     at: str | None = None
     log: str = "xy"
     printed: Printed | Iterable[Printed] = ()
-    theory: tuple[str, Callable] | Sequence[tuple[str, Callable]] = ()
+    theory: tuple[str, Callable[..., Any]] | Sequence[tuple[str, Callable[..., Any]]] = ()
     bars: bool = False
     mark_every: int = 1
     mark: float | None = None
@@ -83,7 +83,7 @@ def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
-def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable]]:
+def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
     """The theory of a panel: pairs of a label and a function, however many were given."""
     one = panel.theory and callable(panel.theory[-1])
     return [panel.theory] if one else panel.theory

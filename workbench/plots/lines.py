@@ -265,7 +265,7 @@ def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
 
 @with_style
 def theory(
-    law: Callable,
+    law: Callable[..., Any],
     ax: Axes,
     label: str = "theory",
     dashes: tuple = (5, 2),

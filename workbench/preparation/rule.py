@@ -120,7 +120,7 @@ class Rule:
         return codes[0]
 
 
-def some(labels: Sequence) -> str:
+def some(labels: Sequence[Any]) -> str:
     """The first labels of a list, for an error."""
     text = ""
     for i, label in enumerate(labels):

@@ -310,7 +310,7 @@ def _committed_notebook(id: str) -> Path | None:
     return figures.find_notebooks(figures.project_folder() / "notebooks").get(id)
 
 
-def natural_order(name: str) -> list:
+def natural_order(name: str) -> list[Any]:
     """fig10 after fig9."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]

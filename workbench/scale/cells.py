@@ -81,7 +81,7 @@ class Dealt:
         return ranges
 
     @cached_property
-    def spans(self) -> list:
+    def spans(self) -> list[Any]:
         """What tasks read."""
         spans = self.rows.spans()
         width = 4 * (4 if self.rows.user else 1) + 8 * (self.rows.count is not None)
@@ -120,7 +120,7 @@ class Dealt:
         self._all_read()
         return [spilled for spilled, _ in dealt]
 
-    def _read(self, function: Callable, arguments: Iterator[tuple]) -> Iterator[Any]:
+    def _read(self, function: Callable[..., Any], arguments: Iterator[tuple]) -> Iterator[Any]:
         """What tasks give back that read; with the share of bytes that were read."""
         whole = max(sum(span.size for span in self.spans), 1)
         done = 0
@@ -133,12 +133,12 @@ class Dealt:
         self.rows.refuse_changed()
         self._ready()
 
-    def of_users(self, function: Callable, *arguments: Any) -> Iterator[Any]:
+    def of_users(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """`function(rows, folder, segments, plain, *arguments)` of each range of users."""
         given = [(self.rows, self.folder, *own, *arguments) for own in self.user_ranges]
         yield from self._of_users(function, given)
 
-    def _of_users(self, function: Callable, given: list[tuple]) -> Iterator[Any]:
+    def _of_users(self, function: Callable[..., Any], given: list[tuple]) -> Iterator[Any]:
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
             self._progress("users", (i + 1) / len(given))
@@ -170,7 +170,9 @@ class Dealt:
                 split.append(some)
         return split
 
-    def of_ranges(self, function: Callable, arguments: Sequence[tuple]) -> Iterator[Any]:
+    def of_ranges(
+        self, function: Callable[..., Any], arguments: Sequence[tuple]
+    ) -> Iterator[Any]:
         """`function(keys, counts, *arguments)` of the cells of each range, which has its own arguments."""
         size = self.rows.domain.size
         given = (
@@ -215,7 +217,7 @@ def _written_once(
     return plain
 
 
-def of_cells(folder: Path, some: Range, function: Callable, arguments: tuple) -> Any:
+def of_cells(folder: Path, some: Range, function: Callable[..., Any], arguments: tuple) -> Any:
     """A function of the cells of a range."""
     return function(*cells_of_range(folder, some), *arguments)
 
@@ -226,7 +228,13 @@ def units_of_cells(keys, counts, domain, workload, grid: float) -> Int[np.ndarra
 
 
 def drawn_within(
-    keys, counts, basis: Basis, bits: int, part: Any, function: Callable, arguments: tuple
+    keys,
+    counts,
+    basis: Basis,
+    bits: int,
+    part: Any,
+    function: Callable[..., Any],
+    arguments: tuple,
 ) -> tuple[Any, int]:
     """What a part draws of the nodes of its own cells, and the sum of these."""
     nodes, values = basis.forward_within(keys, counts, bits)

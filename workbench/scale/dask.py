@@ -32,10 +32,10 @@ class Cluster(ClientExecutor):
     def __init__(self, client: Client):
         super().__init__(client, pure=False)
         self._max_workers = sum(client.nthreads().values())
-        self._submitted: WeakSet[Future] = WeakSet()
+        self._submitted: WeakSet[Future[Any]] = WeakSet()
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def submit(self, fn: Callable, *args: Any, **kwargs: Any) -> Any:
+    def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """As an executor does; a worker that joined later is checked by its first task."""
         future = super().submit(run_alike, digest(), fn, *args, **kwargs)
         self._submitted.add(future)

@@ -344,7 +344,7 @@ class _NodesInParts:
             self.ranges.append(above)
 
     def drawn(
-        self, measurement: Measurement, function: Callable, *arguments: Any
+        self, measurement: Measurement, function: Callable[..., Any], *arguments: Any
     ) -> Iterator[tuple[Any, int]]:
         """What each range draws, and how much it holds."""
         own = [
@@ -353,10 +353,10 @@ class _NodesInParts:
         ]
         return self.dealt.of_ranges(cells.drawn_within, own)
 
-    def drawing(self, measurement: Measurement) -> Callable[..., list]:
+    def drawing(self, measurement: Measurement) -> Callable[..., list[Any]]:
         """What `Measurement` calls to have all parts drawn."""
 
-        def draw(function: Callable, *arguments: Any) -> list:
+        def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
             drawn = list(self.drawn(measurement, function, *arguments))
             results = [result for result, _ in drawn]
             if self._has_above:

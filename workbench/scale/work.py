@@ -51,9 +51,9 @@ class Tasks:
     def __init__(self, executor: Executor | None = None, here: bool = False):
         self._executor = executor
         self._here = here
-        self._under_way: deque[tuple[tuple, Future]] = deque()
+        self._under_way: deque[tuple[tuple, Future[Any]]] = deque()
 
-    def map(self, function: Callable, arguments: Iterable[tuple]) -> Iterator[Any]:
+    def map(self, function: Callable[..., Any], arguments: Iterable[tuple]) -> Iterator[Any]:
         """The results, in the order of the arguments; one map at a time."""
         if self._executor is None:
             for own in arguments:
@@ -88,7 +88,7 @@ class Tasks:
         self._under_way.clear()
 
 
-def attempt(function: Callable, *arguments: Any) -> Any:
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
     """A task on a worker, by one thread: there are as many workers as cores."""
     try:
         with limited_threads(1):

@@ -101,7 +101,7 @@ def basis_of(transform: Any, domain: Domain) -> Basis:
     return Cells(domain) if transform is None else transform.on(domain)
 
 
-def sums_by_node(nodes: list, values: list) -> tuple[np.ndarray, np.ndarray]:
+def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes in any order, ascending and once each, and the sums of their values."""
     nodes = np.concatenate([np.zeros(0, np.int64), *nodes])
     values = np.concatenate([np.zeros(0, np.int64), *values])

@@ -109,7 +109,7 @@ class HaarBasis:
             values.append(signed[has_both])
         return sums_by_node(nodes, values)
 
-    def _differences(self, keys, counts, least: int) -> tuple[list, list, Any, Any]:
+    def _differences(self, keys, counts, least: int) -> tuple[list[Any], list[Any], Any, Any]:
         """Nodes and values of each level, fine before coarse, and the sums of the depth `least`."""
         nodes = []
         values = []

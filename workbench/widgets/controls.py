@@ -107,7 +107,7 @@ def field_control(
     return Control(name, value, stops, **described)
 
 
-def controls_of_field(f: Field, value: Any) -> tuple[Control, ...]:
+def controls_of_field(f: Field[Any], value: Any) -> tuple[Control, ...]:
     """What sets a field, made of its declaration alone; nothing where it holds no plain setting.
 
     A number gets round settings around `value`, inside its bounds. One that may be left out (None)

@@ -133,7 +133,9 @@ class FigurePanel(ipywidgets.VBox):
         arguments = (work, self.figure, stopped)
         threading.Thread(target=self._guarded, args=arguments, daemon=True).start()
 
-    def _guarded(self, work: Callable, figure: Figure, stopped: threading.Event) -> None:
+    def _guarded(
+        self, work: Callable[..., Any], figure: Figure, stopped: threading.Event
+    ) -> None:
         try:
             work(figure, stopped)
         except Ended:
@@ -224,7 +226,7 @@ class FigurePanels(ipywidgets.VBox):
 class _Editor:
     """The controls of one parameter, and the value that they say."""
 
-    def __init__(self, f: Field, value: Any, moved: Callable[[], None]):
+    def __init__(self, f: Field[Any], value: Any, moved: Callable[[], None]):
         self.kind = f.metadata["kind"]
         self._field = f
         self._moved = moved
@@ -302,7 +304,7 @@ class _Editor:
             self._slider.value = value
 
 
-def _stops(f: Field, value: Any) -> tuple:
+def _stops(f: Field[Any], value: Any) -> tuple:
     """Where a slider of a number stops."""
     controls = controls_of_field(f, value)
     return controls[-1].stops if controls and value in controls[-1].stops else ()

@@ -141,7 +141,7 @@ class Panel(anywidget.AnyWidget):
 
     # what a page says
 
-    def _on_message(self, _, message: dict[str, Any], buffers: list) -> None:
+    def _on_message(self, _, message: dict[str, Any], buffers: list[Any]) -> None:
         kind = message.get("kind")
         if kind == "ready":
             gc.freeze()  # what imports left is not looked through while somebody drags
@@ -191,7 +191,7 @@ class Panel(anywidget.AnyWidget):
         seed: int,
         seeds: int,
         stopped: threading.Event,
-        draw: Callable,
+        draw: Callable[..., Any],
     ) -> None:
         """The exact picture, unless the page has moved on; so far as it is there when stopped."""
         drawn = []

@@ -242,7 +242,9 @@ def _grid(panel: Panel, most: int | None) -> _Grid:
     return _Grid(present, main_stops, other_stops, main, others, settings)
 
 
-def _stops(control: Control, choices: Sequence, present: Any, most: int | None) -> list:
+def _stops(
+    control: Control, choices: Sequence[Any], present: Any, most: int | None
+) -> list[Any]:
     """Some of the choices of a slider, evenly, with its present one; all of any other control."""
     if control.kind != "slider":
         return list(dict.fromkeys([*choices, present]))
@@ -264,7 +266,7 @@ def _views(scene: Scene, settings: list[dict[str, Any]], seed: int) -> list[dict
     return views
 
 
-def _place(panel: Panel, grid: _Grid, views: list) -> str:
+def _place(panel: Panel, grid: _Grid, views: list[Any]) -> str:
     """A panel's place on the page: its pictures, packed, and what to say where no script runs."""
     grid = _without_refused(grid, views)
     spec = scene_spec(panel.scene)
@@ -307,7 +309,7 @@ def _place(panel: Panel, grid: _Grid, views: list) -> str:
     )
 
 
-def _without_refused(grid: _Grid, views: list) -> _Grid:
+def _without_refused(grid: _Grid, views: list[Any]) -> _Grid:
     """Without stops of controls that move alone at which there is nothing to see."""
     stops = {}
     pictures = {}

@@ -44,7 +44,9 @@ class Worker:
         if pool is not None:
             pool.shutdown(wait=False, kill_workers=True)
 
-    def run(self, client: Any, stopped: threading.Event, task: Callable, *args: Any) -> Any:
+    def run(
+        self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
+    ) -> Any:
         """`task(*args)` over there, for `client`; Ended if that is stopped first.
 
         A MemoryError if the process died over it and nobody had ended it.

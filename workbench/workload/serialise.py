@@ -103,6 +103,6 @@ def _factor_json(row: np.ndarray) -> Any:
     return {"codes": codes.tolist()}
 
 
-def _numbers(values: np.ndarray) -> list:
+def _numbers(values: np.ndarray) -> list[Any]:
     """Floats, or whole numbers where they are and are exact: shorter, and equal text."""
     return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]

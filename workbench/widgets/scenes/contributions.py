@@ -44,7 +44,7 @@ POINTS = 40
 BEFORE, ZEROS = ", before noise", "all zeros"
 
 
-def _made_up(name: str, value: Any, stops: Sequence, **changes: str) -> Control:
+def _made_up(name: str, value: Any, stops: Sequence[Any], **changes: str) -> Control:
     """A control of the data that are made up."""
     made_up = ({"data": (MADE,)},)
     return field_control(InteractionsTwin, name, value, stops, when=made_up, **changes)

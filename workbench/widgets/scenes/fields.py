@@ -263,7 +263,7 @@ def _price(budget: DP | ZCDP) -> str:
     return RHO if isinstance(budget, ZCDP) else EPSILON
 
 
-def _has_control(f: Field) -> bool:
+def _has_control(f: Field[Any]) -> bool:
     """Not a field that limits memory: it limits what is computed and changes no release."""
     return f.name not in TAKEN and f.metadata.get("unit") != "bytes"
 
@@ -277,7 +277,7 @@ def _is_used(control: Control, present: Values) -> bool:
     )
 
 
-def _fields_inside(mechanism: Any) -> Iterator[tuple[Field, Any]]:
+def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
     """Fields and what they hold; those of a mechanism that is wrapped in its place."""
     for f in fields(mechanism):
         x = getattr(mechanism, f.name)

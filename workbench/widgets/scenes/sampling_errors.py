@@ -45,7 +45,7 @@ def error_of_zeros(dataset: InteractionsTwin, of: str) -> float:
     return MeanSquaredCountError(of)(data, zeros)
 
 
-def expected_error(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable:
+def expected_error(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable[..., Any]:
     """SRA's squared error over l at the mechanism's ε: of the sampling, and of the noise.
 
     Above the most that a user has, nothing changes any more.
