@@ -503,6 +503,38 @@ def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
     assert not any(scratch.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs Linux's list of children"
+)
+@pytest.mark.parametrize("stage", ["reading", "users", "cells"])
+def test_a_worker_that_is_killed_is_said_and_leaves_nothing(stage, tmp_path, scratch):
+    for i in range(60):
+        made_up_rows(1000, i).write_parquet(tmp_path / f"{i}.parquet")
+    rows = Rows.read(f"{tmp_path}/*.parquet", DOMAIN, BOUND, user="user")
+    killed = []
+
+    def kill(what, share):
+        if what == stage and not killed:
+            for pid in workers_of_this_process():
+                killed.append(os.kill(pid, signal.SIGKILL))
+
+    mechanism = PrioritySampling(DP(1.0), size=60)
+    how = {"scratch": scratch, "ranges": 200, "workers": 2}
+    with pytest.raises(ChildProcessError, match="was killed.*nothing was released"):
+        release(mechanism, rows, progress=kill, **how)
+    assert len(killed) == 1 and not any(scratch.iterdir())
+    release(mechanism, rows, **how)
+
+
+def workers_of_this_process():
+    for task in Path("/proc/self/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"popen_loky" in words:
+                yield int(pid)
+
+
 def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
     from workbench.scale import spill, work
 

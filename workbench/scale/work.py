@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from math import inf
@@ -137,7 +137,12 @@ def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
             own = ProcessPoolExecutor(others, initializer=_start, initargs=(os.getpid(),))
             executor = stack.enter_context(own)
             executor.submit(os.getpid)  # they start while this process looks at the files
-        yield stack.enter_context(closing(Tasks(executor, here=workers is not None)))
+        try:
+            yield stack.enter_context(closing(Tasks(executor, here=workers is not None)))
+        except BrokenExecutor:
+            raise ChildProcessError(
+                "a worker process was killed, or had too little memory: nothing was released"
+            ) from None
 
 
 @contextmanager
