@@ -11,8 +11,8 @@ MISTAKES = (
     Mistake(
         "noise for one cell of a unit",
         "shares",
-        "return T.bound.l1",
-        "return T.bound.linf",
+        "return private_bound(T, K).l1",
+        "return private_bound(T, K).linf",
         "mechanisms/test_summaries.py::test_answers_have_noise_for_all_tuples_of_a_unit",
         "a unit that moves two cells is protected by half of what was promised",
     ),

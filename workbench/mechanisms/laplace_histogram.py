@@ -22,7 +22,6 @@ from workbench.mechanism import (
     private_bound,
     pure_budget,
     sealed,
-    sensitivity,
     value,
 )
 
@@ -40,15 +39,15 @@ class LaplaceHistogram(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain."""
-        l1 = sensitivity(table)
+        bound = private_bound(table)
         counts = self.dense_counts(table)
         noisy, variance, receipt = noise.add_noise(
             counts,
-            l1=l1,
-            linf=private_bound(table).linf,
+            l1=bound.l1,
+            linf=bound.linf,
             epsilon=self.budget.epsilon,
             law=self.noise,
             rng=rng,
         )
         histogram = Histogram(table.domain, sealed(noisy.astype(float)), variance)
-        return Release(histogram, (receipt,), self, private_bound(table))
+        return Release(histogram, (receipt,), self, bound)
