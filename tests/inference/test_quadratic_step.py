@@ -102,6 +102,23 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
     monkeypatch.setattr(chain_ascent, "quadratic_step", astray)
     rng = np.random.default_rng(0)
     model = chain_ascent.ascend_dual(problem, 256, 400, 0.0, rng)
-    assert dampings == [2.0, 16.0, 128.0, 1024.0] and model.steps == 400
+    assert dampings == [2.0, 16.0, 128.0, 1024.0, 8192.0] and model.steps == 400
     assert model.gap < 0.3 * problem.gap(np.zeros(12), problem.prior_margins())
     assert model.lacks == model.gap  # refused moves tell nothing
+
+
+def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
+    """Stages that hardly move, as they are damped: what is lacked is the gap, until damping is least."""
+    problem, _ = problem_of(12, 0.0003)
+    monkeypatch.setattr(chain_ascent, "quadratic_step", lambda problem, w, *_: w)
+    monkeypatch.setattr(chain_ascent, "_LESS_DAMPING", 1.0)
+    model = chain_ascent.ascend_dual(problem, 256, 1200, 0.0, np.random.default_rng(0))
+    assert model.lacks == model.gap > 0
+
+
+def test_covariances_of_too_few_tuples_are_not_used(monkeypatch):
+    problem, _ = problem_of(12, 0.0003)
+    monkeypatch.setattr(chain_ascent, "_TUPLES", 95)  # 8 a query are 96
+    monkeypatch.setattr(chain_ascent, "quadratic_step", None)
+    model = chain_ascent.ascend_dual(problem, 256, 400, 0.0, np.random.default_rng(0))
+    assert model.steps == 400 and model.gap < problem.gap(np.zeros(12), problem.prior_margins())

@@ -1,9 +1,9 @@
 """Ascent of the dual of maximum entropy by drawn tuples, where cells are too many to lay out.
 
-Chains draw tuples at the present weights; whole conditionals are averaged. Two stages go up the gradient:
-steps are divided by each query's variance, and iterates averaged. The variances are those at the stage's
-start: were they the same draws' own, steps would not be 0 on average at the optimum. Each further stage
-draws at weights that stay, and goes to the top of the dual's quadratic model.
+Chains draw tuples at the present weights; whole conditionals are averaged. Stages go up the gradient: steps
+are divided by each query's variance, and iterates averaged. The variances are those at the stage's start:
+were they the same draws' own, steps would not be 0 on average at the optimum. Where tuples are many beside
+the queries, further stages draw at weights that stay, and go to the top of the dual's quadratic model.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from workbench.inference.quadratic_step import SampledCovariance, quadratic_step
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-_GRADIENT_STAGES = (50, 100)  # sweeps
+_FIRST_STAGE = 50  # steps
 _STEP_OF_STAGE = 3.0  # over the steepness and the root of how many times longer the stage is
 _STEPS_A_PROPOSAL = 10
-_FIRST_SWEEPS = 50  # of the stages that follow
+_LEAST_LOOK = 24  # sweeps
+_STEPS_A_LOOK = 5
 _LONGER = 1.6
 _SETTLING = 0.2  # the share of a stage's sweeps that are not counted, as the weights are new
 _TUPLES = 50_000  # which tell covariances
 _CELLS = 2**24  # of all tuples in all sets: 128 MiB
+_TUPLES_A_QUERY = 8  # with fewer, covariances are mostly noise
 _DAMPING = 2.0
 _LEAST_DAMPING = 0.02
 _LESS_DAMPING = 0.25
@@ -54,38 +56,74 @@ def ascend_dual(
 ) -> Model:
     """The model at weights whose gap is small, or that are reached when the steps are done.
 
-    A step is a sweep of all chains. From a stage to the next there are 1.6 times as many, and a quarter of
-    the damping. A stage after which the gap is much larger is gone back on, and tried with more damping.
+    A step is a sweep of all chains. Stages up the gradient have twice as many steps as the one before,
+    shorter by √2. Where tuples are many beside the queries, quadratic steps follow after two of them.
     """
     ascent = _Ascent(problem, count, rng)
-    moves: list[float] = []  # of stages that follow each other
-    damping = _DAMPING
+    quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
+    moves: list[float] = []  # of whole stages
+    w = problem.with_fixed(np.zeros(len(problem.pi)))
+    before = None
     done = 0
+    length = _FIRST_STAGE
     with _progress_bar(steps) as bar:
-        w = problem.with_fixed(np.zeros(len(problem.pi)))
-        for length in _GRADIENT_STAGES:
+        while True:
+            whole = length <= steps - done
             length = min(length, steps - done)
-            if length:
-                w = ascent.up_the_gradient(w, length, bar)
-                done += length
-        at = ascent.look(w, _FIRST_SWEEPS, bar)
-        done = min(steps, done + _FIRST_SWEEPS)
-        sweeps: float = _FIRST_SWEEPS
-        while at.gap > tolerance and done + round(sweeps) <= steps:
-            covariance = SampledCovariance(problem, at.tuples)
-            w = quadratic_step(problem, at.w, at.margins, covariance, damping)
-            seen = ascent.look(w, round(sweeps), bar)
-            done += round(sweeps)
-            bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
-            if seen.gap > _WORSE * at.gap:
-                damping *= _MORE_DAMPING
-                moves.clear()
-                continue
-            moves.append(divergence(at.potentials, at.margins, seen.potentials, seen.margins))
-            damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
-            sweeps *= _LONGER
-            at = seen
+            w = ascent.up_the_gradient(w, length, bar)
+            done += length
+            length *= 2
+            at = ascent.look(w, max(_LEAST_LOOK, length // _STEPS_A_LOOK))
+            bar.set_postfix_str(f"gap {at.gap:.3g} nats")
+            if before is not None:
+                moves.append(_move(before, at))
+            if not whole:
+                moves.clear()  # a shorter stage moves less, and says nothing
+            if at.gap <= tolerance or done >= steps:
+                break
+            if quadratic and before is not None:
+                at, done, moves = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
+                break
+            before = at
     return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
+
+
+def _by_quadratic_steps(
+    ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
+) -> tuple[_Seen, int, list[float]]:
+    """What is reached, in how many steps, and the last moves.
+
+    From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A stage after
+    which the gap is much larger is gone back on, and tried with more damping. Moves count where damping is
+    least: damped ones are small, however far the top is.
+    """
+    moves: list[float] = []
+    damping = _DAMPING
+    sweeps: float = _FIRST_STAGE
+    least = at.gap
+    while at.gap > tolerance and done + round(sweeps) <= steps:
+        covariance = SampledCovariance(ascent.problem, at.tuples)
+        w = quadratic_step(ascent.problem, at.w, at.margins, covariance, damping)
+        seen = ascent.look(w, round(sweeps), bar)
+        done += round(sweeps)
+        bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
+        if seen.gap > _WORSE * least:
+            damping *= _MORE_DAMPING
+            moves.clear()
+            continue
+        if damping <= _LEAST_DAMPING:
+            moves.append(_move(at, seen))
+        else:
+            moves.clear()
+        least = min(least, seen.gap)
+        damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
+        sweeps *= _LONGER
+        at = seen
+    return at, done, moves
+
+
+def _move(at: _Seen, seen: _Seen) -> float:
+    return divergence(at.potentials, at.margins, seen.potentials, seen.margins)
 
 
 class _Ascent:
@@ -100,6 +138,7 @@ class _Ascent:
         self.rng = rng
         self.chains = Chains(problem.domain.shape, problem.prior, problem.sets)
         self.states = self.chains.draw_from_prior(count, rng)
+        self.most_tuples = min(_TUPLES, _CELLS // max(1, len(problem.sets)))
         self.margins = problem.prior_margins()
         self.chains.set_proposal(self.margins)
 
@@ -107,7 +146,7 @@ class _Ascent:
         """The mean of the weights of the second half of so many steps."""
         problem = self.problem
         steepness = problem.steepness(self.states, self.rng)
-        longer = length / _GRADIENT_STAGES[0]
+        longer = length / _FIRST_STAGE
         share = min(1.0, _STEP_OF_STAGE / (sqrt(max(1.0, longer)) * steepness))
         step = share / problem.variances(self.margins)
         mean = np.zeros_like(w)
@@ -123,7 +162,7 @@ class _Ascent:
                 self.chains.set_proposal(self.margins)
         return mean / max(1, length - (length + 1) // 2)
 
-    def look(self, w, sweeps: int, bar) -> _Seen:
+    def look(self, w, sweeps: int, bar: tqdm | None = None) -> _Seen:
         """What so many sweeps tell of weights; the first ones are not counted."""
         problem = self.problem
         potentials = problem.potentials(w)
@@ -132,8 +171,7 @@ class _Ascent:
         settling = round(_SETTLING * sweeps)
         for _ in range(settling):
             self._sweep(bar)
-        most = min(_TUPLES, _CELLS // max(1, len(problem.sets)))
-        apart = ceil((sweeps - settling) * len(self.states) / most)
+        apart = ceil((sweeps - settling) * len(self.states) / self.most_tuples)
         sums = self.chains.sums()
         tuples = []
         for i in range(sweeps - settling):
@@ -144,10 +182,11 @@ class _Ascent:
         gap = problem.gap(w, self.margins)
         return _Seen(w, potentials, self.margins, np.concatenate(tuples), gap)
 
-    def _sweep(self, bar, sums=None) -> None:
+    def _sweep(self, bar: tqdm | None, sums=None) -> None:
         self.chains.jump(self.states, self.rng)
         self.chains.sweep(self.states, self.rng, sums)
-        bar.update()
+        if bar is not None:
+            bar.update()
 
 
 def divergence(potentials, margins, other_potentials, other_margins) -> float:
