@@ -17,6 +17,13 @@ else:
     Bool = Complex = Float = Int = Num = UInt8 = UInt32 = UInt64 = _Shaped
 
 
+def outer_rows(
+    left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
+) -> Num[np.ndarray, "rows mn"]:
+    """The outer product of each row with the same row of another array, as a row."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+
 def finite_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Int, UInt64
+from workbench.arrays import Float, Int, UInt64, outer_rows
 from workbench.domain import Domain
 from workbench.estimates import bit_counts
 from workbench.estimates.estimate import DOMAIN, Stored
@@ -150,7 +150,7 @@ class BitReports(RandomisedReports):
                 cells = np.ones((reports, 1))
                 for name in names:
                     codes = evidence[self.domain.axis(name)]
-                    cells = (cells[:, :, None] * codes[:, None, :]).reshape(reports, -1)
+                    cells = outer_rows(cells, codes)
                 values = cells @ tables.reshape(len(tables), -1).T
                 sums[rows] += (values**power).sum(axis=0)
         return sums

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, outer_rows
 from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries, shrinkage
 from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
@@ -279,8 +279,7 @@ def _mean_given(queries: Products, shared: tuple[int, ...], prior) -> np.ndarray
     for k, factor in enumerate(queries.factors):
         which = queries.which[:, k]
         if k in shared:
-            own = factor[which]
-            values = (values[:, :, None] * own[:, None, :]).reshape(len(values), -1)
+            values = outer_rows(values, factor[which])
         elif which.any():
             values = values * (factor @ prior[k])[which][:, None]
     return values

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, outer_rows
 from workbench.domain import Domain
 from workbench.workload import Margins, Products, TableQueries, Together
 
@@ -82,13 +82,6 @@ class QueryTerms:
             return table.ravel()[self.cells]
         by_right = left @ table.reshape(left.shape[1], right.shape[1])
         return np.einsum("tr,tr->t", by_right, right)
-
-
-def outer_rows(
-    left: Float[np.ndarray, "terms first"], right: Float[np.ndarray, "terms rest"]
-) -> Float[np.ndarray, "terms cells"]:
-    """The outer product of each row with the same row of another array."""
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def terms_by_axes(

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Float, outer_rows
 from workbench.domain import Domain
 from workbench.workload import kernels
 from workbench.workload.factors import FlatTables, flat_tables
@@ -201,7 +201,6 @@ def _outer(factors, rows, margin) -> Float[np.ndarray, "rows tables"]:
         block = rows[start : start + step]
         flat = np.ones((len(block), 1))
         for i, factor in enumerate(factors):
-            values = factor[block[:, i]]
-            flat = (flat[:, :, None] * values[:, None, :]).reshape(len(block), -1)
+            flat = outer_rows(flat, factor[block[:, i]])
         products[start : start + step] = flat @ margin
     return products

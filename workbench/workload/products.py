@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int
+from workbench.arrays import Bool, Float, Int, outer_rows
 from workbench.domain import Domain
 from workbench.value import read_only, sealed
 from workbench.workload.factors import (
@@ -322,8 +322,7 @@ class Products(Linear):
             block = terms[start : start + step]
             values = self.times[block][:, None]
             for k in axes:
-                factor = self.factors[k][self.which[block, k]]
-                values = (values[:, :, None] * factor[:, None, :]).reshape(len(block), -1)
+                values = outer_rows(values, self.factors[k][self.which[block, k]])
             yield block, values
 
     def means(self, domain, prior) -> Float[np.ndarray, " queries"]:
