@@ -10,9 +10,9 @@ from tests.planted.mistake import Mistake
 MISTAKES = (
     Mistake(
         "noise for one cell of a unit",
-        "shares",
-        "return private_bound(T, K).l1",
-        "return private_bound(T, K).linf",
+        "mechanisms.LaplaceQueries",
+        "L = B.l1",
+        "L = B.linf",
         "mechanisms/test_summaries.py::test_answers_have_noise_for_all_tuples_of_a_unit",
         "a unit that moves two cells is protected by half of what was promised",
     ),
@@ -139,8 +139,8 @@ MISTAKES = (
     Mistake(
         "one level's noise for all levels",
         "mechanisms",
-        "Fraction(sensitivity(T)) * len(L)",
-        "Fraction(sensitivity(T))",
+        "Fraction(T.l1) * len(L)",
+        "Fraction(T.l1)",
         "inference/test_consistency.py::"
         "test_hierarchical_answers_have_the_law_of_the_literal_ones",
         "a count moves a node on every level, and the noise hides one of them",

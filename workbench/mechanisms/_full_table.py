@@ -14,7 +14,6 @@ from workbench.mechanism import (
     blocks_within,
     law_within,
     private_bound,
-    sensitivity,
 )
 from workbench.table import Bound, SparseTable
 from workbench.transform import basis_of
@@ -39,9 +38,9 @@ class FullTable(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release every cell of the domain, or every node over it."""
-        sensitivity(table)
+        bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = blocks_within(basis, private_bound(table), self.budget)
+        blocks = blocks_within(basis, bound, self.budget)
         size = sum(block.size for block in blocks)
         if size * BYTES_PER_CELL > self.memory:
             raise ValueError(
@@ -60,6 +59,6 @@ class FullTable(Mechanism):
             ledger.append(receipt)
             start += block.size
         values = noisy[0] if len(noisy) == 1 else sealed(np.concatenate(noisy))
-        law = law_within(basis, private_bound(table), self.budget)
+        law = law_within(basis, bound, self.budget)
         full = summary_in_basis(basis, sealed(np.arange(size)), values, law)
-        return Release(full, tuple(ledger), self, private_bound(table))
+        return Release(full, tuple(ledger), self, bound)

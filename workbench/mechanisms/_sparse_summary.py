@@ -18,7 +18,6 @@ from workbench.mechanism import (
     noise,
     parameter,
     private_bound,
-    sensitivity,
 )
 from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, basis_of
@@ -122,12 +121,12 @@ class SparseSummary(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells, or nodes, that are kept."""
-        sensitivity(table)
+        bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
-        blocks = blocks_within(basis, private_bound(table), self.budget)
+        blocks = blocks_within(basis, bound, self.budget)
         theta, tau = self._thresholds(blocks)
         exact = basis.forward(table.keys, table.counts)
-        law = law_within(basis, private_bound(table), self.budget)
+        law = law_within(basis, bound, self.budget)
         if self.consistent:
             keys, values, ledger = noise.threshold_sample(
                 *exact, blocks, theta=theta, sides=self.sides, rng=rng
@@ -137,4 +136,4 @@ class SparseSummary(Mechanism):
         else:
             keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
             summary = summary_in_basis(basis, keys, values, law, theta, tau, self.sides)
-        return Release(summary, ledger, self, private_bound(table))
+        return Release(summary, ledger, self, bound)

@@ -26,7 +26,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
 )
 from workbench.table import SparseTable
 from workbench.value import value
@@ -71,7 +70,8 @@ class ALP(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the bits."""
-        l1 = sensitivity(table)
+        bound = private_bound(table)
+        l1 = bound.l1
         levels = self.levels(l1)
         bits = self.bits(l1)
         if levels > _MAX_LEVELS:
@@ -91,7 +91,7 @@ class ALP(Mechanism):
         )
         counts_per_level = float(1 / self._levels_per_count(l1))
         projection = Projection(table.domain, hashes, noisy, counts_per_level)
-        return Release(projection, (receipt,), self, private_bound(table))
+        return Release(projection, (receipt,), self, bound)
 
     def _refuse(self, need: str, l1: float, limit: int, cause: str) -> NoReturn:
         raise ValueError(

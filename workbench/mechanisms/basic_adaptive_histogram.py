@@ -23,7 +23,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
     split_epsilon,
 )
 from workbench.mechanisms import _adaptive as shared
@@ -63,7 +62,8 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1 = sensitivity(records, Records)
+        bound = private_bound(records, Records)
+        l1 = bound.l1
         shared.refuse_depth_above(self, records.hierarchy.digits.depth)
         self.empty_split_probability(records.hierarchy, l1)
         *level_epsilons, leaves_epsilon = self.budgets()
@@ -74,7 +74,7 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
         root = Frontier.root(records)
         stopped, ledger = shared.refined(root, self.depth, compare, l1, rng)
         leaves, receipt = shared.noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
-        return Release(leaves, (*ledger, receipt), self, private_bound(records))
+        return Release(leaves, (*ledger, receipt), self, bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

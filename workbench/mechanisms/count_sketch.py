@@ -31,7 +31,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
 )
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -82,7 +81,8 @@ class CountSketch(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""
-        l1 = self.depth * Fraction(sensitivity(table))  # exact: a float product may round down
+        bound = private_bound(table)
+        l1 = self.depth * Fraction(bound.l1)  # exact: a float product may round down
         functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
         rows = np.zeros((self.depth, self.width), np.int64)
         for row, function in zip(rows, functions, strict=True):
@@ -91,14 +91,14 @@ class CountSketch(Mechanism):
             rows.ravel(),
             self.budget,
             l1=l1,
-            linf=sensitivity(table),
+            linf=bound.l1,
             l2_squared=l1**2 / self.depth,
             rng=rng,
         )
         buckets = noisy.reshape(rows.shape)
         law = self._law(float(l1))
         sketch = Sketch(table.domain, functions, buckets, law, self.estimate)
-        return Release(sketch, (receipt,), self, private_bound(table))
+        return Release(sketch, (receipt,), self, bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

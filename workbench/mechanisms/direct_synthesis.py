@@ -28,7 +28,6 @@ from workbench.mechanism import (
     Release,
     private_bound,
     pure_budget,
-    sensitivity,
     split_epsilon,
 )
 from workbench.mechanisms._adaptive import refuse_depth_above
@@ -120,7 +119,8 @@ class DirectSynthesis(Mechanism):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
-        l1 = sensitivity(records, Records)
+        bound = private_bound(records, Records)
+        l1 = bound.l1
         tree = records.hierarchy
         if self.split and not hasattr(tree, "axes"):
             why = "need several attributes, Attributes or a Quadtree"
@@ -138,7 +138,7 @@ class DirectSynthesis(Mechanism):
         self._refuse_large(tree, total)
         synthesise = self._refine_attributes if self.split else self._refine_levels
         estimate, ledger = synthesise(records, total, l1, rng)
-        return Release(estimate, (*paid, *ledger), self, private_bound(records))
+        return Release(estimate, (*paid, *ledger), self, bound)
 
     def _refuse_large(self, tree: Hierarchy, total: int) -> None:
         """A ValueError, from public quantities alone, if noise would be put on too many children."""

@@ -27,7 +27,6 @@ from workbench.mechanism import (
     gaussian_budget,
     gaussian_law,
     private_bound,
-    sensitivity,
 )
 from workbench.mechanisms.laplace_queries import (
     NO_NOISE,
@@ -65,7 +64,8 @@ class GaussianQueries(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
-        l1 = Fraction(sensitivity(table))
+        bound = private_bound(table)
+        l1 = Fraction(bound.l1)
         workload = linear_queries(self.workload, table.domain)
         moved = workload_l2_squared(workload, table.domain) * l1**2
         if not len(workload) or not moved > 0:
@@ -82,7 +82,7 @@ class GaussianQueries(Mechanism):
         values = np.asarray(noisy, float) * step
         variances = np.full(len(workload), variance)
         answers = NoisyAnswers(table.domain, workload, values, variances)
-        return Release(answers, (receipt,), self, private_bound(table))
+        return Release(answers, (receipt,), self, bound)
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:

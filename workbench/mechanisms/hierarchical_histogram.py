@@ -36,7 +36,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
     settle_noise,
 )
 from workbench.privacy import DP, ZCDP
@@ -148,17 +147,18 @@ class HierarchicalHistogram(Mechanism):
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
         m = table.domain.size
+        bound = private_bound(table)
         noisy, variance, receipt = add_noise(
             nodes,
             self.budget,
-            l1=Fraction(sensitivity(table)) * len(level_sizes(m, k)),
-            linf=sensitivity(table),
-            l2_squared=tree_l2_squared(private_bound(table), m, k),
+            l1=Fraction(bound.l1) * len(level_sizes(m, k)),
+            linf=bound.l1,
+            l2_squared=tree_l2_squared(bound, m, k),
             law=self.noise,
             rng=rng,
         )
         estimate = self._estimate(table.domain, k, noisy.astype(float), variance)
-        return Release(estimate, (receipt,), self, private_bound(table))
+        return Release(estimate, (receipt,), self, bound)
 
     def _estimate(
         self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float

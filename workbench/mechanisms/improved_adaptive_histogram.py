@@ -36,7 +36,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
 )
 from workbench.mechanisms import _adaptive as shared
 from workbench.mechanisms._discount import STRATEGIES, Discount
@@ -114,7 +113,8 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1 = sensitivity(records, Records)
+        bound = private_bound(records, Records)
+        l1 = bound.l1
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
@@ -125,9 +125,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
         levels = records.hierarchy.digits.depth
         stopped, comparisons = shared.refined(root, levels, compare, l1, rng, discount)
         leaves, receipt = shared.noisy_leaves(records, stopped, l1, self.budgets().leaves, rng)
-        return Release(
-            leaves, (self._price(comparisons), receipt), self, private_bound(records)
-        )
+        return Release(leaves, (self._price(comparisons), receipt), self, bound)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
         """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""

@@ -31,7 +31,6 @@ from workbench.mechanism import (
     noise_law_field,
     private_bound,
     pure_budget,
-    sensitivity,
 )
 from workbench.privacy import DP, Receipt
 from workbench.table import SparseTable
@@ -90,7 +89,8 @@ class LaplaceQueries(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release an answer to every query."""
-        l1 = sensitivity(table)
+        bound = private_bound(table)
+        l1 = bound.l1
         workload = linear_queries(self.workload, table.domain)
         moved = workload_sensitivity(workload, table.domain)
         if not len(workload) or not moved > 0:
@@ -99,7 +99,7 @@ class LaplaceQueries(Mechanism):
         values, variance, receipt = measure(table, workload, moved, l1, rng)
         variances = np.full(len(workload), variance)
         answers = NoisyAnswers(table.domain, workload, values, variances)
-        return Release(answers, (receipt,), self, private_bound(table))
+        return Release(answers, (receipt,), self, bound)
 
     def _whole_answers(
         self,

@@ -28,7 +28,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
     split_epsilon,
     value,
 )
@@ -77,7 +76,8 @@ class MaximumEntropySynthesis(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the records."""
-        l1 = sensitivity(table)
+        bound = private_bound(table)
+        l1 = bound.l1
         total_epsilon, marginals_epsilon = self.budgets()
         rows = self.rows
         paid = []
@@ -93,7 +93,7 @@ class MaximumEntropySynthesis(Mechanism):
         records = model.synthetic(rows)
         keys = np.repeat(records.keys, records.counts)
         microdata = Microdata(table.domain, keys, model.gap, model.lacks)
-        return Release(microdata, (*paid, *bought.ledger), self, private_bound(table))
+        return Release(microdata, (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
         """The model of so many records: the box of each count's weight is α·rows/scale wide."""

@@ -26,7 +26,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
     value,
 )
 from workbench.mechanisms import _adaptive as shared
@@ -66,7 +65,8 @@ class PrivTree(shared.AdaptiveHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        l1 = sensitivity(records, Records)
+        bound = private_bound(records, Records)
+        l1 = bound.l1
         budgets = self.budgets()
         beta = _branching(records.hierarchy)
         exact = Fraction(budgets.structure) * (beta - 1) / (2 * beta - 1)
@@ -89,7 +89,7 @@ class PrivTree(shared.AdaptiveHistogram):
             "Zhang, Xiao & Xie 2016, Theorem 3.1",
             replaces=comparisons,
         )
-        return Release(leaves, (tree, receipt), self, private_bound(records))
+        return Release(leaves, (tree, receipt), self, bound)
 
 
 def _branching(tree: Hierarchy) -> int:

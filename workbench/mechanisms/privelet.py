@@ -25,7 +25,6 @@ from workbench.mechanism import (
     noise_law_field,
     private_bound,
     pure_budget,
-    sensitivity,
     settle_noise,
 )
 from workbench.privacy import DP, ZCDP
@@ -57,15 +56,16 @@ class Privelet(Mechanism):
         coefficients = np.zeros(table.domain.size, np.int64)
         coefficients[nodes] = values
         (block,) = basis.noise_blocks
+        bound = private_bound(table)
         noisy, variance, receipt = add_noise(
             coefficients,
             self.budget,
-            l1=Fraction(sensitivity(table)) * block.nodes_per_count,
-            linf=sensitivity(table),
-            l2_squared=block.l2_squared(private_bound(table)),
+            l1=Fraction(bound.l1) * block.nodes_per_count,
+            linf=bound.l1,
+            l2_squared=block.l2_squared(bound),
             law=self.noise,
             rng=rng,
         )
         cells = sealed(basis.inverse(noisy))
         histogram = Histogram(table.domain, cells, noise=HaarNoise(variance))
-        return Release(histogram, (receipt,), self, private_bound(table))
+        return Release(histogram, (receipt,), self, bound)

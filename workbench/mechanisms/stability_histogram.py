@@ -23,7 +23,6 @@ from workbench.mechanism import (
     approximate_budget,
     noise,
     private_bound,
-    sensitivity,
 )
 from workbench.table import Bound, SparseTable
 from workbench.value import value
@@ -63,14 +62,14 @@ class StabilityHistogram(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""
-        sensitivity(table)
+        bound = private_bound(table)
         keys, noisy, theta, receipt = noise.stability_histogram(
             table.keys,
             table.counts,
-            private_bound(table),
+            bound,
             **self.price,
             rng=rng,
         )
         # without a law: what holds for noise on every cell does not hold here
         summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
-        return Release(summary, (receipt,), self, private_bound(table))
+        return Release(summary, (receipt,), self, bound)

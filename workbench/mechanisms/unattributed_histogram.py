@@ -23,7 +23,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
     settle_noise,
 )
 from workbench.privacy import DP, ZCDP
@@ -52,14 +51,14 @@ class UnattributedHistogram(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a count for every rank."""
-        l1 = sensitivity(table)
+        bound = private_bound(table)
         ranks = table.ranked()
         noisy, variance, receipt = add_noise(
             self.dense_counts(ranks),
             self.budget,
-            l1=l1,
-            linf=private_bound(table).linf,  # sorting moves no count further
-            l2_squared=private_bound(table).l2_squared,
+            l1=bound.l1,
+            linf=bound.linf,  # sorting moves no count further
+            l2_squared=bound.l2_squared,
             law=self.noise,
             rng=rng,
         )
@@ -71,4 +70,4 @@ class UnattributedHistogram(Mechanism):
         if self.estimator != "noisy":
             variance = None  # of what is sorted there is no closed form
         histogram = Histogram(ranks.domain, sealed(values), variance)
-        return Release(histogram, (receipt,), self, private_bound(table))
+        return Release(histogram, (receipt,), self, bound)

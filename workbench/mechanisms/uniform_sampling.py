@@ -20,7 +20,6 @@ from workbench.mechanism import (
     parameter,
     private_bound,
     pure_budget,
-    sensitivity,
 )
 from workbench.table import SparseTable
 from workbench.value import value
@@ -40,7 +39,8 @@ class UniformSampling(Mechanism):
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the sampled cells."""
         m = table.domain.size
-        l1 = sensitivity(table)
+        bound = private_bound(table)
+        l1 = bound.l1
         epsilon = self.budget.epsilon
         self.refuse_size_above(m)
         keys = noise.uniform_keys(self.size, m, rng=rng)
@@ -49,12 +49,12 @@ class UniformSampling(Mechanism):
         sampled = keys[np.minimum(places, self.size - 1)] == table.keys
         counts[places[sampled]] = table.counts[sampled]
         noisy, receipt = noise.geometric(
-            counts, l1=l1, linf=private_bound(table).linf, epsilon=epsilon, rng=rng
+            counts, l1=l1, linf=bound.linf, epsilon=epsilon, rng=rng
         )
         summary = Summary(
             table.domain, keys, noisy, Law("geometric", epsilon / l1), scale=m / self.size
         )
-        return Release(summary, (receipt,), self, private_bound(table))
+        return Release(summary, (receipt,), self, bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
