@@ -7,7 +7,8 @@ from workbench import Domain, Products
 from workbench.estimates import NoisyAnswers
 from workbench.inference import chain_ascent
 from workbench.inference.dual_problem import DualProblem
-from workbench.inference.quadratic_step import SampledCovariance, quadratic_step
+from workbench.inference.quadratic_step import quadratic_step
+from workbench.inference.sampled_covariance import SampledCovariance
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 CODES = np.stack(np.unravel_index(np.arange(60), DOMAIN.shape), axis=1)

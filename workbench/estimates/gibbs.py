@@ -180,6 +180,16 @@ class Chains:
                 for worker_sum in worker_sums:
                     sums += worker_sum
 
+    def step(
+        self,
+        states: Int[np.ndarray, "chains attributes"],
+        rng: np.random.Generator,
+        sums: Float[np.ndarray, " rows"] | None = None,
+    ) -> None:
+        """A jump, then a sweep: modes may be such that no draw of a single attribute connects them."""
+        self.jump(states, rng)
+        self.sweep(states, rng, sums)
+
     def sums(self) -> Float[np.ndarray, " rows"]:
         """An empty sum of conditionals."""
         return np.zeros(self.rows.size)

@@ -193,8 +193,7 @@ class Model(Estimate):
         chains.set_proposal(self.margins)
         states = chains.propose(int(size), rng)
         for _ in range(self.sweeps if len(self.sets) else 0):
-            chains.jump(states, rng)
-            chains.sweep(states, rng)
+            chains.step(states, rng)
         keys = np.zeros(len(states), np.int64)
         for k, n in enumerate(shape):
             keys *= n

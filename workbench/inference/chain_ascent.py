@@ -17,7 +17,8 @@ from workbench.arrays import Float, Int
 from workbench.estimates import Model
 from workbench.estimates.gibbs import Chains
 from workbench.inference.dual_problem import DualProblem
-from workbench.inference.quadratic_step import SampledCovariance, quadratic_step
+from workbench.inference.quadratic_step import quadratic_step
+from workbench.inference.sampled_covariance import SampledCovariance
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -36,7 +37,7 @@ _DAMPING = 2.0
 _LEAST_DAMPING = 0.02
 _LESS_DAMPING = 0.25
 _MORE_DAMPING = 8.0
-_WORSE = 2.0  # times the gap before: such a stage is gone back on
+_WORSE = 2.0  # times the least gap: such a stage is gone back on
 _SECONDS_TO_BAR = 0.5
 _LEAST_MOVE = 1e-300
 
@@ -127,11 +128,7 @@ def _move(at: _Seen, seen: _Seen) -> float:
 
 
 class _Ascent:
-    """Chains, and where they stand.
-
-    They take turns in drawing attributes and in jumps to other tuples, as modes may be such that no draw
-    of a single attribute connects them.
-    """
+    """Chains, and where they stand."""
 
     def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
         self.problem = problem
@@ -145,10 +142,10 @@ class _Ascent:
     def up_the_gradient(self, w, length: int, bar) -> Float[np.ndarray, " queries"]:
         """The mean of the weights of the second half of so many steps."""
         problem = self.problem
-        steepness = problem.steepness(self.states, self.rng)
+        steepness = SampledCovariance(problem, self.states).steepness(self.rng)
         longer = length / _FIRST_STAGE
         share = min(1.0, _STEP_OF_STAGE / (sqrt(max(1.0, longer)) * steepness))
-        step = share / problem.variances(self.margins)
+        step = share / problem.variances_or_residuals(self.margins)
         mean = np.zeros_like(w)
         self.chains.set_potentials(problem.potentials(w))
         for i in range(length):
@@ -183,8 +180,7 @@ class _Ascent:
         return _Seen(w, potentials, self.margins, np.concatenate(tuples), gap)
 
     def _sweep(self, bar: tqdm | None, sums=None) -> None:
-        self.chains.jump(self.states, self.rng)
-        self.chains.sweep(self.states, self.rng, sums)
+        self.chains.step(self.states, self.rng, sums)
         if bar is not None:
             bar.update()
 

@@ -32,7 +32,6 @@ from workbench.inference.reconciliation import reconciled_shares
 from workbench.value import sealed
 
 _WIDEST = 1000.0  # nats: no box is wider, as e^−1000 is no probability that a float holds
-_POWER_STEPS = 12  # of the power iteration for the steepness
 _LEAST_VARIANCE = 1e-300
 
 
@@ -145,11 +144,16 @@ class DualProblem:
         ]
 
     def variances(self, margins) -> Float[np.ndarray, " queries"]:
-        """Those of the queries, or residuals where these are larger: variance then says nothing yet."""
+        """Those of the queries, from the expected tables."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
-        residual = np.abs(self.pi - means)
-        return np.maximum(np.maximum(squares - means**2, residual * self.peak), _LEAST_VARIANCE)
+        return squares - means**2
+
+    def variances_or_residuals(self, margins) -> Float[np.ndarray, " queries"]:
+        """Residuals where these are larger: variance then says nothing yet."""
+        residual = np.abs(self.pi - self.means(margins))
+        larger = np.maximum(self.variances(margins), residual * self.peak)
+        return np.maximum(larger, _LEAST_VARIANCE)
 
     def ascend(self, w, margins, step) -> Float[np.ndarray, " queries"]:
         """A step up the gradient, of its own length and one nat at most for each weight, within the box."""
@@ -163,34 +167,6 @@ class DualProblem:
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
-
-    def steepness(self, states, rng) -> float:
-        """The largest eigenvalue of the queries' correlations under the chains' tuples, by powers."""
-        cells = [
-            np.ravel_multi_index(states[:, list(axes)].T, shape)
-            for axes, shape in zip(self.sets, self.shapes, strict=True)
-        ]
-
-        def margins(weights=None):
-            return [
-                (np.bincount(at, weights, prod(shape)) / len(states)).reshape(shape)
-                for at, shape in zip(cells, self.shapes, strict=True)
-            ]
-
-        sampled = margins()
-        variance = self.mean_squares(sampled) - self.means(sampled) ** 2
-        deviation = np.sqrt(np.maximum(variance, 0))
-        scale = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
-        v = rng.normal(size=len(scale))
-        eigenvalue = 1.0
-        for _ in range(_POWER_STEPS):
-            v /= np.linalg.norm(v) or 1
-            tables = self.potentials(v * scale)
-            u = sum((t.ravel()[at] for t, at in zip(tables, cells, strict=True)), 0.0)
-            u = u - np.mean(u)
-            v = (self.means(margins(u)) - self.constants) * scale
-            eigenvalue = float(np.linalg.norm(v))
-        return max(1.0, eigenvalue)
 
     def model(
         self,

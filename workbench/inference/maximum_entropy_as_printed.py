@@ -172,10 +172,8 @@ def _walk(
 def _settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:
     """What the chains expect at weights that stay, after half as many sweeps."""
     for _ in range(sweeps // 2):
-        chains.jump(states, rng)
-        chains.sweep(states, rng)
+        chains.step(states, rng)
     sums = chains.sums()
     for _ in range(sweeps):
-        chains.jump(states, rng)
-        chains.sweep(states, rng, sums)
+        chains.step(states, rng, sums)
     return chains.margins(sums)
