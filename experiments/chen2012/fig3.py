@@ -121,7 +121,19 @@ def check_reason(rows, prior: str, level: float) -> Finding:
     measured += f"and surely above the error from all at {surely.sum()}"
     ratio = (estimate.mean(axis=1) / squares[prior + PART].mean(axis=1)) ** 0.5
     measured += f"; {format_number(ratio.min())}–{format_number(ratio.max())}× a stage's"
-    return Finding(decide(surely.sum() >= need, never.sum() > count - need), measured)
+    holds = decide(surely.sum() >= need, never.sum() > count - need)
+    runs = np.nan
+    if holds is None:
+        towards = ~surely & ~never & (above["mean"] > 0)
+        missing = need - surely.sum()
+        if towards.sum() < missing:
+            towards = ~surely & ~never & ~towards
+            missing = count - need + 1 - never.sum()
+        shorter = (above["mean"] - above.low) / above[
+            "mean"
+        ]  # intervals: by the root of the runs
+        runs = np.sort((above.seeds * shorter**2)[towards])[missing - 1]
+    return Finding(holds, measured, runs=float(runs))
 
 
 CHECKS = {

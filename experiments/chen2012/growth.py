@@ -63,11 +63,11 @@ def check_too_many(rows, level: float) -> Finding:
     usual = times[KERNEL].last_valid_index()
     carried = times[CARRIED][most]
     parts = {
-        f"against {usual:,} queries": _known(carried / times[KERNEL][usual], low=ORDERS),
+        f"against {usual:,.0f} queries": _known(carried / times[KERNEL][usual], low=ORDERS),
         f"against {ENTROPY}": _known(carried / times[ENTROPY][most], low=np.nextafter(1, 2)),
     }
     found = all_of(parts, level)
-    told = f"carried on to {most:,} queries: {format_number(carried)} s, "
+    told = f"carried on to {most:,.0f} queries: {format_number(carried)} s, "
     told += f"and {format_number(8e-9 * most**2)} GB a matrix"
     return replace(found, measured=f"{found.measured}; {told}")
 
