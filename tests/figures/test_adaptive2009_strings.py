@@ -72,8 +72,9 @@ def recovered(apart=1.0):
 
 
 def often():
-    """A world in which all is so that figure 10 is said to show."""
+    """A world in which all is so that figure 10 is said to show; some symbols are in one run only."""
     made = []
+    seldom = []
     for setting in SETTINGS:
         about = dict(panel=strings.LOG, series=IMPROVED, setting=setting)
         frequent = dict(metric=real.REAL, least=fig10.FREQUENT, begins=1.0, strings=900)
@@ -81,7 +82,8 @@ def often():
         by_symbol = about | dict(metric=real.BY_SYMBOL, begins=1.0)
         made += [by_symbol | dict(symbol=n, strings=20, value=0.95) for n in range(12)]
         made.append(by_symbol | dict(symbol=20, strings=3, value=0.01))
-    return noisy(made, seeds=20)
+        seldom += [by_symbol | dict(symbol=n, strings=20, value=0.01) for n in range(30, 50)]
+    return pd.concat([noisy(made, seeds=20), noisy(seldom, seeds=1)], ignore_index=True)
 
 
 @pytest.mark.slow
