@@ -132,7 +132,7 @@ def read_release_in_ranges(path: str | Path) -> Iterator[tuple[pa.Table, dict[st
     record = read_record(path)
     with _whole_parquet(path), parquet.ParquetFile(path) as file:
         for group in range(file.metadata.num_row_groups):
-            yield file.read_row_group(group), record
+            yield _valid(file.read_row_group(group)), record
 
 
 def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
@@ -219,7 +219,12 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         return _csv_rows(path, record), record
     with _whole_parquet(path):
         _refuse_many_rows(path, parquet.read_metadata(path).num_rows)
-        return parquet.read_table(path), record
+        return _valid(parquet.read_table(path)), record
+
+
+def _valid(table: pa.Table) -> pa.Table:
+    table.validate(full=True)  # text that is not UTF-8 would end polars
+    return table
 
 
 def read_record(path: str | Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz.run import limited
-from workbench import Bound, Domain, SparseTable
+from workbench import Bound, Domain, Interactions, SparseTable
 from workbench.reading import csv_file
 
 LONG = "x" * 200_000
@@ -118,6 +119,19 @@ def test_a_row_that_is_longer_than_a_block_is_refused(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text(f"place,age\nBern,1\n{LONG},2\n")
     with pytest.raises(ValueError, match="line 3: a field of 200,000 characters"):
         SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound())
+
+
+def test_text_of_a_parquet_file_is_utf_8(tmp_path):
+    """A refused value is shown by polars, which panics where text is not."""
+    ends = pa.py_buffer(np.array([0, 1, 3], np.int32))
+    text = pa.StringArray.from_buffers(2, ends, pa.py_buffer(b"a\xff\xfe"))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"place": text, "age": [1, 2], "who": text}), path)
+    with pytest.raises(ValueError, match="t.parquet: .*Invalid UTF8"):
+        SparseTable.read(path, DOMAIN, Bound())
+    named = dict(user="who", item="place", context="age", domain=DOMAIN, bound=Bound(2, 1))
+    with pytest.raises(ValueError, match="t.parquet: .*Invalid UTF8"):
+        Interactions.from_parquet(path, **named)
 
 
 def test_a_whole_parquet_file_is_read_and_a_part_of_it_is_not(tmp_path):

@@ -59,6 +59,7 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> U
     """
 
     def select(rows: pa.RecordBatch) -> list[pa.Array]:
+        rows.validate(full=True)  # text that is not UTF-8 would end polars
         return [rows.column(name) for name in names]
 
     if not Path(path).is_file():

@@ -65,6 +65,7 @@ class ParquetFile(FileSource):
             ) as file:
                 chosen = {} if self.row_groups is None else {"row_groups": self.row_groups}
                 for batch in file.iter_batches(BATCH, columns=[*columns], **chosen):
+                    batch.validate(full=True)  # text that is not UTF-8 would end polars
                     yield {name: batch.column(name) for name in columns}
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
