@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.workload import kernels
 from workbench.workload.linear import MAX_DENSE_CELLS
+
+Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
@@ -62,14 +65,16 @@ class FlatTables(NamedTuple):
     widths: Int[np.ndarray, " attributes"]  # of a row
 
 
-def flat_tables(tables) -> FlatTables:
+def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
     """Tables (rows, columns), one an attribute, as one vector."""
     starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)
     values = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
     return FlatTables(values, starts, np.array([t.shape[1] for t in tables], np.int64))
 
 
-def sums_over_dense_cells(factors, rows, dense) -> Float[np.ndarray, " terms"]:
+def sums_over_dense_cells(
+    factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, " terms"]:
     """Σ over all cells of dense·Π factor[row], attribute by attribute."""
     if not factors:
         return np.full(len(rows), float(dense))
@@ -87,7 +92,9 @@ def sums_over_dense_cells(factors, rows, dense) -> Float[np.ndarray, " terms"]:
     return sums
 
 
-def _sums_over_plane(factors, rows, dense) -> Float[np.ndarray, " terms"]:
+def _sums_over_plane(
+    factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, " terms"]:
     """The same over one or two attributes: the product with each different factor once."""
     different, first = np.unique(rows[:, 0], return_inverse=True)
     left = factors[0][different] @ dense
@@ -99,14 +106,26 @@ def _sums_over_plane(factors, rows, dense) -> Float[np.ndarray, " terms"]:
     return np.einsum("tj,tj->t", left[first], factors[1][rows[:, 1]])
 
 
-def sums_over_occupied_cells(factors, rows, codes, values) -> Float[np.ndarray, " terms"]:
+def sums_over_occupied_cells(
+    factors: Factors,
+    rows: Int[np.ndarray, "terms factors"],
+    codes: Int[np.ndarray, "factors cells"],
+    values: Float[np.ndarray, " cells"],
+) -> Float[np.ndarray, " terms"]:
     """Σ over the occupied cells of value·Π factor[row]."""
     sums = np.zeros(len(rows))
     kernels.scattered(np.ascontiguousarray(rows), *flat_tables(factors), codes, values, sums)
     return sums
 
 
-def limbs_over_occupied_cells(coefficients, factors, rows, codes, counts, grid: float):
+def limbs_over_occupied_cells(
+    coefficients: Float[np.ndarray, " terms"],
+    factors: Factors,
+    rows: Int[np.ndarray, "terms factors"],
+    codes: Int[np.ndarray, "factors cells"],
+    counts: Int[np.ndarray, " cells"],
+    grid: float,
+) -> Int[np.ndarray, "terms 3"]:
     """Σ over the occupied cells of count·round(term/grid), in three parts of 9 bits."""
     limbs = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)

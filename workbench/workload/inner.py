@@ -8,14 +8,15 @@ lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
 
-from workbench.arrays import Float, outer_rows
+from workbench.arrays import Float, Int, outer_rows
 from workbench.domain import Domain
 from workbench.workload import kernels
-from workbench.workload.factors import FlatTables, flat_tables
+from workbench.workload.factors import Factors, FlatTables, flat_tables
 from workbench.workload.linear import (
     MAX_DENSE_CELLS,
     Linear,
@@ -26,6 +27,8 @@ from workbench.workload.linear import (
 from workbench.workload.products import Products
 from workbench.workload.tables import TableQueries
 from workbench.workload.together import Together
+
+_Matrix = Float[np.ndarray, "rows columns"]
 
 
 def inner_products(
@@ -58,6 +61,7 @@ def squared_norms(
         for names, tables, queries in a.numbered_groups():
             norms[queries] = prior_margin(tables**2, [p[domain.axis(n)] for n in names], ())
         return norms
+    assert isinstance(a, Products)
     if (np.diff(a.offsets) == 1).all():
         terms = a.times**2
         for k, f in enumerate(a.factors):
@@ -76,32 +80,33 @@ def _weights(domain: Domain, prior: Prior | None) -> Prior:
     return tuple(np.asarray(p, float) for p in prior)
 
 
-def _fill(out, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
+def _fill(out: _Matrix, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
     """Write all inner products into `out`, which is zero."""
-    if isinstance(a, Together):
-        for rows, part in _rows_of_parts(a):
-            _fill(out[rows], part, b, domain, p)
-    elif isinstance(b, Together):
-        for columns, part in _rows_of_parts(b):
-            _fill(out[:, columns], a, part, domain, p)
-    elif isinstance(a, Products) and isinstance(b, Products):
-        _fill_products(out, a, b, p)
-    elif isinstance(a, Products):
-        _fill_mixed(out, a, b, domain, p)
-    elif isinstance(b, Products):
-        _fill_mixed(out.T, b, a, domain, p)
-    else:
-        _fill_tables(out, a, b, domain, p)
+    match a, b:
+        case Together(), _:
+            for rows, part in _rows_of_parts(a):
+                _fill(out[rows], part, b, domain, p)
+        case _, Together():
+            for columns, part in _rows_of_parts(b):
+                _fill(out[:, columns], a, part, domain, p)
+        case Products(), Products():
+            _fill_products(out, a, b, p)
+        case Products(), TableQueries():
+            _fill_mixed(out, a, b, domain, p)
+        case TableQueries(), Products():
+            _fill_mixed(out.T, b, a, domain, p)
+        case TableQueries(), TableQueries():
+            _fill_tables(out, a, b, domain, p)
 
 
-def _rows_of_parts(workload: Together):
+def _rows_of_parts(workload: Together) -> Iterator[tuple[slice, Linear]]:
     start = 0
     for part in workload.parts:
         yield slice(start, start + len(part)), part
         start += len(part)
 
 
-def _fill_products(out, a: Products, b: Products, p: Prior) -> None:
+def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
     """Each attribute's inner products of its different factors once; then a look-up a pair of terms."""
     if not len(a.times) or not len(b.times):
         return
@@ -131,7 +136,7 @@ def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
     return which, factors
 
 
-def _factor_products(left, right, p: Prior) -> FlatTables:
+def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
     """H_k = left_k·diag(p_k)·right_kᵀ, one after the other; exactly 1 where neither uses k."""
     tables = [(f * w) @ g.T for f, g, w in zip(left, right, p, strict=True)]
     for h in tables:
@@ -139,11 +144,13 @@ def _factor_products(left, right, p: Prior) -> FlatTables:
     return flat_tables(tables)
 
 
-def _fill_tables(out, a: TableQueries, b: TableQueries, domain: Domain, p: Prior) -> None:
+def _fill_tables(
+    out: _Matrix, a: TableQueries, b: TableQueries, domain: Domain, p: Prior
+) -> None:
     """Margins on the attributes that both use, multiplied cell by cell."""
-    right: dict = {}  # margins of b's groups
+    right: dict[tuple[int, tuple[str, ...]], _Matrix] = {}  # margins of b's groups
     for names, tables, rows in a.numbered_groups():
-        left: dict = {}
+        left: dict[tuple[str, ...], _Matrix] = {}
         block = np.empty((len(tables), len(b)))
         for i, group in enumerate(b.numbered_groups()):
             shared = tuple(n for n in names if n in group.attributes)
@@ -156,7 +163,14 @@ def _fill_tables(out, a: TableQueries, b: TableQueries, domain: Domain, p: Prior
         out[rows] = block
 
 
-def _shared_margin(tables, names, shared, domain: Domain, p: Prior, weigh: bool = False):
+def _shared_margin(
+    tables: Float[np.ndarray, "queries ..."],
+    names: tuple[str, ...],
+    shared: tuple[str, ...],
+    domain: Domain,
+    p: Prior,
+    weigh: bool = False,
+) -> _Matrix:
     """(queries, cells of the shared attributes); weighed by the prior of these cells."""
     priors = [p[domain.axis(n)] for n in names]
     margin = prior_margin(tables, priors, tuple(names.index(n) for n in shared))
@@ -168,11 +182,11 @@ def _shared_margin(tables, names, shared, domain: Domain, p: Prior, weigh: bool 
     return margin.reshape(len(tables), -1)
 
 
-def _fill_mixed(out, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
+def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
     """As two tables, but the product's is laid out on the shared attributes alone."""
     factor_means = [f @ p[k] for k, f in enumerate(a.factors)]
     for names, tables, columns in b.numbered_groups():
-        margins: dict = {}
+        margins: dict[tuple[str, ...], _Matrix] = {}
         for axes, terms in a.sets:
             shared = tuple(n for n in names if domain.axis(n) in axes)
             if shared not in margins:
@@ -182,7 +196,7 @@ def _fill_mixed(out, a: Products, b: TableQueries, domain: Domain, p: Prior) -> 
             for k in axes:
                 if k not in shared_axes:
                     scale = scale * factor_means[k][a.which[terms, k]]
-            factor_rows = a.which[np.ix_(terms, shared_axes)]
+            factor_rows = a.which[np.ix_(terms, np.array(shared_axes))]
             rows, row_of_term = np.unique(factor_rows, axis=0, return_inverse=True)
             factors = [a.factors[k] for k in shared_axes]
             block = scale[:, None] * _outer(factors, rows, margins[shared])[row_of_term.ravel()]
@@ -193,7 +207,7 @@ def _fill_mixed(out, a: Products, b: TableQueries, domain: Domain, p: Prior) -> 
                 np.add.at(out, np.ix_(query, columns), block)
 
 
-def _outer(factors, rows, margin) -> Float[np.ndarray, "rows tables"]:
+def _outer(factors: Factors, rows: Int[np.ndarray, "rows factors"], margin: _Matrix) -> _Matrix:
     """Products of factors, laid out on all cells a block at a time, with each table's margin."""
     products = np.empty((len(rows), margin.shape[1]))
     step = max(1, MAX_DENSE_CELLS // prod(f.shape[1] for f in factors))

@@ -64,7 +64,7 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     codes = [CodeSets.of(n, []) for n in domain.shape]
     which = np.zeros((len(listed), len(domain.shape)), np.int64)
     for axis, conditions in named.items():
-        different: dict[tuple, int] = {}
+        different: dict[tuple[tuple[int, int], ...], int] = {}
         for condition, runs in zip(conditions, _runs(domain, axis, conditions), strict=True):
             if runs != ((0, domain.shape[axis]),):
                 place = different.setdefault(runs, len(different) + 1)

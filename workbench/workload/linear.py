@@ -6,12 +6,14 @@ Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem 2).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 
-from workbench.arrays import Float, Int, Num
+from workbench.arrays import Bool, Float, Int, Num
 from workbench.domain import Domain
 
 MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
@@ -25,19 +27,49 @@ _LARGEST_PRIOR = 2**27  # numbers: a gigabyte
 Prior = Sequence["Float[np.ndarray, ' values']"]
 
 
-class Linear:
-    """Base of `Products`, `TableQueries` and `Together`.
+class Linear(ABC):
+    """Base of `Products`, `TableQueries` and `Together`."""
 
-    A subclass has `on(domain)`; `means(domain, prior)` of its queries under a product prior; and
-    `sums_of_margins(margins)` and `grid_units_of_margins(margins, grid)`, its answers from the sums over
-    the attributes that each query uses.
-    """
+    @abstractmethod
+    def on(self, domain: Domain) -> Linear:
+        """The same queries on a domain."""
 
-    max_term: float  # no term is larger at any tuple
-    max_query: float  # no query is larger at any tuple
-    integer_valued: bool  # all answers on whole counts are whole numbers
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many queries."""
 
-    def intervals(self, domain: Domain):
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Linear:
+        """A selection of the queries, in the order of `rows`."""
+
+    @property
+    @abstractmethod
+    def max_term(self) -> float:
+        """No term is larger at any tuple."""
+
+    @property
+    @abstractmethod
+    def max_query(self) -> float:
+        """No query is larger at any tuple."""
+
+    @property
+    @abstractmethod
+    def integer_valued(self) -> bool:
+        """Whether all answers on whole counts are whole numbers."""
+
+    @abstractmethod
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
+        """Each query's mean over a product prior."""
+
+    @abstractmethod
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+        """The answers, from the sums over the attributes that each query uses."""
+
+    @abstractmethod
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
+        """The answers in grid steps, each term rounded at each tuple."""
+
+    def intervals(self, domain: Domain) -> NoReturn:
         """Refused: a query over a few attributes is scattered over the keys."""
         raise ValueError(
             f"{self!r} makes no ranges of keys: a table answers it, or inference from NoisyAnswers"
@@ -47,11 +79,19 @@ class Linear:
         """Σ f over the domain: how many cells a query covers, if it counts each once."""
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """Σ f · `values`, in time of keys and queries; exact where all of it is whole."""
         return self.on(domain).sums_of_margins(Margins(domain, keys, values))
 
-    def grid_units(self, domain, keys, counts, grid: float) -> Int[np.ndarray, " queries"]:
+    def grid_units(
+        self,
+        domain: Domain,
+        keys: Int[np.ndarray, " n"],
+        counts: Num[np.ndarray, " n"],
+        grid: float,
+    ) -> Int[np.ndarray, " queries"]:
         """Σ of round(f/grid)·counts over the keys, in exact arithmetic, cut at ±2⁶².
 
         Every term of a query is rounded by itself, at each tuple: what a tuple adds is a function of
@@ -125,7 +165,9 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
     return tuple(np.full(n, 1 / n) for n in domain.shape)
 
 
-def prior_margin(tables, prior: Prior, kept: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+def prior_margin(
+    tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
+) -> Float[np.ndarray, "..."]:
     """Tables (queries, codes of the first attribute, …) averaged over all attributes but those kept."""
     for axis in range(len(prior) - 1, -1, -1):
         if axis not in kept:
@@ -140,7 +182,12 @@ def prior_margin(tables, prior: Prior, kept: tuple[int, ...]) -> Float[np.ndarra
     return tables
 
 
-def axes_in_domain(domain: Domain, names, sizes, used=None) -> dict[int, int]:
+def axes_in_domain(
+    domain: Domain,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    used: Bool[np.ndarray, " attributes"] | None = None,
+) -> dict[int, int]:
     """The domain's axis of each used attribute; a ValueError if one is missing or has other codes."""
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
@@ -155,7 +202,7 @@ def axes_in_domain(domain: Domain, names, sizes, used=None) -> dict[int, int]:
     return axes
 
 
-def refuse_extreme(name: str, products, *arrays) -> None:
+def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
     """A ValueError for what floating-point numbers of counts could not be multiplied by."""
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():

@@ -67,7 +67,9 @@ class NamedMarginals:
     14
     """
 
-    sets: tuple = parameter(check=_check_sets, doc="the attributes of each marginal")
+    sets: tuple[tuple[str, ...], ...] = parameter(
+        check=_check_sets, doc="the attributes of each marginal"
+    )
 
     def on(self, domain: Domain) -> Products:
         """The cells on a domain.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Nodes:
     keys: Keys
 
     @classmethod
-    def of(cls, tree: Prefixes, texts) -> Nodes:
+    def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
         """The strings that begin with each of the texts; what is not in the space is a ValueError."""
         keys, why = tree.encode(texts)
         if why.any():
@@ -108,7 +109,7 @@ class Level:
         return Nodes(np.full(nodes.shape[1], self.level), nodes)
 
 
-def queries_on_hierarchy(workload: Workload, tree: Hierarchy) -> Workload:
+def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
     """The concrete queries over a hierarchy; a ValueError where it has no boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
@@ -123,7 +124,7 @@ class KeyRuns(NamedTuple):
     highest: Keys
 
 
-def key_runs(workload: Workload, tree: Hierarchy) -> KeyRuns:
+def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
     """What concrete queries over a hierarchy are made of."""
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)

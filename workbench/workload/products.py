@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from workbench.workload.linear import (
     MAX_INTEGER_TERM,
     Linear,
     Margins,
+    Prior,
     axes_in_domain,
     refuse_extreme,
     whole_numbers,
@@ -100,7 +102,7 @@ class Products(Linear):
         refuse_extreme("Products", self._largest_partial_products, self.times, *self.factors)
 
     @classmethod
-    def of(cls, domain: Domain, queries: Sequence) -> Products:
+    def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
         """From plain words: a query is a term, or a list of terms that add up.
 
         Parameters
@@ -132,7 +134,7 @@ class Products(Linear):
         size = sum(domain.shape)
         _refuse_size(size)
         rows: list[dict[bytes, int]] = [{np.ones(n).tobytes(): 0} for n in domain.shape]
-        which: list[list[int]] = []
+        chosen: list[list[int]] = []
         times: list[float] = []
         offsets = [0]
         for i, query in enumerate(queries):
@@ -150,14 +152,14 @@ class Products(Linear):
                         size += domain.shape[axis]
                         _refuse_size(size)
                     row[axis] = rows[axis].setdefault(values, len(rows[axis]))
-                which.append(row)
+                chosen.append(row)
                 times.append(float(coefficient))
             offsets.append(len(times))
         tables = tuple(
             sealed(np.frombuffer(b"".join(different)).reshape(len(different), n).copy())
             for different, n in zip(rows, domain.shape, strict=True)
         )
-        which = np.array(which, np.int64).reshape(len(times), len(domain.shape))
+        which = np.array(chosen, np.int64).reshape(len(times), len(domain.shape))
         return cls(domain.attributes, tables, which, np.array(times), np.array(offsets))
 
     @classmethod
@@ -220,7 +222,7 @@ class Products(Linear):
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
-        queries: list[dict] = [{}]
+        queries: list[dict[str, Any]] = [{}]
         for name in attributes:
             factors = haar_factors(domain.shape[domain.axis(name)])
             queries = [{**query, name: factor} for query in queries for factor in factors]
@@ -313,7 +315,7 @@ class Products(Linear):
         return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
 
     def dense_terms(
-        self, terms, axes: tuple[int, ...]
+        self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The terms' values (coefficients included) on all cells of `axes`, a block of terms a time."""
         cells = prod(self.factors[k].shape[1] for k in axes)
@@ -325,7 +327,7 @@ class Products(Linear):
                 values = outer_rows(values, self.factors[k][self.which[block, k]])
             yield block, values
 
-    def means(self, domain, prior) -> Float[np.ndarray, " queries"]:
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
         """Each query's mean over a product prior, term by term."""
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
@@ -337,7 +339,7 @@ class Products(Linear):
         """The answers, from sums over the attributes that each term uses."""
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
-            rows = self.which[np.ix_(terms, axes)]
+            rows = self.which[np.ix_(terms, np.array(axes))]
             factors = [self.factors[k] for k in axes]
             dense = margins.dense(axes)
             if dense is None:
@@ -357,7 +359,7 @@ class Products(Linear):
         for axes, terms in self.sets:
             codes, counts = margins.occupied_cells(axes)
             factors = [self.factors[k] for k in axes]
-            rows = self.which[np.ix_(terms, axes)]
+            rows = self.which[np.ix_(terms, np.array(axes))]
             limbs[terms] = limbs_over_occupied_cells(
                 self.times[terms], factors, rows, codes, counts, grid
             )

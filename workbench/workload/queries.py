@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,7 +37,7 @@ class Workload(Protocol):
         """Disjoint ranges that make up the queries, and which query each belongs to."""
 
 
-def digest_text(workload, *arrays: np.ndarray) -> str:
+def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
     """The text of a concrete workload: a digest, since numpy abbreviates long arrays."""
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
@@ -117,11 +118,15 @@ class Ranges:
         """Lengths of the ranges."""
         return (self.hi - self.lo).astype(float)
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """One prefix sum and one sorted search for all queries."""
         return self.sums_of_prefix(keys, prefix_sums(values))
 
-    def sums_of_prefix(self, keys, prefix) -> Float[np.ndarray, " queries"]:
+    def sums_of_prefix(
+        self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
+    ) -> Float[np.ndarray, " queries"]:
         """Sums of values whose `prefix_sums` are known, of these keys or (None) of every cell."""
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -173,7 +178,7 @@ class Subsets:
     members: Int[np.ndarray, " cells"]
 
     @classmethod
-    def of(cls, sets) -> Subsets:
+    def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
         """From an iterable of iterables of keys; a key named twice in a set counts once."""
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
         offsets = np.cumsum([0, *map(len, members)])
@@ -196,7 +201,9 @@ class Subsets:
         """Sizes of the subsets."""
         return np.diff(self.offsets).astype(float)
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """A sorted search of all members among the keys."""
         if not len(keys):
             return np.zeros(len(self))
@@ -262,7 +269,9 @@ class Boxes:
         """Volumes of the boxes, in cells."""
         return (self.hi - self.lo).astype(float).prod(axis=1)
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """A slice of keys along the first attribute, then a mask along the others."""
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)

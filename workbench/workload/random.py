@@ -135,7 +135,7 @@ class RandomBoxes:
                 f"boxes of {self.shape} codes do not fit a domain of {domain.shape}"
             )
         rng = np.random.default_rng(self.seed)
-        room = np.array(domain.shape) - self.shape
+        room = np.subtract(domain.shape, self.shape)
         lo = rng.integers(0, room, (self.count, len(room)), endpoint=True)
         return Boxes(lo, lo + self.shape)
 

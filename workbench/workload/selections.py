@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int
+from workbench.arrays import Bool, Float, Int, Num
 from workbench.domain import Domain
 from workbench.value import sealed
 from workbench.workload.queries import Boxes, Ranges, digest_text
@@ -51,7 +52,7 @@ class CodeSets(NamedTuple):
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
-    def of(cls, n: int, sets: list[list[tuple[int, int]]]) -> CodeSets:
+    def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
         """All of n codes, and sets that are given by their runs."""
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
@@ -158,7 +159,9 @@ class Selections:
         box, ranges = boxes.intervals(domain)
         return query[box], ranges
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """Prefix sums over the cells of those attributes that any query restricts."""
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -186,7 +189,13 @@ class Selections:
             ranges *= each[which]
         return float(ranges.sum())
 
-    def _sums_of_members(self, margin: Domain, used: list[int], keys, values):
+    def _sums_of_members(
+        self,
+        margin: Domain,
+        used: list[int],
+        keys: Int[np.ndarray, " n"],
+        values: Num[np.ndarray, " n"],
+    ) -> Float[np.ndarray, " queries"]:
         """Query by query, whether each key's codes are in its sets."""
         sums = np.zeros(len(self))
         columns = [margin.column(keys, name) for name in margin.attributes]

@@ -9,6 +9,7 @@ and mini-buckets (Dechter & Rish, JACM 2003).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -30,7 +31,7 @@ _MAX_CELLS = 2**21  # laid out in full
 _MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
 _UNCHANGEABLE = Products, TableQueries  # nobody can write to their arrays
 # By the object, and forgotten with it.
-_KNOWN: WeakKeyDictionary[Linear, dict] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDictionary()
 
 
 def workload_sensitivity(
@@ -80,6 +81,7 @@ def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
         for _, tables, of in queries.numbered_groups():
             weights[of] = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
     else:
+        assert isinstance(queries, Products)
         np.maximum.at(weights, queries.query, queries.max_terms)
     return weights
 
@@ -105,6 +107,7 @@ def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
         if isinstance(part, TableQueries):
             loads.add_tables(part)
         else:
+            assert isinstance(part, Products)
             loads.add_products(part)
     return loads
 
@@ -185,7 +188,7 @@ class _Bucket:
 def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
     """The maximum over tuples of a sum of tables, or a bound on it."""
 
-    def cells(axes) -> int:
+    def cells(axes: Iterable[int]) -> int:
         return prod(domain.shape[k] for k in axes)
 
     buckets: list[_Bucket] = []
@@ -213,7 +216,7 @@ def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> f
     return bound
 
 
-def _largest_replacement(queries, domain: Domain) -> float | None:
+def _largest_replacement(queries: Linear, domain: Domain) -> float | None:
     """max over pairs of tuples of Σ|f_i(t) − f_i(t')|, where they are few."""
     if domain.size**2 * len(queries) > _MAX_PAIRS:
         return None

@@ -54,7 +54,9 @@ def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
     """The queries of `to_text`; a ValueError for anything else."""
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
-    runs = np.flatnonzero(np.diff(is_table, prepend=not is_table[0])) if queries else [0]
+    runs = (
+        np.flatnonzero(np.diff(is_table, prepend=not is_table[0])).tolist() if queries else [0]
+    )
     parts = []
     for start, stop in zip(runs, [*runs[1:], len(queries)], strict=True):
         kind = TableQueries if queries and is_table[start] else Products
@@ -76,7 +78,7 @@ def _query(domain: Domain, text: str) -> Any:
     raise ValueError(f"{str(query)[:80]!r} is no query: need a list of terms, or a table")
 
 
-def _term(term: Any) -> tuple[float, dict]:
+def _term(term: Any) -> tuple[float, dict[str, Any]]:
     coefficient, factors = term
     return float(coefficient), {a: _factor(f) for a, f in factors.items()}
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, Num, UInt64
 from workbench.domain import Domain
 from workbench.value import value
 from workbench.workload.queries import Ranges, prefix_sums
@@ -41,7 +41,7 @@ class Shuffle:
         shift = np.uint64((bits + 1) // 2)
         odd = np.random.default_rng(self.seed).integers(0, 2**63, 4, dtype=np.uint64) * 2 + 1
 
-        def mix(x):
+        def mix(x: UInt64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
             for constant in odd.astype(np.uint64):
                 x *= constant
                 x += constant
@@ -77,7 +77,9 @@ class Windows:
         """Sizes of the subsets."""
         return self.ranges.cells(domain)
 
-    def sums(self, domain, keys, values) -> Float[np.ndarray, " queries"]:
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
         """Ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 
@@ -95,7 +97,9 @@ class _ShuffledSums(NamedTuple):
 
 
 _MAX_CACHED = 16  # shuffled orders at a time: each is as large as its table
-_cache: dict[tuple, _ShuffledSums] = {}  # by shuffle and arrays, while the arrays live
+_cache: dict[
+    tuple[Shuffle, int, int], _ShuffledSums
+] = {}  # by shuffle and arrays, while the arrays live
 
 
 def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> _ShuffledSums:

@@ -16,6 +16,7 @@ from workbench.workload.linear import (
     MAX_INTEGER_TERM,
     Linear,
     Margins,
+    Prior,
     axes_in_domain,
     prior_margin,
     refuse_extreme,
@@ -51,7 +52,7 @@ class TableQueries(Linear):
     """
 
     groups: tuple[tuple[tuple[str, ...], Float[np.ndarray, "queries ..."]], ...]
-    order: Int[np.ndarray, " queries"] | None = None
+    order: Int[np.ndarray, " queries"] = None  # type: ignore[assignment]  # filled below
 
     def __post_init__(self) -> None:
         groups = tuple(_checked_group(names, tables) for names, tables in self.groups)
@@ -111,7 +112,7 @@ class TableQueries(Linear):
         groups = []
         for names, tables in self.groups:
             axes = axes_in_domain(domain, names, tables.shape[1:])
-            by_axis = sorted(axes, key=axes.get)
+            by_axis = sorted(axes, key=axes.__getitem__)
             if by_axis == list(range(len(names))):
                 groups.append((names, tables))
             else:
@@ -127,7 +128,7 @@ class TableQueries(Linear):
         names = [np.frombuffer(repr(names).encode(), np.uint8) for names, _ in self.groups]
         return digest_text(self, self.order, *names, *(tables for _, tables in self.groups))
 
-    def __getitem__(self, rows) -> TableQueries:
+    def __getitem__(self, rows: Any) -> TableQueries:
         """A selection of the queries, in the order of `rows`."""
         rows = np.arange(len(self))[rows]
         table_of_query = np.empty(len(self), np.int64)
@@ -167,7 +168,7 @@ class TableQueries(Linear):
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
 
-    def means(self, domain, prior) -> Float[np.ndarray, " queries"]:
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
         """Each query's mean over a product prior, table by table."""
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -202,7 +203,7 @@ class TableQueries(Linear):
         return sums
 
 
-def _checked_group(names, tables) -> tuple[tuple[str, ...], np.ndarray]:
+def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], np.ndarray]:
     """One group with arrays that cannot be changed."""
     names = tuple(names)
     tables = np.asarray(tables, float)

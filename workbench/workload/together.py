@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.value import not_allowed, parameter, value
 from workbench.workload.conversion import linear_queries
-from workbench.workload.linear import Linear, Margins
+from workbench.workload.linear import Linear, Margins, Prior
 from workbench.workload.queries import Workload, digest_text
 
 
@@ -18,10 +19,10 @@ from workbench.workload.queries import Workload, digest_text
 class Together(Linear):
     """Several workloads, one after the other."""
 
-    parts: tuple
+    parts: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        parts = []
+        parts: list[Any] = []
         for part in self.parts:
             parts += part.parts if isinstance(part, Together) else [part]
         object.__setattr__(self, "parts", tuple(parts))
@@ -40,7 +41,7 @@ class Together(Linear):
             self, *(np.frombuffer(repr(p).encode(), np.uint8) for p in self.parts)
         )
 
-    def __getitem__(self, rows) -> Together:
+    def __getitem__(self, rows: Any) -> Together:
         """A selection of the queries, in the order of `rows`: a part for each run of one part's."""
         rows = np.arange(len(self))[rows]
         starts = np.cumsum([0, *map(len, self.parts)])
@@ -67,7 +68,7 @@ class Together(Linear):
         """Whether all answers on whole counts are whole numbers."""
         return all(p.integer_valued for p in self.parts)
 
-    def means(self, domain, prior) -> Float[np.ndarray, " queries"]:
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
         """Each query's mean over a product prior."""
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
