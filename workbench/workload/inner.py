@@ -196,7 +196,7 @@ def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: P
             for k in axes:
                 if k not in shared_axes:
                     scale = scale * factor_means[k][a.which[terms, k]]
-            factor_rows = a.which[np.ix_(terms, np.array(shared_axes))]
+            factor_rows = a.which[np.ix_(terms, np.array(shared_axes, int))]
             rows, row_of_term = np.unique(factor_rows, axis=0, return_inverse=True)
             factors = [a.factors[k] for k in shared_axes]
             block = scale[:, None] * _outer(factors, rows, margins[shared])[row_of_term.ravel()]

@@ -339,7 +339,7 @@ class Products(Linear):
         """The answers, from sums over the attributes that each term uses."""
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
-            rows = self.which[np.ix_(terms, np.array(axes))]
+            rows = self.which[np.ix_(terms, np.array(axes, int))]
             factors = [self.factors[k] for k in axes]
             dense = margins.dense(axes)
             if dense is None:
@@ -359,7 +359,7 @@ class Products(Linear):
         for axes, terms in self.sets:
             codes, counts = margins.occupied_cells(axes)
             factors = [self.factors[k] for k in axes]
-            rows = self.which[np.ix_(terms, np.array(axes))]
+            rows = self.which[np.ix_(terms, np.array(axes, int))]
             limbs[terms] = limbs_over_occupied_cells(
                 self.times[terms], factors, rows, codes, counts, grid
             )
