@@ -26,7 +26,7 @@ from workbench.datasets import (
     netflix_prize,
 )
 from workbench.datasets.readers import delimited
-from workbench.datasets.readers.compressed import opened, read_whole, tar_members
+from workbench.datasets.readers.compressed import find_member, opened, read_whole, tar_members
 from workbench.datasets.readers.delimited import field_names, read_blocks, read_lines
 
 PACKS = {".gz": gzip.compress, ".xz": lzma.compress}
@@ -165,6 +165,31 @@ def test_a_zip_packed_by_lzma_is_refused(tmp_path):
     refuses(
         lambda: [*read_blocks(path, ("a",))], "a.csv.zip is damaged", "LZMA is not unpacked"
     )
+
+
+def test_a_zip_of_a_version_to_come_is_refused(tmp_path):
+    """What unpacking needs is a version: 14.8 is not known to anybody."""
+    path = zipped(tmp_path / "a.csv.zip", b"a\n1\n")
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\1\2") + 6] = 148
+    path.write_bytes(content)
+    refuses(lambda: [*read_blocks(path, ("a",))], "a.csv.zip is damaged", "version 14.8")
+    refuses(lambda: find_member(path, "a.csv"), "a.csv.zip is damaged", "version 14.8")
+
+
+def test_a_name_in_a_zip_leads_to_no_other_file(tmp_path):
+    other = tmp_path / "ratings.dat"
+    other.write_bytes(b"a\n")
+    for name in (str(other), "./ratings.dat", "b//ratings.dat", "../ratings.dat"):
+        path = tmp_path / "a.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, b"b\n")
+        assert find_member(path, "ratings.dat") is None
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("b/ratings.dat", b"c\n")
+        found = find_member(path, "ratings.dat")
+        with opened(found) as (stream, _):
+            assert stream.read() == b"c\n"
 
 
 def test_a_zip_of_many_files_is_refused_in_few_words(tmp_path):

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from workbench.reading.source import names_shown
@@ -46,14 +46,14 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         try:
             match path.suffix:
                 case _ if path != holder:
-                    archive = stack.enter_context(zipfile.ZipFile(raw))
+                    archive = stack.enter_context(_zip(raw))
                     stream = _member(archive, path.relative_to(holder).as_posix())
                 case ".gz":
                     stream = gzip.open(raw)
                 case ".xz":
                     stream = io.BufferedReader(_Xz(raw), _PACKED)
                 case ".zip":
-                    archive = stack.enter_context(zipfile.ZipFile(raw))
+                    archive = stack.enter_context(_zip(raw))
                     names = archive.namelist()
                     names = [n for n in names if Path(n).name == path.stem] or names
                     if len(names) > 1:
@@ -88,11 +88,21 @@ def file_on_disk(path: Path) -> Path:
 
 
 def find_member(archive: Path, name: str) -> Path | None:
-    """The path into a zip archive to its member of that name, in whatever folder; None without one."""
+    """The path into a zip archive to its member of that name, in whatever folder; None without one.
+
+    A member whose name is no plain path within the archive (absolute, or with "." in it) is none:
+    the path to it would lead elsewhere.
+    """
     try:
-        with zipfile.ZipFile(archive) as members:
-            paths = (archive / member for member in members.namelist())
-            return next((path for path in paths if path.name == name), None)
+        with archive.open("rb") as raw, _zip(raw) as members:
+            plain = (
+                place
+                for place in map(PurePosixPath, members.namelist())
+                if not place.is_absolute()
+                and ".." not in place.parts
+                and str(place) in members.NameToInfo
+            )
+            return next((archive / place for place in plain if place.name == name), None)
     except zipfile.BadZipFile as e:
         raise _damaged(archive, e) from None
 
@@ -170,6 +180,14 @@ class _Xz(io.RawIOBase):
             if text:
                 buffer[: len(text)] = text
                 return len(text)
+
+
+def _zip(raw: BinaryIO) -> zipfile.ZipFile:
+    """An archive; one that says that a later version of the format wrote it is damage like any other."""
+    try:
+        return zipfile.ZipFile(raw)
+    except NotImplementedError as e:
+        raise zipfile.BadZipFile(str(e)) from None
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
