@@ -26,8 +26,8 @@ from workbench.mechanisms.laplace_queries import grid_step
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.workload import (
     Boxes,
-    Margins,
     RandomSubsets,
+    TableMargins,
     Together,
     linear_queries,
     workload_sensitivity,
@@ -131,7 +131,7 @@ def test_few_cells_and_many_give_the_same_answers(name, monkeypatch):
     queries = linear_queries(WORKLOADS[name], DOMAIN)
     values = np.arange(1, DOMAIN.size + 1)
     whole = queries.sums(DOMAIN, KEYS, values)
-    monkeypatch.setattr(Margins, "dense", lambda self, axes: None)
+    monkeypatch.setattr(TableMargins, "dense", lambda self, axes: None)
     np.testing.assert_allclose(queries.sums(DOMAIN, KEYS, values), whole, rtol=1e-12, atol=1e-9)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.value import sealed
-from workbench.workload import Products, TableQueries, Together
+from workbench.workload import Margins, Products, TableQueries, Together
 
 
-class Joints:
+class Joints(Margins):
     """Estimated joints of reports, made when they are first needed."""
 
     def __init__(self, reports: Any):

@@ -18,7 +18,7 @@ from workbench.estimates.schema import refuse_unless
 from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
-from workbench.workload import Margins, Workload, linear_queries
+from workbench.workload import Margins, TableMargins, Workload, linear_queries
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
@@ -241,7 +241,7 @@ class Model(Estimate):
         }
 
 
-class _ExpectedMargins:
+class _ExpectedMargins(Margins):
     """What a model expects, in shares, where workloads look for the sums of a table."""
 
     def __init__(self, model: Model):
@@ -249,9 +249,9 @@ class _ExpectedMargins:
         self.domain = model.domain
 
     @cached_property
-    def _table(self) -> Margins:
+    def _table(self) -> TableMargins:
         table = self.model._drawn
-        return Margins(self.domain, table.keys, table.counts / table.total)
+        return TableMargins(self.domain, table.keys, table.counts / table.total)
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
         margin = self.model.margin(axes)

@@ -22,6 +22,7 @@ from workbench.workload import (
     linear_queries,
     serialise,
 )
+from workbench.workload.linear import Linear
 from workbench.workload.sensitivity import largest_weights
 
 
@@ -55,7 +56,7 @@ class NoisyAnswers(Estimate):
     """
 
     domain: Domain
-    workload: Workload
+    workload: Linear
     values: Float[np.ndarray, " queries"]
     variances: Float[np.ndarray, " queries"]
     kind: ClassVar[str] = "answers"

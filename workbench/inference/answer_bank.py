@@ -34,6 +34,7 @@ from workbench.inference.recalled import NOISE_ONLY, Recalled
 from workbench.wording import format_number
 from workbench.workload import Products, Workload, linear_queries
 from workbench.workload.inner import means, squared_norms
+from workbench.workload.linear import Linear
 from workbench.workload.sensitivity import term_ends
 
 __all__ = ["ENTROPY", "KERNEL", "METHODS", "SQUARES", "TREE", "AnswerBank", "Candidate"]
@@ -82,7 +83,7 @@ class AnswerBank(JudgedFits):
         queries = linear_queries(workload, self.domain)
         likeness = self._likeness(queries)
         errors = {c: c.error(likeness) for c in candidates}
-        chosen = min(errors, key=errors.get)
+        chosen = min(errors, key=errors.__getitem__)
         best: dict[str, float] = {}
         for c in sorted(candidates, key=lambda c: errors[c]):
             best.setdefault(c.by, sqrt(max(0.0, errors[c])))
@@ -90,7 +91,7 @@ class AnswerBank(JudgedFits):
         why = "estimated from the bank's own answers: " + ", ".join(said)
         return chosen, why if by is None else f"as was asked for; {why}"
 
-    def _likeness(self, queries) -> Likeness:
+    def _likeness(self, queries: Linear) -> Likeness:
         """By how the variances of questions compare, at a tuple of the prior: large counts say little of
         small ones."""
         some = queries[np.arange(0, len(queries), max(1, len(queries) // _ENOUGH))]
@@ -102,7 +103,7 @@ class AnswerBank(JudgedFits):
         weights = np.exp(-0.5 * (distance**2 - (distance**2).min()))
         return Likeness(share, np.maximum(weights, _LEAST_WEIGHT))
 
-    def _spread(self, queries) -> Float[np.ndarray, " queries"]:
+    def _spread(self, queries: Linear) -> Float[np.ndarray, " queries"]:
         prior = prior_vectors(self.prior, self.domain)
         mean = means(queries, self.domain, prior)
         return np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
@@ -146,7 +147,9 @@ class AnswerBank(JudgedFits):
             errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
         return Recalled(values, errors, candidate.by, f"{why}; {parts}")
 
-    def _with_bars(self, candidate: Candidate, queries) -> tuple[np.ndarray, np.ndarray, str]:
+    def _with_bars(
+        self, candidate: Candidate, queries: Linear
+    ) -> tuple[np.ndarray, np.ndarray, str]:
         """Values, their bars, and what these are made of."""
         if len(self.history) > self.most_answers:
             values = answers_of(self.fit(candidate.by, candidate.parameter), queries)
@@ -192,7 +195,9 @@ class AnswerBank(JudgedFits):
         alpha = self._alpha_of_bars(candidate.by, candidate.parameter)
         return float(np.clip(alpha * candidate.scale, 1e-99, 1e99))
 
-    def _bootstrapped(self, candidate: Candidate, queries) -> Float[np.ndarray, " queries"]:
+    def _bootstrapped(
+        self, candidate: Candidate, queries: Linear
+    ) -> Float[np.ndarray, " queries"]:
         """What new noise of the paid size does to the answers; the fits to it are made once."""
         key = (candidate.by, candidate.parameter)
         if candidate.by == ENTROPY:
@@ -215,7 +220,9 @@ def _estimated(error: float) -> str:
     return f"±{format_number(error)}" if error > 0 else "less than the noise shows"
 
 
-def _possible(values, queries, total: float | None) -> Float[np.ndarray, " queries"]:
+def _possible(
+    values: Float[np.ndarray, " queries"], queries: Linear, total: float | None
+) -> Float[np.ndarray, " queries"]:
     """The values, moved to what counts of at least 0, and of this total, could make of each query."""
     if not isinstance(queries, Products):
         return values
@@ -225,7 +232,9 @@ def _possible(values, queries, total: float | None) -> Float[np.ndarray, " queri
     return np.clip(values, total * least, total * most)
 
 
-def _farthest(values, queries, total: float) -> Float[np.ndarray, " queries"]:
+def _farthest(
+    values: Float[np.ndarray, " queries"], queries: Linear, total: float
+) -> Float[np.ndarray, " queries"]:
     """How far the truth may be from possible values."""
     if not isinstance(queries, Products):
         return np.full(len(queries), inf)

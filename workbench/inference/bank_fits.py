@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Bool, Float, Int
 from workbench.estimates import Model, NoisyAnswers
 from workbench.inference.bank_marginals import BankMarginals, largest_sets, used_attributes
 from workbench.inference.cell_least_squares import CellProblem
@@ -21,6 +21,7 @@ from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
 from workbench.inference.maximum_entropy import MaximumEntropy
+from workbench.workload.linear import Linear
 
 KERNEL = "kernel PCA"
 TREE = "junction tree"
@@ -52,7 +53,10 @@ class BankFits:
     most_answers = 12_000  # of which kernel PCA makes a matrix
 
     def __init__(
-        self, history: NoisyAnswers, total: float | None = None, prior: tuple | None = None
+        self,
+        history: NoisyAnswers,
+        total: float | None = None,
+        prior: tuple[Any, ...] | None = None,
     ):
         self.history = history
         self.domain = history.domain
@@ -156,16 +160,25 @@ class BankFits:
         """None where the attributes that are asked about have many cells."""
         return CellProblem.of(self.history, self.total)
 
-    def _fit(self, by: str, parameter: float, values=None, used=None, start=None) -> Any:
+    def _fit(
+        self,
+        by: str,
+        parameter: float,
+        values: Float[np.ndarray, " queries"] | None = None,
+        used: Bool[np.ndarray, " queries"] | None = None,
+        start: Float[np.ndarray, " queries"] | None = None,
+    ) -> Any:
         """A method's fit; to other answers or to fewer of them if these are given."""
         if by == KERNEL:
             posterior = self.posterior(parameter)
             return posterior if values is None else posterior.with_values(values)
         if by == TREE:
+            assert self.network is not None  # else the tree is no candidate
             rows = None if used is None else used[self.network.rows]
             near = NEAR if values is None and used is None else _NEAR_IN_TRIALS
             return self.network.fit(parameter, start, values, rows, near)
         if by == SQUARES:
+            assert self._cells is not None
             return self._cells.fit(values, used)
         return self._entropy()
 
@@ -177,7 +190,7 @@ class BankFits:
             if by == TREE:
                 known = [p for name, p in self._fits if name == TREE and p > parameter]
                 start = self._fits[TREE, min(known)].weights if known else None
-                if parameter in self.starts:
+                if parameter in self.starts and self.network is not None:
                     start = self.starts[parameter][self.network.rows]
             self._fits[key] = self._fit(by, parameter, start=start)
         return self._fits[key]
@@ -197,7 +210,7 @@ class BankFits:
         return MaximumEntropy(alpha, total, self.prior)(self.history)
 
 
-def answers_of(fitted: Any, queries) -> Float[np.ndarray, " queries"]:
+def answers_of(fitted: Any, queries: Linear) -> Float[np.ndarray, " queries"]:
     """What a fit answers, of whichever method it is."""
     model = fitted.model if isinstance(fitted, NetworkFit) else fitted
     return model.answer(queries)

@@ -15,6 +15,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.inference.reconciliation import complete_tables, reconciled_shares
 from workbench.workload import Products, TableQueries, Together
+from workbench.workload.linear import Linear
 
 _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum to
 
@@ -93,9 +94,7 @@ class BankMarginals:
         return tuple(tuple((v / v.sum()).tolist()) for v in vectors)
 
 
-def used_attributes(
-    workload: Products | TableQueries | Together, domain: Domain
-) -> Bool[np.ndarray, "queries attributes"]:
+def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queries attributes"]:
     """Which attributes each query is about."""
     used = np.zeros((len(workload), len(domain.shape)), bool)
     if isinstance(workload, Together):
@@ -106,6 +105,7 @@ def used_attributes(
             for name in names:
                 used[queries, domain.axis(name)] = True
         return used
+    assert isinstance(workload, Products)
     np.logical_or.at(used, workload.query, workload.which > 0)
     return used
 

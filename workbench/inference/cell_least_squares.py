@@ -12,12 +12,12 @@ from math import prod
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Bool, Float
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.bank_marginals import used_attributes
 from workbench.inference.query_terms import rows_of_cells
-from workbench.workload import Workload, linear_queries
+from workbench.workload import Margins, Workload, linear_queries
 from workbench.workload.linear import uniform_prior
 
 _MOST_CELLS = 2**12
@@ -38,7 +38,7 @@ class CellCounts:
         return linear_queries(workload, self.domain).sums_of_margins(_Spread(self))
 
 
-class _Spread:
+class _Spread(Margins):
     """Sums over the cells of any attributes, where workloads look for them."""
 
     def __init__(self, counts: CellCounts):
@@ -80,7 +80,11 @@ class CellProblem:
         rows = rows_of_cells(history.workload, domain, axes) / deviations[:, None]
         return cls(domain, axes, rows, history.values, deviations, total)
 
-    def fit(self, values=None, used=None) -> CellCounts:
+    def fit(
+        self,
+        values: Float[np.ndarray, " queries"] | None = None,
+        used: Bool[np.ndarray, " queries"] | None = None,
+    ) -> CellCounts:
         """The counts, from other answers or fewer of them if these are given."""
         from scipy.optimize import minimize
 
@@ -97,7 +101,7 @@ class CellProblem:
         guess = max(float(target.max(initial=1.0) * self.deviations.max()), 1.0)
         start = np.full(len(linear), (self.total or guess) / len(linear))
 
-        def objective(x):
+        def objective(x: Float[np.ndarray, " cells"]) -> tuple[float, np.ndarray]:
             product = rows.T @ (rows @ x) if few else gram @ x
             return 0.5 * x @ product - linear @ x, product - linear
 

@@ -15,7 +15,7 @@ Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mecha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference.query_terms import rows_of_cells
 from workbench.inference.strategy import L1, L2, Strategy
 from workbench.workload import Products, TableQueries
+from workbench.workload.linear import Linear
 
 _SCALINGS = 60
 _BRANCHINGS = (2, 3, 4, 8, 16)
@@ -32,7 +33,7 @@ _OVERLAPPING = ((4, 8), (4, 16))  # a branching, and how many nodes of a width h
 _EVEN = 1e-3  # how far the largest diagonal is from the mean when scaling ends
 
 
-def of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Strategy:
+def of_cells(queries: Linear, domain: Domain, axes: tuple[int, ...], norm: str) -> Strategy:
     """Of queries about some attributes of few cells together."""
     rows = rows_of_cells(queries, domain, axes)
     gram = rows.T @ rows
@@ -60,17 +61,17 @@ def of_cells(queries, domain: Domain, axes: tuple[int, ...], norm: str) -> Strat
     return best
 
 
-def _error(gram, squares) -> float:
+def _error(gram: Float[np.ndarray, "n n"], squares: Float[np.ndarray, "n n"]) -> float:
     """tr(WᵀW (AᵀA)⁺)."""
     return float(np.trace(np.linalg.lstsq(squares, gram, rcond=1e-12)[0]))
 
 
-def _root_of(matrix) -> Float[np.ndarray, "n n"]:
+def _root_of(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
     sizes, vectors = np.linalg.eigh(matrix)
     return (vectors * np.sqrt(np.maximum(sizes, 0))) @ vectors.T
 
 
-def _scaled_to_even(gram) -> Float[np.ndarray, "n n"]:
+def _scaled_to_even(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
     """A with AᵀA = X, of diagonal at most 1, where X·D·X = WᵀW."""
     n = len(gram)
     jitter = 1e-9 * np.trace(gram) / n
@@ -87,7 +88,7 @@ def _scaled_to_even(gram) -> Float[np.ndarray, "n n"]:
     return _root_of(x / x.diagonal().max())
 
 
-def of_line(queries, domain: Domain, axis: int, norm: str) -> Strategy:
+def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
     """Of queries about one attribute of many codes: the best weighed tree, or the queries themselves."""
     rows = _rows_of_line(queries, axis)
     count = len(rows)
@@ -131,7 +132,8 @@ def answers_by_cells(
     return half @ asked, np.sqrt((asked**2).sum(axis=0))
 
 
-def _rows_of_line(queries, axis: int) -> Float[np.ndarray, "queries codes"]:
+def _rows_of_line(queries: Linear, axis: int) -> Float[np.ndarray, "queries codes"]:
+    assert isinstance(queries, Products)
     return np.concatenate(
         [own for _, own in queries.dense_terms(np.arange(len(queries)), (axis,))]
     )
@@ -161,7 +163,7 @@ def _weighed_overlapping(
     sizes /= np.array(strides)[:, None]
     energies = np.maximum(dctn(gram, norm="ortho").diagonal(), 0)
 
-    def log_error(logs):
+    def log_error(logs: Float[np.ndarray, " n"]) -> tuple[float, np.ndarray]:
         squares = np.exp(2 * (logs - logs.max()))
         mu = squares @ sizes
         moved = squares @ held
@@ -187,7 +189,7 @@ def _weighed_overlapping(
     return error, levels, weights
 
 
-def _trees(rows) -> Iterator[tuple[str, np.ndarray]]:
+def _trees(rows: Float[np.ndarray, "queries codes"]) -> Iterator[tuple[str, np.ndarray]]:
     """Trees over the cells in order, the levels of which have the best weights for Laplace noise."""
     n = rows.shape[1]
     for branching in _BRANCHINGS:
@@ -218,7 +220,7 @@ def _weighed_levels(
     widths = float(branching) ** np.arange(len(c))
     power = 1 if norm == L1 else 2
 
-    def log_error(logs):
+    def log_error(logs: Float[np.ndarray, " n"]) -> tuple[float, np.ndarray]:
         w = np.exp(logs - logs.max())
         moved = (w**power).sum()
         mu = np.cumsum(w**2 * widths)
@@ -240,7 +242,12 @@ def _nodes(n: int, width: int, stride: int) -> Int[np.ndarray, "2 nodes"]:
     return np.stack([np.maximum(low, 0), np.minimum(low + width, n)])
 
 
-def _asked(domain: Domain, axis: int, levels, weights) -> Products:
+def _asked(
+    domain: Domain,
+    axis: int,
+    levels: Sequence[Int[np.ndarray, "..."]],
+    weights: Float[np.ndarray, " n"],
+) -> Products:
     """The nodes of all levels, times the weights of these."""
     n = domain.shape[axis]
     first, last = np.concatenate(levels, axis=1)

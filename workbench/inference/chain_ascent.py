@@ -8,6 +8,7 @@ the queries, further stages draw at weights that stay, and go to the top of the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -139,7 +140,9 @@ class _Ascent:
         self.margins = problem.prior_margins()
         self.chains.set_proposal(self.margins)
 
-    def up_the_gradient(self, w, length: int, bar) -> Float[np.ndarray, " queries"]:
+    def up_the_gradient(
+        self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
+    ) -> Float[np.ndarray, " queries"]:
         """The mean of the weights of the second half of so many steps."""
         problem = self.problem
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
@@ -159,7 +162,9 @@ class _Ascent:
                 self.chains.set_proposal(self.margins)
         return mean / max(1, length - (length + 1) // 2)
 
-    def look(self, w, sweeps: int, bar: tqdm | None = None) -> _Seen:
+    def look(
+        self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
+    ) -> _Seen:
         """What so many sweeps tell of weights; the first ones are not counted."""
         problem = self.problem
         potentials = problem.potentials(w)
@@ -179,13 +184,18 @@ class _Ascent:
         gap = problem.gap(w, self.margins)
         return _Seen(w, potentials, self.margins, np.concatenate(tuples), gap)
 
-    def _sweep(self, bar: tqdm | None, sums=None) -> None:
+    def _sweep(self, bar: tqdm | None, sums: np.ndarray | None = None) -> None:
         self.chains.step(self.states, self.rng, sums)
         if bar is not None:
             bar.update()
 
 
-def divergence(potentials, margins, other_potentials, other_margins) -> float:
+def divergence(
+    potentials: Sequence[Float[np.ndarray, "..."]],
+    margins: Sequence[Float[np.ndarray, "..."]],
+    other_potentials: Sequence[Float[np.ndarray, "..."]],
+    other_margins: Sequence[Float[np.ndarray, "..."]],
+) -> float:
     """KL of two models both ways, which needs no normaliser; drawn margins add little, and on no side."""
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))

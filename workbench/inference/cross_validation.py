@@ -62,7 +62,7 @@ def select_alpha(
     folds: int = 5,
     *,
     total: float | None = None,
-    prior: tuple | None = None,
+    prior: tuple[Any, ...] | None = None,
     hard: bool = False,
     low: float | None = None,
     high: float | None = None,
@@ -117,7 +117,7 @@ def select_alpha(
     residuals = _Residuals(history, Eigenqueries.of(history, total, prior), hard)
     error = residuals.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
-    alpha = min(errors, key=errors.get)
+    alpha = min(errors, key=errors.__getitem__)
     fresh_error = residuals.mean_error(_split(m, folds, rng))
     alphas = sorted(errors)
     return SelectedAlpha(

@@ -15,10 +15,11 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,12 @@ class DualProblem:
 
     @classmethod
     def of(
-        cls, history, total: float | None, alpha: float, prior, consistent: bool
+        cls,
+        history: NoisyAnswers | Iterable[NoisyAnswers],
+        total: float | None,
+        alpha: float,
+        prior: tuple[Any, ...] | None,
+        consistent: bool,
     ) -> DualProblem:
         """From noisy answers; a ValueError names what does not fit."""
         answers = NoisyAnswers.history(history)
@@ -118,14 +124,18 @@ class DualProblem:
             tables[i] += part.weighted_sum(w[part.query], len(tables[i]))
         return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
 
-    def means(self, margins) -> Float[np.ndarray, " queries"]:
+    def means(
+        self, margins: Sequence[Float[np.ndarray, "..."]]
+    ) -> Float[np.ndarray, " queries"]:
         """p[f_i] from the expected tables."""
         means = self.constants.copy()
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
             np.add.at(means, part.query, part.means(margins[i]))
         return means
 
-    def mean_squares(self, margins) -> Float[np.ndarray, " queries"]:
+    def mean_squares(
+        self, margins: Sequence[Float[np.ndarray, "..."]]
+    ) -> Float[np.ndarray, " queries"]:
         """The sums over terms of p[f²]."""
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
@@ -136,31 +146,44 @@ class DualProblem:
         """The tables that the prior expects."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
-    def margins_of_joint(self, joint) -> list[Float[np.ndarray, "..."]]:
+    def margins_of_joint(
+        self, joint: Float[np.ndarray, "..."]
+    ) -> list[Float[np.ndarray, "..."]]:
         """The tables that a distribution over all cells of the modelled axes expects."""
         return [
             joint.sum(axis=tuple(i for i, k in enumerate(self.modelled_axes) if k not in axes))
             for axes in self.sets
         ]
 
-    def variances(self, margins) -> Float[np.ndarray, " queries"]:
+    def variances(
+        self, margins: Sequence[Float[np.ndarray, "..."]]
+    ) -> Float[np.ndarray, " queries"]:
         """Those of the queries, from the expected tables."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
         return squares - means**2
 
-    def variances_or_residuals(self, margins) -> Float[np.ndarray, " queries"]:
+    def variances_or_residuals(
+        self, margins: Sequence[Float[np.ndarray, "..."]]
+    ) -> Float[np.ndarray, " queries"]:
         """Residuals where these are larger: variance then says nothing yet."""
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
         return np.maximum(larger, _LEAST_VARIANCE)
 
-    def ascend(self, w, margins, step) -> Float[np.ndarray, " queries"]:
+    def ascend(
+        self,
+        w: Float[np.ndarray, " queries"],
+        margins: Sequence[Float[np.ndarray, "..."]],
+        step: Float[np.ndarray, " queries"],
+    ) -> Float[np.ndarray, " queries"]:
         """A step up the gradient, of its own length and one nat at most for each weight, within the box."""
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
         return self.with_fixed(np.clip(w + change, -self.box, self.box))
 
-    def gap(self, w, margins) -> float:
+    def gap(
+        self, w: Float[np.ndarray, " queries"], margins: Sequence[Float[np.ndarray, "..."]]
+    ) -> float:
         """Σ (β_i |r_i| − w_i r_i) of r = π − p[f].
 
         Of drawn tuples, noise in r makes it larger on average: an estimate from above.
@@ -170,8 +193,8 @@ class DualProblem:
 
     def model(
         self,
-        potentials: Sequence,
-        margins: Sequence,
+        potentials: Sequence[Float[np.ndarray, "..."]],
+        margins: Sequence[Float[np.ndarray, "..."]],
         explicit: bool,
         gap: float,
         steps: int,

@@ -21,6 +21,7 @@ from workbench.inference.priors import prior_vectors
 from workbench.value import sealed
 from workbench.workload import Workload, linear_queries
 from workbench.workload.inner import inner_products, means, squared_norms
+from workbench.workload.linear import Linear, Prior
 
 _PRODUCTS_AT_ONCE = 2**24  # 128 MiB
 _NO_BIAS = 1e-9  # of a query's squared norm: what rounding leaves of no bias
@@ -43,9 +44,9 @@ class Eigenqueries:
     """
 
     domain: Domain
-    workload: Workload
+    workload: Linear
     total: float | None
-    prior: tuple | None
+    prior: tuple[Any, ...] | None
     squares: Float[np.ndarray, " eigenqueries"]
     basis: Float[np.ndarray, "queries eigenqueries"]
     answers: Float[np.ndarray, " eigenqueries"]
@@ -56,7 +57,7 @@ class Eigenqueries:
         cls,
         history: NoisyAnswers,
         total: float | None = None,
-        prior: tuple | None = None,
+        prior: tuple[Any, ...] | None = None,
         covariance: Float[np.ndarray, "queries queries"] | None = None,
     ) -> Eigenqueries:
         """From past answers: one eigendecomposition."""
@@ -110,7 +111,9 @@ class Eigenqueries:
             squares = squares - mean**2
         return ProjectedQueries(self, mean, np.maximum(squares, 0), np.concatenate(blocks))
 
-    def kernel(self, queries, mean) -> Iterator[tuple[slice, np.ndarray]]:
+    def kernel(
+        self, queries: Linear, mean: Float[np.ndarray, " queries"]
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Inner products with the past queries, orthogonally to the universal one, in blocks."""
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
@@ -182,7 +185,7 @@ class ProjectedQueries:
         return np.sqrt((self.coefficients**2) @ weights**2)
 
 
-def centred_gram(history: NoisyAnswers, prior, total_known: bool) -> CentredGram:
+def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
     """Those of past queries."""
     products = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
@@ -219,7 +222,9 @@ def _rows_at_once(columns: int) -> int:
     return max(1, _PRODUCTS_AT_ONCE // max(1, columns))
 
 
-def _solve(root, right, **options: Any) -> np.ndarray:
+def _solve(
+    root: Float[np.ndarray, "n n"], right: Float[np.ndarray, "..."], **options: Any
+) -> np.ndarray:
     """Solve a triangular system by the covariance's root."""
     from scipy.linalg import solve_triangular
 

@@ -70,7 +70,10 @@ class JudgedFits(BankFits):
     """Fits to a bank, each with what its answers say of its errors; parameters as in `BankFits`."""
 
     def __init__(
-        self, history: NoisyAnswers, total: float | None = None, prior: tuple | None = None
+        self,
+        history: NoisyAnswers,
+        total: float | None = None,
+        prior: tuple[Any, ...] | None = None,
     ):
         super().__init__(history, total, prior)
         self.strengths = _STRENGTHS
@@ -100,7 +103,9 @@ class JudgedFits(BankFits):
             by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed)
         )
 
-    def _missed(self, by: str, parameter: float, start) -> Float[np.ndarray, " queries"]:
+    def _missed(
+        self, by: str, parameter: float, start: Float[np.ndarray, " queries"] | None
+    ) -> Float[np.ndarray, " queries"]:
         """Held-out answers, less what the others say of them; NaN for those never held out."""
         if by == KERNEL:
             return self.missed_by_kernel(parameter)
@@ -114,7 +119,14 @@ class JudgedFits(BankFits):
             )
         return missed
 
-    def _trial(self, name: str, by: str, parameter: float, start, **changed) -> Any:
+    def _trial(
+        self,
+        name: str,
+        by: str,
+        parameter: float,
+        start: Float[np.ndarray, " queries"] | None,
+        **changed: Any,
+    ) -> Any:
         """A fit to changed answers; a tree starts from this trial's at the last, stronger prior."""
         fitted = self._fit(by, parameter, start=self._trial_weights.get(name, start), **changed)
         if by == TREE:

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.arrays import Float, Int, outer_rows
+from workbench.domain import Domain
 from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries, shrinkage
 from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
-from workbench.workload import Products
+from workbench.workload import Margins, Products
 from workbench.workload.inner import inner_products, means, squared_norms
+from workbench.workload.linear import Prior
 
 if TYPE_CHECKING:
     from workbench.workload.linear import Linear
@@ -44,6 +46,11 @@ class KernelAnswers:
     values: Float[np.ndarray, " queries"]
     noise: Float[np.ndarray, " queries"]
     model: Float[np.ndarray, " queries"]
+
+
+_Columns = tuple[
+    tuple[int, ...], "Int[np.ndarray, ' past'] | None"
+]  # shared axes, past queries
 
 
 class SetTables:
@@ -96,10 +103,16 @@ class SetTables:
         )
 
 
-class _WeighedSum:
+class _WeighedSum(Margins):
     """A function of tuples, weighed by the prior, where workloads look for the sums of a table."""
 
-    def __init__(self, domain, prior, tables, constant: float):
+    def __init__(
+        self,
+        domain: Domain,
+        prior: Prior,
+        tables: list[tuple[tuple[int, ...], Float[np.ndarray, "..."]]],
+        constant: float,
+    ):
         self.domain = domain
         self.prior = prior
         self.tables = tables
@@ -171,15 +184,22 @@ class KernelBlocks:
                 part[rows] = own
         return KernelAnswers(*parts)
 
-    def _blocks(self, queries: Linear) -> Iterator[tuple[np.ndarray, tuple]]:
+    def _blocks(
+        self, queries: Linear
+    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
         """Rows of the questions, with values, noise and model."""
         left = np.ones(len(queries), bool)
-        by_sets = isinstance(queries, Products) and (np.diff(queries.offsets) == 1).all()
-        if by_sets and self.tables is not None and self.tables.each_in_one_set:
+        tables = self.tables
+        if (
+            isinstance(queries, Products)
+            and (np.diff(queries.offsets) == 1).all()
+            and tables is not None
+            and tables.each_in_one_set
+        ):
             for axes, terms in queries.sets:
                 if len(terms) >= _FEW_SHARED:
                     left[terms] = False
-                    rows = self._rows_of_set(axes, queries)
+                    rows = self._rows_of_set(axes, tables)
                     if rows is None:
                         left[terms] = True
                         continue
@@ -192,11 +212,10 @@ class KernelBlocks:
             chosen = rest[start : start + step]
             yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
 
-    def _rows_of_set(self, axes: tuple[int, ...], queries: Products) -> _SetRows | None:
+    def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
         """What all questions on a set share; None where it would be larger than the questions."""
-        tables = self.tables
         eigen = self.eigen
-        columns: list[tuple[tuple[int, ...], Int[np.ndarray, " past"] | None]] = []
+        columns: list[_Columns] = []
         rows = []
         by_shared: dict[tuple[int, ...], list[QueryTerms]] = {(): []}
         for part in tables.terms:
@@ -222,15 +241,21 @@ class KernelBlocks:
         matrix = np.concatenate(rows)
         if len(matrix) > 2 * len(eigen) + 2:
             return None
-        return _SetRows(self, columns, matrix)
+        return _SetRows(self, tables, columns, matrix)
 
 
 class _SetRows:
     """Rows that make the inner products with all eigenqueries, for the questions on one set."""
 
-    def __init__(self, blocks: KernelBlocks, columns, matrix: Float[np.ndarray, "r m"]):
+    def __init__(
+        self,
+        blocks: KernelBlocks,
+        tables: SetTables,
+        columns: list[_Columns],
+        matrix: Float[np.ndarray, "r m"],
+    ):
         self.eigen = blocks.eigen
-        self.prior = blocks.tables.prior
+        self.prior = tables.prior
         self.alpha = blocks.alpha
         self.columns = columns
         squares = self.eigen.squares
@@ -270,10 +295,10 @@ def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
     """R with R·Rᵀ = rows·rowsᵀ, no wider than the rows."""
     if rows.shape[0] >= rows.shape[1]:
         return rows
-    return np.linalg.qr(rows.T, mode="r").T
+    return np.transpose(np.linalg.qr(rows.T, mode="r"))
 
 
-def _mean_given(queries: Products, shared: tuple[int, ...], prior) -> np.ndarray:
+def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.ndarray:
     """Each query's mean given the shared attributes, on their cells; each has one term."""
     values = queries.times[:, None]
     for k, factor in enumerate(queries.factors):
@@ -285,7 +310,13 @@ def _mean_given(queries: Products, shared: tuple[int, ...], prior) -> np.ndarray
     return values
 
 
-def _model_part(norms, mean, reached, within, alpha: float) -> np.ndarray:
+def _model_part(
+    norms: Float[np.ndarray, " queries"],
+    mean: Float[np.ndarray, " queries"],
+    reached: Float[np.ndarray, "queries m"],
+    within: Float[np.ndarray, " queries"],
+    alpha: float,
+) -> np.ndarray:
     """What α believes of the part that past queries do not reach, and of what shrinking costs."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / norms, 0, 1)
@@ -296,7 +327,9 @@ def _model_part(norms, mean, reached, within, alpha: float) -> np.ndarray:
     return np.sqrt(within + alpha**2 * share * norms)
 
 
-def _of_projected(projected: ProjectedQueries, alpha: float) -> tuple:
+def _of_projected(
+    projected: ProjectedQueries, alpha: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     squares = projected.eigen.squares
     ratio = 0.0 if alpha == inf else alpha**-2.0
     weights = shrinkage(squares, alpha)
@@ -306,7 +339,12 @@ def _of_projected(projected: ProjectedQueries, alpha: float) -> tuple:
     return projected.values(alpha), projected.sampling(alpha), model
 
 
-def _by_kernel(eigen: Eigenqueries, queries: Linear, mean, coefficients) -> np.ndarray:
+def _by_kernel(
+    eigen: Eigenqueries,
+    queries: Linear,
+    mean: Float[np.ndarray, " queries"],
+    coefficients: Float[np.ndarray, " queries"],
+) -> np.ndarray:
     """Σ_j c_j·⟨q, q_j⟩, in blocks of queries."""
     answers = np.empty(len(queries))
     for rows, kernel in eigen.kernel(queries, mean):

@@ -54,7 +54,7 @@ class KernelPCA:
     total: float | None = parameter(
         None, 0, unit="tuples", doc="public, or bought; never counted"
     )
-    prior: tuple | None = prior_field()
+    prior: tuple[Any, ...] | None = prior_field()
     hard: bool = parameter(False, choices=(False, True), doc="drop eigenqueries, shrink none")
     cite: ClassVar[str] = "chen2012"
 
@@ -160,8 +160,8 @@ class Posterior:
             shrink = shrinkage(self.eigen.squares, self.alpha, self.hard)
             queries = linear_queries(workload, self.domain)
             return KernelBlocks(self.eigen, self.alpha).values(queries, shrink)
-        queries = self.eigen.project(workload)
-        return queries.values(self.alpha, self.hard), queries.errors(self.alpha, self.hard)
+        projected = self.eigen.project(workload)
+        return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Workload) -> KernelAnswers:
         """Answers, what noise does to them, and what past queries do not say; many at once.

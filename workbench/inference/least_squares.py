@@ -9,12 +9,13 @@ Cost       two passes over the tree, and one copy of it.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Num, finite_array
+from workbench.arrays import Float, Int, Num, finite_array
 from workbench.compiled import njit
 from workbench.threads import in_slices
 from workbench.transform import level_sizes
@@ -128,7 +129,15 @@ def _copy(values: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
     return copy
 
 
-def _on_threads(kernel, own, children, branching, full, last, inner) -> None:
+def _on_threads(
+    kernel: Callable[..., None],
+    own: Float[np.ndarray, " nodes"],
+    children: Float[np.ndarray, " nodes"],
+    branching: int,
+    full: float,
+    last: float,
+    inner: float,
+) -> None:
     """A level, cut among threads; the last node of its last part is that of the level."""
 
     def run(part: slice) -> None:
@@ -153,7 +162,9 @@ def _last_children(sizes: list[int], depth: int, branching: int) -> int:
     return sizes[depth + 1] - branching * (sizes[depth] - 1)
 
 
-def _subtree_variances(variances, sizes: list[int], branching: int) -> list[_SubtreeVariances]:
+def _subtree_variances(
+    variances: Float[np.ndarray, "..."], sizes: list[int], branching: int
+) -> list[_SubtreeVariances]:
     """Those of each level, the root's first."""
     subtrees = [_SubtreeVariances(variances[-1], variances[-1])]
     for depth in range(len(sizes) - 2, -1, -1):
@@ -167,7 +178,9 @@ def _subtree_variances(variances, sizes: list[int], branching: int) -> list[_Sub
     return subtrees[::-1]
 
 
-def _relative_variances(variances, sizes: list[int], nodes: int) -> Float[np.ndarray, "..."]:
+def _relative_variances(
+    variances: Float[np.ndarray, "..."] | None, sizes: list[int], nodes: int
+) -> Float[np.ndarray, "..."]:
     """One a level or one a node, as parts of the largest."""
     if variances is None:
         return np.ones(len(sizes))
@@ -185,7 +198,13 @@ def _relative_variances(variances, sizes: list[int], nodes: int) -> Float[np.nda
 
 
 @njit(cache=True, nogil=True)
-def _average_level(own, children, branching, weight, weight_last):
+def _average_level(
+    own: Float[np.ndarray, " nodes"],
+    children: Float[np.ndarray, " nodes"],
+    branching: int,
+    weight: float,
+    weight_last: float,
+) -> None:
     """own = weight · own + (1 − weight) · Σ children: the better of two estimates of one sum."""
     for i in range(own.size):
         w = weight_last if i == own.size - 1 else weight
@@ -196,7 +215,13 @@ def _average_level(own, children, branching, weight, weight_last):
 
 
 @njit(cache=True, nogil=True)
-def _distribute_level(own, children, branching, share, share_last):
+def _distribute_level(
+    own: Float[np.ndarray, " nodes"],
+    children: Float[np.ndarray, " nodes"],
+    branching: int,
+    share: float,
+    share_last: float,
+) -> None:
     """Children get what is missing to their parent, each by its share of their variance."""
     for i in range(own.size):
         first, end = branching * i, min(branching * (i + 1), children.size)
@@ -211,7 +236,12 @@ def _distribute_level(own, children, branching, share, share_last):
 
 
 @njit(cache=True, nogil=True)
-def average_upwards(out, below, starts, branching):
+def average_upwards(
+    out: Float[np.ndarray, " nodes"],
+    below: Float[np.ndarray, " nodes"],
+    starts: Int[np.ndarray, " levels"],
+    branching: int,
+) -> None:
     """`_average_level` with a variance a node; `below` becomes that of each subtree's estimate."""
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
@@ -227,7 +257,12 @@ def average_upwards(out, below, starts, branching):
 
 
 @njit(cache=True, nogil=True)
-def distribute_downwards(out, below, starts, branching):
+def distribute_downwards(
+    out: Float[np.ndarray, " nodes"],
+    below: Float[np.ndarray, " nodes"],
+    starts: Int[np.ndarray, " levels"],
+    branching: int,
+) -> None:
     """`_distribute_level` with a variance a node."""
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]

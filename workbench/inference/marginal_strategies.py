@@ -11,24 +11,25 @@ Source     Xiao, He, Zhang & Kifer, NeurIPS 2023, for Gaussian noise; McKenna, M
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod, sqrt
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.inference.query_terms import terms_by_axes
 from workbench.inference.reconciliation import complete_tables
 from workbench.inference.strategy import L1, L2, Strategy
 from workbench.workload import Products
+from workbench.workload.linear import Linear
 
 MOST_SETS = 2**12
 
 
-def marginals_of(queries, domain: Domain) -> list[tuple[int, ...]] | None:
+def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
     """The sets of attributes all of whose cells are asked, if nothing else is."""
     try:
         terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
@@ -42,7 +43,7 @@ def marginals_of(queries, domain: Domain) -> list[tuple[int, ...]] | None:
 
 def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """All subsets of the sets, from small to large."""
-    every = set()
+    every: set[tuple[int, ...]] = set()
     for axes in sets:
         for size in range(len(axes) + 1):
             every.update(combinations(axes, size))
@@ -88,7 +89,9 @@ class _Parts:
         )
 
 
-def of_marginals(queries, domain: Domain, sets, norm: str) -> Strategy:
+def of_marginals(
+    queries: Linear, domain: Domain, sets: list[tuple[int, ...]], norm: str
+) -> Strategy:
     """Of all cells of some sets of attributes."""
     parts = _Parts.of(domain, sets)
     count = len(queries)
@@ -102,7 +105,9 @@ def of_marginals(queries, domain: Domain, sets, norm: str) -> Strategy:
         contrasts = _contrasts(domain, parts.sets, scales)
         return Strategy(contrasts, "contrasts of the marginals", bound, plain, bound, bound)
     error, weights = _weighed_marginals(parts, count)
-    candidates = [(plain, "the questions themselves", lambda: queries)]
+    candidates: list[tuple[float, str, Callable[[], Linear]]] = [
+        (plain, "the questions themselves", lambda: queries)
+    ]
     name = "marginals of the best weights"
     candidates.append((error, name, lambda: _cells(domain, parts.sets, weights)))
     if all(domain.shape[k] == 2 for axes in sets for k in axes):
@@ -124,7 +129,7 @@ def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
     acted = parts.acted_on()
     needed = parts.dimensions * parts.squares
 
-    def objective(logs):
+    def objective(logs: Float[np.ndarray, " sets"]) -> tuple[float, np.ndarray]:
         weights = np.exp(logs - logs.max())
         weights = weights / weights.sum()
         mu = (weights**2) @ acted
@@ -152,7 +157,9 @@ def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
     return error, weights
 
 
-def _cells(domain: Domain, sets, weights) -> Products:
+def _cells(
+    domain: Domain, sets: Sequence[tuple[int, ...]], weights: Float[np.ndarray, " sets"]
+) -> Products:
     """All cells of each set that has a weight, times it."""
     which = []
     times = []
@@ -164,7 +171,9 @@ def _cells(domain: Domain, sets, weights) -> Products:
     return _products(domain, factors, which, times)
 
 
-def _contrasts(domain: Domain, sets, scales) -> Products:
+def _contrasts(
+    domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
+) -> Products:
     """All products of contrasts of each set, times its scale; orthonormal but for that."""
     factors = tuple(
         np.concatenate([np.ones((1, n)), _orthonormal_contrasts(n)]) for n in domain.shape
@@ -187,7 +196,7 @@ def _orthonormal_contrasts(n: int) -> Float[np.ndarray, "contrasts codes"]:
     return contrasts
 
 
-def _every_row(domain: Domain, axes, counts) -> np.ndarray:
+def _every_row(domain: Domain, axes: Sequence[int], counts: Sequence[int]) -> np.ndarray:
     which = np.zeros((prod(counts), len(domain.shape)), np.int64)
     if axes:
         rows = np.unravel_index(np.arange(len(which)), counts)
@@ -196,7 +205,12 @@ def _every_row(domain: Domain, axes, counts) -> np.ndarray:
     return which
 
 
-def _products(domain: Domain, factors, which, times) -> Products:
-    which = np.concatenate(which)
-    times = np.concatenate(times)
-    return Products(domain.attributes, factors, which, times, np.arange(len(times) + 1))
+def _products(
+    domain: Domain,
+    factors: tuple[Float[np.ndarray, "rows values"], ...],
+    which: list[Int[np.ndarray, "terms attributes"]],
+    times: list[Float[np.ndarray, " terms"]],
+) -> Products:
+    coefficients = np.concatenate(times)
+    offsets = np.arange(len(coefficients) + 1)
+    return Products(domain.attributes, factors, np.concatenate(which), coefficients, offsets)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class MarkovNetwork:
 
     strength: float = parameter(100.0, 0, strict=True, unit="tuples", doc="weight of the prior")
     total: float = total_field()
-    prior: tuple | None = prior_field()
+    prior: tuple[Any, ...] | None = prior_field()
     limit: int = parameter(2**17, 0, 2**24, integer=True, unit="cells", doc="of all cliques")
     cite: ClassVar[str] = "mckenna2019"
 
@@ -128,7 +128,11 @@ class NetworkProblem:
 
     @classmethod
     def of(
-        cls, answers: NoisyAnswers, total: float | None, prior: tuple | None, limit: int
+        cls,
+        answers: NoisyAnswers,
+        total: float | None,
+        prior: tuple[Any, ...] | None,
+        limit: int,
     ) -> NetworkProblem:
         """Of the answers about the sets of attributes that tell most, as far as the tree stays small."""
         dual = DualProblem.of(answers, total, 1.0, prior, consistent=False)
@@ -182,7 +186,9 @@ def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarr
     return np.flatnonzero(~outside)
 
 
-def _sets_that_fit(dual: DualProblem, variances, limit: int) -> set[tuple[int, ...]]:
+def _sets_that_fit(
+    dual: DualProblem, variances: Float[np.ndarray, " queries"], limit: int
+) -> set[tuple[int, ...]]:
     """Sets by what they tell beyond the prior, each that leaves the tree small enough."""
     expected = dual.means(dual.prior_margins())
     noise = variances / dual.total**2

@@ -16,14 +16,15 @@ Cost       a step is a sweep of all chains: some µs a chain, whatever the domai
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.estimates import Model, NoisyAnswers
-from workbench.estimates.model import cell_probabilities
+from workbench.estimates.model import CellProbabilities, cell_probabilities
 from workbench.inference.chain_ascent import ascend_dual
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.kernel_pca import check_alpha
@@ -63,7 +64,7 @@ class MaximumEntropy:
 
     alpha: float = likelihood_weight()
     total: float = total_field()
-    prior: tuple | None = prior_field()
+    prior: tuple[Any, ...] | None = prior_field()
     limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="exact up to here")
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
@@ -126,10 +127,10 @@ def _exact(problem: DualProblem) -> Model:
     """The optimum of the dual over all cells."""
     from scipy.optimize import minimize
 
-    def distribution(potentials):
+    def distribution(potentials: Sequence[Float[np.ndarray, "..."]]) -> CellProbabilities:
         return cell_probabilities(problem.domain.shape, problem.prior, problem.sets, potentials)
 
-    def negative_dual(w):
+    def negative_dual(w: Float[np.ndarray, " queries"]) -> tuple[float, np.ndarray]:
         joint, log_normaliser = distribution(problem.potentials(w))
         gradient = problem.pi - problem.means(problem.margins_of_joint(joint))
         return log_normaliser - w @ problem.pi, -gradient

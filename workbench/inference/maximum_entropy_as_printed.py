@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class MaximumEntropyAsPrinted:
 
     alpha: float = likelihood_weight()
     total: float = total_field()
-    prior: tuple | None = prior_field()
+    prior: tuple[Any, ...] | None = prior_field()
     gamma: float = parameter(1e-4, 0, strict=True, doc="the length of a step")
     steps: int = parameter(10**6, 1, integer=True, unit="steps")
     seed: int = parameter(0, 0, integer=True)
@@ -169,7 +169,12 @@ def _walk(
         w[at] = min(max(w[at] + gamma * pi[at] * (steps - last[at]), -box[at]), box[at])
 
 
-def _settled_margins(chains: Chains, states, rng, sweeps: int) -> list[np.ndarray]:
+def _settled_margins(
+    chains: Chains,
+    states: Int[np.ndarray, "chains attributes"],
+    rng: np.random.Generator,
+    sweeps: int,
+) -> list[np.ndarray]:
     """What the chains expect at weights that stay, after half as many sweeps."""
     for _ in range(sweeps // 2):
         chains.step(states, rng)

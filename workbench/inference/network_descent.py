@@ -101,7 +101,11 @@ class Descent:
         return Point(weights, float(value), gradient, calibrated, residual, strength)
 
     def _newton(
-        self, weights, strength: float, near: float, shortest: float = _SHORTEST
+        self,
+        weights: Float[np.ndarray, " queries"],
+        strength: float,
+        near: float,
+        shortest: float = _SHORTEST,
     ) -> tuple[Point, int]:
         """Damped steps, at least one, until residuals are near or no step lowers the dual enough."""
         point = self.at(weights, strength)
@@ -133,7 +137,9 @@ class Descent:
             length = float(np.clip(parabola, 0.1 * length, 0.5 * length))
         return None
 
-    def _direction(self, point: Point, strength: float, near: float):
+    def _direction(
+        self, point: Point, strength: float, near: float
+    ) -> Float[np.ndarray, " queries"]:
         """Newton's, by conjugate gradients, until what is left is well below what is near enough."""
         dual = self.dual
         margins = point.calibrated.of_sets()

@@ -105,7 +105,7 @@ def nonnegative_least_squares(
         # of the squared distance, along each leaf: positive where a leaf at 0 is rightly there
         gradient = _sums_to_leaves(values - noisy, sizes, branching)
         wrong = np.where(at_zero, gradient < -slack, values[leaves] < -slack)
-        count = np.count_nonzero(wrong)
+        count = int(np.count_nonzero(wrong))
         if not count:
             return tree_sums(np.maximum(values[leaves], 0), branching)
         patience = _PATIENCE if count < fewest_wrong else patience - 1
@@ -116,7 +116,9 @@ def nonnegative_least_squares(
         at_zero ^= wrong
 
 
-def _sums_to_leaves(nodes, sizes: list[int], branching: int) -> Float[np.ndarray, " leaves"]:
+def _sums_to_leaves(
+    nodes: Float[np.ndarray, " nodes"], sizes: list[int], branching: int
+) -> Float[np.ndarray, " leaves"]:
     """For every leaf, the sum of its ancestors and itself."""
     sums = nodes[:1]
     start = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -41,7 +40,7 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
 
 
 def prior_vectors(
-    prior: Sequence | None, domain: Domain
+    prior: tuple[Any, ...] | None, domain: Domain
 ) -> tuple[Float[np.ndarray, " values"], ...]:
     """The prior's vectors, uniform ones if None; a ValueError if they do not fit the domain."""
     if prior is None:
@@ -80,7 +79,7 @@ def product_prior(
     if floor is not None and not (isfinite(floor) and floor > 0):
         raise ValueError(f"floor = {floor!r} is not allowed: need a number > 0")
     domain = answers.domain
-    vectors = []
+    vectors: list[tuple[float, ...]] = []
     for k, (name, n) in enumerate(zip(domain.attributes, domain.shape, strict=True)):
         if n == 1:
             vectors.append((1.0,))

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int, outer_rows
 from workbench.domain import Domain
-from workbench.workload import Margins, Products, TableQueries, Together
+from workbench.workload import Linear, Products, TableMargins, TableQueries, Together
 
 _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
@@ -31,7 +31,12 @@ class QueryTerms:
     right: Float[np.ndarray, "terms rest"]
 
     @classmethod
-    def of_cells(cls, axes: tuple[int, ...], query, cells) -> QueryTerms:
+    def of_cells(
+        cls,
+        axes: tuple[int, ...],
+        query: Int[np.ndarray, " terms"],
+        cells: Int[np.ndarray, " terms"],
+    ) -> QueryTerms:
         """Terms of a single cell each."""
         return cls(axes, query, cells, np.ones((len(cells), 0)), np.ones((len(cells), 0)))
 
@@ -77,7 +82,12 @@ class QueryTerms:
     def _squares(self) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
         return self.left**2, self.right**2
 
-    def _sums(self, table, left, right) -> Float[np.ndarray, " terms"]:
+    def _sums(
+        self,
+        table: Float[np.ndarray, "..."],
+        left: Float[np.ndarray, "terms cells"],
+        right: Float[np.ndarray, "terms cells"],
+    ) -> Float[np.ndarray, " terms"]:
         if self.cells is not None:
             return table.ravel()[self.cells]
         by_right = left @ table.reshape(left.shape[1], right.shape[1])
@@ -85,7 +95,7 @@ class QueryTerms:
 
 
 def terms_by_axes(
-    workload: Products | TableQueries | Together,
+    workload: Linear,
     domain: Domain,
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
@@ -103,7 +113,7 @@ def terms_by_axes(
 
 
 def _terms_of_tables(
-    workload: TableQueries, domain: Domain, constants, first: int
+    workload: TableQueries, domain: Domain, constants: Float[np.ndarray, " queries"], first: int
 ) -> Iterator[QueryTerms]:
     for names, tables, queries in workload.numbered_groups():
         rows = tables.reshape(len(tables), -1)
@@ -116,7 +126,7 @@ def _terms_of_tables(
 
 
 def _terms_of_products(
-    workload: Products, domain: Domain, constants, first: int
+    workload: Products, domain: Domain, constants: Float[np.ndarray, " queries"], first: int
 ) -> Iterator[QueryTerms]:
     single_term = np.diff(workload.offsets) == 1
     unscaled = single_term[workload.query] & (workload.times == 1)
@@ -143,7 +153,7 @@ def _terms_of_products(
 
 
 def _products(
-    workload: Products, terms, axes: tuple[int, ...]
+    workload: Products, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
 ) -> Float[np.ndarray, "terms cells"]:
     """The product of the terms' factors of some attributes, on all cells of these."""
     _refuse_large(len(terms) * prod(workload.factors[k].shape[1] for k in axes))
@@ -169,7 +179,7 @@ def _refuse_large(entries: int) -> None:
 
 
 def rows_of_cells(
-    queries, domain: Domain, axes: tuple[int, ...]
+    queries: Linear, domain: Domain, axes: tuple[int, ...]
 ) -> Float[np.ndarray, "queries cells"]:
     """Each query's weight of each cell of some attributes, beside which it uses none."""
     cells = prod(domain.shape[k] for k in axes)
@@ -186,7 +196,7 @@ def rows_of_cells(
     codes[:, list(axes)] = small.codes(np.arange(cells))
     keys = domain.keys(codes)
     columns = [
-        queries.sums_of_margins(Margins(domain, keys[i : i + 1], np.ones(1)))
+        queries.sums_of_margins(TableMargins(domain, keys[i : i + 1], np.ones(1)))
         for i in range(cells)
     ]
     return np.stack(columns, axis=1)

@@ -52,7 +52,12 @@ def reconciled_shares(
     return reconciled
 
 
-def complete_tables(domain: Domain, terms, shares, variances) -> list[CompleteTable]:
+def complete_tables(
+    domain: Domain,
+    terms: Sequence[QueryTerms],
+    shares: Float[np.ndarray, " queries"],
+    variances: Float[np.ndarray, " queries"],
+) -> list[CompleteTable]:
     """The sets of which every cell is asked once; their shares are copies."""
     tables = []
     for part in terms:
@@ -81,7 +86,7 @@ def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
 def _agree(common: tuple[int, ...], tables: Sequence[CompleteTable]) -> None:
     """Give all tables the same margin on the common attributes, in place."""
     margins = [table.shares.sum(axis=table.outside(common)) for table in tables]
-    target = 1.0
+    target: Float[np.ndarray, "..."] | float = 1.0
     if common and margins:
         weights = []
         for table in tables:

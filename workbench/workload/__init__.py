@@ -13,7 +13,7 @@ from workbench.workload.labels import (
     marginal_queries,
     typed_question,
 )
-from workbench.workload.linear import Margins
+from workbench.workload.linear import Linear, Margins, TableMargins
 from workbench.workload.marginals import Marginals, NamedMarginals
 from workbench.workload.nodes import Level, Nodes, key_runs, queries_on_hierarchy
 from workbench.workload.products import Products

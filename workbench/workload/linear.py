@@ -83,7 +83,7 @@ class Linear(ABC):
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
         """Σ f · `values`, in time of keys and queries; exact where all of it is whole."""
-        return self.on(domain).sums_of_margins(Margins(domain, keys, values))
+        return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
     def grid_units(
         self,
@@ -105,12 +105,26 @@ class Linear(ABC):
         largest_answer = float(np.abs(counts).sum(dtype=float)) * queries.max_query
         if grid == 1 and queries.integer_valued and largest_answer < _EXACT:
             return queries.sums(domain, keys, counts).astype(np.int64)  # exact, and faster
-        units = queries.grid_units_of_margins(Margins(domain, keys, counts), grid)
+        units = queries.grid_units_of_margins(TableMargins(domain, keys, counts), grid)
         return np.clip(units, -(2**62), 2**62).astype(np.int64)
 
 
-class Margins:
-    """Sums of values over cells of few attributes, from sorted keys; columns are made once."""
+class Margins(ABC):
+    """Sums over cells of few attributes."""
+
+    domain: Domain
+
+    @abstractmethod
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
+        """The sums on all cells, or None where they are many."""
+
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Codes (attributes, cells) of the occupied cells, and their sums, where cells are many."""
+        raise NotImplementedError
+
+
+class TableMargins(Margins):
+    """Those of values at sorted keys; columns are made once."""
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -134,7 +148,7 @@ class Margins:
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """The sums on all cells, or None where they are many: float64 is exact below 2⁵³."""
+        """Exact below 2⁵³."""
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
             return None
@@ -143,7 +157,7 @@ class Margins:
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (attributes, cells) of the occupied cells, and their sums, whole if values are."""
+        """Sums are whole if values are."""
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
         np.add.at(sums, rows, self.values)
