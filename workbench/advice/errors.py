@@ -156,7 +156,12 @@ def integration_points(rmse: float, largest_step: float) -> Float[np.ndarray, " 
     return np.exp(np.linspace(low, high, ceil(_STEPS * (high - low)) + 1))
 
 
-def mean_absolute(t, log_size, angle, share) -> float:
+def mean_absolute(
+    t: Float[np.ndarray, "..."],
+    log_size: Float[np.ndarray, "..."],
+    angle: Float[np.ndarray, "..."],
+    share: Float[np.ndarray, "..."],
+) -> float:
     """E|S| where φ = exp(log_size + i·angle) in a `share` of places; t is spaced by equal factors."""
     part = share @ (2 * np.sin(angle / 2) ** 2 - np.expm1(log_size) * np.cos(angle))
     beyond = part[-_STEPS:].mean() / t[-1]  # there its mean no longer changes

@@ -29,16 +29,23 @@ class NoiseSums(Protocol):
     def scale(self) -> float:
         """By which its tail falls to nothing, in counts."""
 
-    def tail(self, first, sign) -> Float[np.ndarray, "3 ..."]:
+    def tail(
+        self, first: Float[np.ndarray, "..."], sign: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "3 ..."]:
         """sign·Σ kʲ·Pr[X = k], j = 0, 1, 2, over k = first, first + sign, … outwards, first ≠ 0."""
 
-    def tail_wave(self, first, sign, t) -> Complex[np.ndarray, "..."]:
+    def tail_wave(
+        self,
+        first: Float[np.ndarray, "..."],
+        sign: Float[np.ndarray, "..."],
+        t: Float[np.ndarray, "..."],
+    ) -> Complex[np.ndarray, "..."]:
         """sign·Σ Pr[X = k]·(exp(itk) − 1) over the same k."""
 
-    def wave(self, t) -> Float[np.ndarray, " t"]:
+    def wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, " t"]:
         """E exp(itX) − 1."""
 
-    def log_wave(self, t) -> Float[np.ndarray, "..."]:
+    def log_wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """log E exp(itX)."""
 
 
@@ -50,7 +57,7 @@ def noise_sums(law: Law) -> NoiseSums:
     return SummedGaussian(law) if law.variance <= _SUMMED**2 else WideGaussian(law)
 
 
-def expi_minus_1(x):
+def expi_minus_1(x: Float[np.ndarray, "..."]) -> Complex[np.ndarray, "..."]:
     """exp(ix) − 1, exact for small x."""
     return -2 * np.sin(x / 2) ** 2 + 1j * np.sin(x)
 
@@ -75,14 +82,21 @@ class GeometricSums:
         rate = float(self.law.rate)
         return exp(-rate), -expm1(-rate)
 
-    def tail(self, first, sign):
+    def tail(
+        self, first: Float[np.ndarray, "..."], sign: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "3 ..."]:
         """See `NoiseSums`."""
         a, b = self._ratio
         p = sign * np.exp(-float(self.law.rate) * np.abs(first)) / (1 + a)
         square = first**2 + 2 * sign * first * a / b + a * (1 + a) / b**2
         return np.stack([p, p * (first + sign * a / b), p * square])
 
-    def tail_wave(self, first, sign, t):
+    def tail_wave(
+        self,
+        first: Float[np.ndarray, "..."],
+        sign: Float[np.ndarray, "..."],
+        t: Float[np.ndarray, "..."],
+    ) -> Complex[np.ndarray, "..."]:
         """See `NoiseSums`."""
         a, b = self._ratio
         step = expi_minus_1(t)
@@ -90,12 +104,12 @@ class GeometricSums:
         each = (b * expi_minus_1(t * first) + a * outwards) / (b - a * outwards)
         return self.tail(first, sign)[0] * each
 
-    def wave(self, t):
+    def wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`."""
         a, b = self._ratio
         return -4 * a * np.sin(t / 2) ** 2 / np.abs(b - a * expi_minus_1(t)) ** 2
 
-    def log_wave(self, t):
+    def log_wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`."""
         return -np.log1p(2 * np.sin(t / 2) ** 2 * self.law.variance)
 
@@ -127,18 +141,25 @@ class SummedGaussian(_Gaussian):
     def _power_sums(self) -> Float[np.ndarray, "3 k+1"]:
         return _outer_sums(self._chances * self._values ** np.arange(3)[:, None])
 
-    def tail(self, first, sign):
+    def tail(
+        self, first: Float[np.ndarray, "..."], sign: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "3 ..."]:
         """See `NoiseSums`."""
         zero, one, two = self._power_sums[:, self._place(first)]
         return np.stack([sign * zero, one + 0 * sign, sign * two])
 
-    def tail_wave(self, first, sign, t):
+    def tail_wave(
+        self,
+        first: Float[np.ndarray, "..."],
+        sign: Float[np.ndarray, "..."],
+        t: Float[np.ndarray, "..."],
+    ) -> Complex[np.ndarray, "..."]:
         """See `NoiseSums`."""
         waves = _outer_sums(self._chances * expi_minus_1(t[:, None] * self._values))
         sums = waves.T[self._place(first)[..., 0]]
         return sign * np.where(sign > 0, sums, sums.conj())
 
-    def wave(self, t):
+    def wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`. By Poisson's formula, a sum of normal ones around each multiple of 2π."""
         if self.scale < 1:  # few values, and many multiples
             cosines = -2 * np.sin(np.asarray(t)[..., None] * self._values / 2) ** 2
@@ -152,11 +173,11 @@ class SummedGaussian(_Gaussian):
             total = total + both - 2 * exp(-half * turn**2)
         return total / (1 + 2 * np.exp(-half * around**2).sum())
 
-    def log_wave(self, t):
+    def log_wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`."""
         return np.log1p(np.maximum(self.wave(t), 1e-15 - 1))
 
-    def _place(self, first) -> np.ndarray:
+    def _place(self, first: Float[np.ndarray, "..."]) -> np.ndarray:
         return np.minimum(np.abs(first), len(self._values)).astype(int)
 
 
@@ -164,7 +185,9 @@ class SummedGaussian(_Gaussian):
 class WideGaussian(_Gaussian):
     """Of a discrete Gaussian of many counts, by integrals from half a count before the first."""
 
-    def tail(self, first, sign):
+    def tail(
+        self, first: Float[np.ndarray, "..."], sign: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "3 ..."]:
         """See `NoiseSums`."""
         from scipy.special import erfc
 
@@ -176,7 +199,12 @@ class WideGaussian(_Gaussian):
             [sign * chance, self.scale * density + 0 * sign, sign * self.law.variance * square]
         )
 
-    def tail_wave(self, first, sign, t):
+    def tail_wave(
+        self,
+        first: Float[np.ndarray, "..."],
+        sign: Float[np.ndarray, "..."],
+        t: Float[np.ndarray, "..."],
+    ) -> Complex[np.ndarray, "..."]:
         """See `NoiseSums`. By the Faddeeva function; where tk is small, by itk − (tk)²/2.
 
         Neither overflows, and no 1 is taken from what is near 1.
@@ -190,11 +218,11 @@ class WideGaussian(_Gaussian):
         far = zero * np.where(sign > 0, each, each.conj())
         return np.where((z + _REACH) * s < _SMALL, 1j * t * one - t**2 / 2 * two, far)
 
-    def wave(self, t):
+    def wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`."""
         return np.expm1(self.log_wave(t))
 
-    def log_wave(self, t):
+    def log_wave(self, t: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """See `NoiseSums`."""
         return -self.law.variance * t**2 / 2
 

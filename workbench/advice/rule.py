@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class _Side(NamedTuple):
     """
 
     passing: Float[np.ndarray, "3 ..."]
-    sampled: tuple
+    sampled: tuple[Any, ...]
     below: Float[np.ndarray, " ..."]
 
 
@@ -68,11 +68,11 @@ class ReleaseRule:
     def _signs(self) -> tuple[int, ...]:
         return (1, -1)[: self.sides]
 
-    def _tail(self, x: float, c) -> Float[np.ndarray, "3 ..."]:
+    def _tail(self, x: float, c: Float[np.ndarray, "..."]) -> Float[np.ndarray, "3 ..."]:
         """Σ k^j·Pr[X = k], j = 0, 1, 2, over c + k >= x; minus that over c + k < x where x <= c."""
         return self.sums.tail(*_outwards(x, c))
 
-    def _side(self, c) -> _Side:
+    def _side(self, c: Float[np.ndarray, "..."]) -> _Side:
         low, top = self.ends
         whole = np.stack([np.ones_like(c), np.zeros_like(c), np.full_like(c, self.variance)])
         tail = self._tail(low, c)
@@ -123,7 +123,9 @@ class ReleaseRule:
         return size + 1j * np.arctan2(z.imag, 1 + z.real)
 
 
-def _outwards(x: float, c) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+def _outwards(
+    x: float, c: Float[np.ndarray, "..."]
+) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
     """The first k with c + k >= x, or where x <= c the last below; and where the others lie."""
     sign = np.where(x > c, 1.0, -1.0)
     return x - c - (sign < 0), sign

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.audit.cuts import MOST_RUNS, Cuts, NotEnumerable
 from workbench.audit.outputs import Output, observe
 from workbench.audit.pairs import Pair, public_threshold
@@ -184,7 +185,9 @@ def _law(
     return {whole: (fsum(p), shown[whole]) for whole, p in probabilities.items()}
 
 
-def _loss(one: dict, other: dict, epsilon: float, delta: float) -> ExactLoss:
+def _loss(
+    one: dict[str, Any], other: dict[str, Any], epsilon: float, delta: float
+) -> ExactLoss:
     nothing = (0.0, None)
     wholes = [w for w in {**one, **other} if one.get(w, nothing)[0] or other.get(w, nothing)[0]]
     p = np.array([one.get(w, nothing)[0] for w in wholes])
@@ -222,7 +225,9 @@ def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
     return max(first, *others)
 
 
-def _smallest_root(spent_delta: Callable[[float], float], delta: float, losses) -> float:
+def _smallest_root(
+    spent_delta: Callable[[float], float], delta: float, losses: Float[np.ndarray, "..."]
+) -> float:
     """The smallest ε at which no more than δ is spent; inf if none is."""
     finite = losses[np.isfinite(losses)]
     low = 0.0

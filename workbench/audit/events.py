@@ -150,7 +150,13 @@ def _best_events(
     return events[:_TESTED]
 
 
-def _best_cut(score, values, swapped: bool, delta: float, level: float) -> _Event | None:
+def _best_cut(
+    score: Float[np.ndarray, "..."],
+    values: Float[np.ndarray, "..."],
+    swapped: bool,
+    delta: float,
+    level: float,
+) -> _Event | None:
     """Where a score is cut; by normal bounds, which only choose."""
     sign = -1.0 if swapped else 1.0
     likelier, rarer = (np.sort(sign * x) for x in (values[::-1] if swapped else values))

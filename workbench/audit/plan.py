@@ -26,7 +26,7 @@ _CHECK_SECONDS = 3.0  # of runs where the loss is computed
 
 
 # Fields, beside the example's, at which a mechanism shows most, and the pair at which it does.
-_SHARP: dict[str, tuple] = {
+_SHARP: dict[str, tuple[Any, ...]] = {
     "ALP": (lambda b: dict(largest=1, total=4, alpha=b.epsilon / 4), 0),
     "BasicAdaptiveHistogram": (lambda b: dict(depth=2), 1),
     "CountSketch": (lambda b: dict(depth=1, width=16), 0),

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from workbench import noise
+from workbench.arrays import Int, Num
 from workbench.audit.cuts import (
     Cuts,
     NotEnumerable,
@@ -93,19 +94,19 @@ class Replay(np.random.Generator):
         self.taken[-1] += 1
         return True
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: Any) -> Any:
         """Nothing of a generator but what stands here."""
         if name in _DRAWS:
             raise NotEnumerable(f"it draws by {name}, which is not enumerated")
         return super().__getattribute__(name)
 
-    def integers(self, low, high=None, size=None, **options):
+    def integers(self, low: Any, high: Any = None, size: Any = None, **options: Any) -> Any:
         """Words for a law that is not enumerated: none but no words at all."""
         if size == 0 or self.any_word:
             return np.full(size, 2**62, options.get("dtype", np.int64))
         raise NotEnumerable("it draws by a law that is not enumerated")
 
-    def bytes(self, length):
+    def bytes(self, length: Any) -> Any:
         """A seed of a fast generator, which is not enumerated unless all that it picks from is the same."""
         if self.alike:
             return bytes(length)
@@ -119,7 +120,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
     `code_bits` is how many bits a report of randomised response has.
     """
 
-    def choose(out, weights):
+    def choose(out: Any, weights: Any) -> Any:
         call = replay.calls
         replay.calls += 1
         for i in range(len(out)):
@@ -130,33 +131,35 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             chosen = replay.choose(weights(int(out[i]), lowest))
             out[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
-    def geometric_parts(law):
+    def geometric_parts(law: Any) -> Any:
         rate = rate_of(law.alpha(192))
 
-        def weights(x, lowest):
+        def weights(x: Any, lowest: Any) -> Any:
             below = upper_tail(x - lowest[0] + 1, rate)
             inner = [between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
             return [below, *inner, upper_tail(lowest[-1] - x, rate)]
 
         return weights
 
-    def gaussian_parts_of(law):
+    def gaussian_parts_of(law: Any) -> Any:
         rate = float(law.rate)
         return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
 
-    def add(law, out, words):
+    def add(law: Any, out: Any, words: Any) -> Any:
         if cuts.recording is not None:
             cuts.record(out)
             return
         choose(out, geometric_parts(law))
 
-    def add_gaussian(law, out, words):
+    def add_gaussian(law: Any, out: Any, words: Any) -> Any:
         if cuts.recording is not None:
             cuts.record(out, float(law.rate))
             return
         choose(out, gaussian_parts_of(law))
 
-    def draw_survivors(part, keys, counts, streams):
+    def draw_survivors(
+        part: Any, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], streams: Any
+    ) -> Any:
         if not part.everything:
             for (start, block), inside in zip(
                 part.runs, cells_of_runs(keys, part.runs), strict=True
@@ -167,17 +170,17 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
                 )
         return original_draw_survivors(part, keys, counts, streams)
 
-    def entering_cells(chance, weights):
+    def entering_cells(chance: Any, weights: Any) -> Any:
         call = replay.calls - 1  # noise on the occupied cells of the same run was the last
         run = cuts.runs[call]
         return entering(run, cuts.of_cells[call], chance, weights, replay.choose, cuts.others)
 
-    def survivors(cell, empty, words):
+    def survivors(cell: Any, empty: Any, words: Any) -> Any:
         if not cuts.of_cells:
             return original_survivors(cell, empty, words)
         return entering_cells(float(cell.survival(192)), geometric_parts(cell))
 
-    def gaussian_survivors(cell, empty, words):
+    def gaussian_survivors(cell: Any, empty: Any, words: Any) -> Any:
         if cell.above is not None:
             raise NotEnumerable("it draws empty cells again, at a lower threshold")
         if cuts.of_cells:
@@ -185,7 +188,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         ranks = survivor_ranks(empty, lambda bits: cell.chance, words)
         return ranks, np.full(len(ranks), max(1, cell.theta), np.int64)
 
-    def survivor_ranks(empty, p, words):
+    def survivor_ranks(empty: Any, p: Any, words: Any) -> Any:
         if cuts.recording is not None:
             cuts.shapes.append(("empty", int(empty)))
         if cuts.recording is not None or not empty:
@@ -200,14 +203,14 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         ranks = [i for i in range(empty) if replay.choose([1 - chance, chance])]
         return np.array(ranks, np.int64)
 
-    def values(law, n, words):
+    def values(law: Any, n: Any, words: Any) -> Any:
         values = np.full(n, max(1, law.theta), np.int64)
         for i in range(n if law.sides == 2 else 0):
             if replay.choose([0.5, 0.5]):
                 values[i] *= -1
         return values
 
-    def accept(chance, exactly, words):
+    def accept(chance: Any, exactly: Any, words: Any) -> Any:
         if cuts.recording is not None:
             return np.asarray(chance) >= 0.5
         heads = np.empty(len(chance), bool)
@@ -216,7 +219,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             heads[i] = p >= 1 or (p > 0 and replay.choose([1 - p, p]))
         return heads
 
-    def sample_candidates(scores, available, decay, words):
+    def sample_candidates(scores: Any, available: Any, decay: Any, words: Any) -> Any:
         chosen = np.empty(len(scores), np.int64)
         for row in range(len(scores)):
             among = np.flatnonzero(available[row])
@@ -227,14 +230,14 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             chosen[row] = among[place]
         return chosen
 
-    def any_priorities(*args, **kwargs):
+    def any_priorities(*args: Any, **kwargs: Any) -> Any:
         replay.any_word = True  # all that pass are released, whatever their priorities
         try:
             return original_candidates(*args, **kwargs)
         finally:
             replay.any_word = False
 
-    def retain_or_replace(codes, size, keep, words):
+    def retain_or_replace(codes: Any, size: Any, keep: Any, words: Any) -> Any:
         if cuts.recording is not None:
             return codes
         p = float(keep(192))
@@ -245,7 +248,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         ]
         return np.array(reports, np.int64)
 
-    def biased_bits(count, chance, words):
+    def biased_bits(count: Any, chance: Any, words: Any) -> Any:
         if cuts.recording is not None:
             return np.zeros(count, np.uint64)
         p = float(chance(192))
@@ -255,21 +258,30 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         ]
         return np.array(flipped, np.uint64)
 
-    def set_bits(keys, levels, parameters, bits):
+    def set_bits(keys: Int[np.ndarray, " n"], levels: Any, parameters: Any, bits: Any) -> Any:
         if cuts.recording is not None:
             every = np.zeros_like(bits)
             original_set_bits(keys, np.full(len(keys), len(parameters)), parameters, every)
             cuts.written |= set(np.flatnonzero(np.unpackbits(every.view(np.uint8))).tolist())
         original_set_bits(keys, levels, parameters, bits)
 
-    def flip_bits(bits, alpha, words):
+    def flip_bits(bits: Any, alpha: Any, words: Any) -> Any:
         p = float(1 / (alpha + 2))
         as_bits = np.unpackbits(bits.view(np.uint8))
         for place in sorted(cuts.written) if cuts.recording is None else ():
             as_bits[place] ^= replay.choose([1 - p, p])
         bits[:] = np.packbits(as_bits).view(np.uint64)
 
-    def dirichlet_multinomial(keys, counts, size, *, alpha, records, cost, rng=None):
+    def dirichlet_multinomial(
+        keys: Int[np.ndarray, " n"],
+        counts: Num[np.ndarray, " n"],
+        size: Any,
+        *,
+        alpha: Any,
+        records: Any,
+        cost: Any,
+        rng: np.random.Generator | None = None,
+    ) -> Any:
         seeded = np.random.default_rng(0)
         drawn = dirichlet.dirichlet_multinomial(
             keys, counts, size, alpha=alpha, records=records, cost=cost, rng=seeded
@@ -286,10 +298,10 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         cells = np.flatnonzero(synthetic)
         return drawn._replace(keys=cells, counts=synthetic[cells])
 
-    def random_words(n, *, rng=None):
+    def random_words(n: Any, *, rng: np.random.Generator | None = None) -> Any:
         return np.random.default_rng(n).integers(0, 2**64, n, dtype=np.uint64)
 
-    def uniform_keys(size, cells, *, rng=None):
+    def uniform_keys(size: Any, cells: Any, *, rng: np.random.Generator | None = None) -> Any:
         return np.sort(np.random.default_rng(size).choice(cells, size, replace=False))
 
     patches = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import inf, log
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,7 @@ class _Feature:
         freedom = len(labels) - 1
         self.evidence -= freedom + 4 * (2 * freedom) ** 0.5
 
-    def labels(self, outputs: Sample) -> list:
+    def labels(self, outputs: Sample) -> list[Any]:
         """What this feature sees of each output."""
         raise NotImplementedError
 
@@ -177,7 +178,7 @@ class _Number(_Feature):
             self.edges = np.unique(np.quantile(seen[~np.isnan(seen)], middle))
         super().__init__(one, other)
 
-    def labels(self, outputs: Sample) -> list:
+    def labels(self, outputs: Sample) -> list[Any]:
         given = outputs.column(self.name)
         bins = np.searchsorted(self.edges, given)
         return np.where(np.isnan(given), -1, bins).tolist()
@@ -194,7 +195,7 @@ class _Number(_Feature):
 class _Form(_Feature):
     """Types, text and order."""
 
-    def labels(self, outputs: Sample) -> list:
+    def labels(self, outputs: Sample) -> list[Any]:
         return [output.form for output in outputs]
 
     def words(self) -> str:
@@ -208,7 +209,7 @@ class _Form(_Feature):
 class _Order(_Feature):
     """In which order the numbers come."""
 
-    def labels(self, outputs: Sample) -> list:
+    def labels(self, outputs: Sample) -> list[Any]:
         return [tuple(output.numbers) for output in outputs]
 
     def words(self) -> str:
@@ -218,7 +219,7 @@ class _Order(_Feature):
 class _Whole(_Feature):
     """The whole output."""
 
-    def labels(self, outputs: Sample) -> list:
+    def labels(self, outputs: Sample) -> list[Any]:
         return [output.whole for output in outputs]
 
     def words(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.claims.finding import (
     ALIKE,
@@ -140,7 +140,13 @@ class Claim:
         """
         return [self._judge(each, looks, level, has_file) for each in self.statements]
 
-    def _judge(self, statement: Statement, looks, level: float, has_file) -> Verdict:
+    def _judge(
+        self,
+        statement: Statement,
+        looks: Sequence[Any],
+        level: float,
+        has_file: Callable[[str], bool],
+    ) -> Verdict:
         if statement.check is None:
             return self.verdict(statement, UNTESTABLE, why=statement.untestable)
         finding = statement.find(looks, level)
@@ -252,7 +258,9 @@ class Printed:
     over: tuple[float, float] | None = None
 
     @classmethod
-    def approximately(cls, says: str, value: float, error: float = 0.0, **place) -> Printed:
+    def approximately(
+        cls, says: str, value: float, error: float = 0.0, **place: Any
+    ) -> Printed:
         """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)

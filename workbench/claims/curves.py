@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import exp, inf, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
         )
 
 
-def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where) -> pd.DataFrame:
+def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
     """The `confidence_intervals` over `by` of the rows whose columns equal what `where` says."""
     for column, x in where.items():
         rows = rows[rows[column] == x]
@@ -113,7 +113,11 @@ def interpolate_log_log(
         return partial(_interpolate, np.log(np.asarray(x, float)), np.log(np.asarray(y, float)))
 
 
-def _interpolate(log_x, log_y, at):
+def _interpolate(
+    log_x: Float[np.ndarray, "..."],
+    log_y: Float[np.ndarray, "..."],
+    at: Float[np.ndarray, "..."],
+) -> Float[np.ndarray, "..."]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.exp(np.interp(np.log(at), log_x, log_y, np.nan, np.nan))
 

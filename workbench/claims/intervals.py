@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -186,7 +186,9 @@ def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
     return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
 
 
-def _table(points: pd.Index, numbers: Callable, logs: bool, level: float) -> pd.DataFrame:
+def _table(
+    points: pd.Index, numbers: Callable[..., Any], logs: bool, level: float
+) -> pd.DataFrame:
     import pandas as pd
 
     *columns, runs = numbers(level=level)

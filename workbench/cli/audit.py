@@ -158,7 +158,7 @@ def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any
     return jobs
 
 
-def _executor(workers: int | None, scheduler: str | None, insecure: bool):
+def _executor(workers: int | None, scheduler: str | None, insecure: bool) -> Any:
     """Processes of a thread each, which end with this one, or a cluster, without a limit of time."""
     if scheduler is not None:
         if workers is not None:

@@ -154,7 +154,7 @@ class Choice(NamedTuple):
     """Candidates for an option of a mechanism, and what choosing among them costs."""
 
     option: str
-    candidates: tuple
+    candidates: tuple[Any, ...]
     epsilon: float
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -195,7 +195,7 @@ class _Progress:
             self.live.start()
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         if self.live:
             self.live.stop()
 
@@ -251,7 +251,7 @@ class _Progress:
             text = f"{text} ({counts})"
         return f"{text}: {run.error}" if run.state == "failed" else text
 
-    def lines(self):
+    def lines(self) -> Any:
         """All notebooks, for the screen."""
         from rich.table import Table
         from rich.text import Text

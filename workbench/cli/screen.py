@@ -102,7 +102,7 @@ def paragraph(text: str) -> None:
     console().print(plain(text), markup=False)
 
 
-def console():
+def console() -> Any:
     """Where tables go; as wide as a screen, or as they need where nobody watches."""
     from rich.console import Console
 

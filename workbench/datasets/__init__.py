@@ -5,6 +5,7 @@ of a file of your own, which take its path; `published` finds, fetches and check
 """
 
 from importlib import import_module
+from typing import Any
 
 _FILES = {
     "adult": "Adult",
@@ -47,7 +48,7 @@ _GROUPS = {
 __all__ = sorted([*_FILE_OF, *_GROUPS, "published"])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _FILE_OF:
         value = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
     elif name in _GROUPS:
@@ -60,5 +61,5 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -1,5 +1,8 @@
 """What a release holds; every estimate is public and answers the workloads it can."""
 
+import numpy as np
+
+from workbench.arrays import Int
 from workbench.estimates.bit_reports import BitReports
 from workbench.estimates.hierarchical_sums import HierarchicalSums
 from workbench.estimates.histogram import Histogram
@@ -24,7 +27,13 @@ ALL = (
 
 
 def summary_in_basis(
-    basis: Basis, keys, values, law: Law, theta=0.0, tau=0.0, sides=2
+    basis: Basis,
+    keys: Int[np.ndarray, " n"],
+    values: Int[np.ndarray, " n"],
+    law: Law,
+    theta: float = 0.0,
+    tau: float = 0.0,
+    sides: int = 2,
 ) -> Summary:
     """What was released of a noisy table in a basis: a summary of cells, or of its nodes."""
     if isinstance(basis, Cells):

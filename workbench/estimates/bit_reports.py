@@ -23,6 +23,7 @@ from workbench.estimates.reports import RandomisedReports
 from workbench.libraries import pd
 from workbench.value import read_only
 from workbench.workload import Products, TableQueries, Together
+from workbench.workload.linear import Linear
 
 _MAX_BITS = 2**16  # of a report
 _REPORTS_OF_PRODUCTS = 2**13  # that are laid out at a time
@@ -106,7 +107,7 @@ class BitReports(RandomisedReports):
             joint = (with_bit - f * all_reports) / (1 - 2 * f)
         return joint.reshape([self.domain.shape[k] for k in axes])
 
-    def _sums(self, queries, power: int = 1) -> Float[np.ndarray, " queries"]:
+    def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
         """Sums over reports of powers of what each says of a query."""
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
@@ -180,7 +181,7 @@ class BitReports(RandomisedReports):
         """
         starts = bit_layout(self.domain).starts
         digits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")
-        columns: dict = {}
+        columns: dict[str, Any] = {}
         for name, start, n in zip(
             self.domain.attributes, starts, self.domain.shape, strict=True
         ):

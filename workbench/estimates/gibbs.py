@@ -122,7 +122,12 @@ class Chains:
         self.jump(states, rng, always=True)
         return states
 
-    def jump(self, states, rng: np.random.Generator, always: bool = False) -> int:
+    def jump(
+        self,
+        states: Int[np.ndarray, "chains attributes"],
+        rng: np.random.Generator,
+        always: bool = False,
+    ) -> int:
         """Propose a whole tuple to every chain, by Metropolis and Hastings; returns how many moved.
 
         Draws of single attributes may never connect modes; whole tuples do. `always` accepts them all.
@@ -167,7 +172,13 @@ class Chains:
             size = 0 if sums is None else sums.size
             worker_sums = [np.zeros(size, np.float32) for _ in range(parts)]
 
-            def work(i: int, part=part, drawn=drawn, cuts=cuts, worker_sums=worker_sums):
+            def work(
+                i: int,
+                part: np.ndarray = part,
+                drawn: np.ndarray = drawn,
+                cuts: np.ndarray = cuts,
+                worker_sums: np.ndarray = worker_sums,
+            ) -> None:
                 rows = slice(cuts[i], cuts[i + 1])
                 _sweep(
                     part[rows], drawn[rows], self.rows, self.logs, self.prior.astype(np.float32),
@@ -210,7 +221,9 @@ def _row_major(shape: Sequence[int]) -> list[int]:
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def _blocks(states) -> Iterator[Int[np.ndarray, "chains attributes"]]:
+def _blocks(
+    states: Int[np.ndarray, "chains attributes"],
+) -> Iterator[Int[np.ndarray, "chains attributes"]]:
     return (
         states[start : start + _CHAINS_AT_ONCE]
         for start in range(0, len(states), _CHAINS_AT_ONCE)

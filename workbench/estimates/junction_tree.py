@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def cliques_of(
     return [tuple(sorted(clique)) for clique in cliques]
 
 
-def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple:
+def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple[Any, ...]:
     """How many pairs eliminating an attribute joins, and how many cells its clique has."""
     around = neighbours[k]
     joined = sum(j not in neighbours[i] for i, j in combinations(around, 2))
@@ -151,7 +152,9 @@ class JunctionTree:
             margins[i] = np.exp(logs[i])
         return CalibratedTree(self, margins, constant)
 
-    def _log_sum(self, table, i: int, axes: tuple[int, ...]) -> np.ndarray:
+    def _log_sum(
+        self, table: Float[np.ndarray, "..."], i: int, axes: tuple[int, ...]
+    ) -> np.ndarray:
         """ln Σ exp over a clique's axes that are not among some."""
         clique = self.cliques[i]
         outside = tuple(n for n, k in enumerate(clique) if k not in axes)
@@ -296,7 +299,9 @@ class CalibratedTree:
         return codes
 
 
-def _spread(table, axes: Sequence[int], onto: Sequence[int]) -> np.ndarray:
+def _spread(
+    table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
+) -> np.ndarray:
     """A table on some axes, as one that fits a table on more, whose axes ascend."""
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)
@@ -304,17 +309,21 @@ def _spread(table, axes: Sequence[int], onto: Sequence[int]) -> np.ndarray:
     return ordered.reshape([sizes.get(k, 1) for k in onto])
 
 
-def _summed(table, own: Sequence[int], axes: Sequence[int]) -> np.ndarray:
+def _summed(
+    table: Float[np.ndarray, "..."], own: Sequence[int], axes: Sequence[int]
+) -> np.ndarray:
     """A table on its own axes, summed down to some, in their order."""
     inner = table.sum(axis=tuple(n for n, k in enumerate(own) if k not in axes))
     rest = [k for k in own if k in axes]
     return inner.transpose([rest.index(k) for k in axes])
 
 
-def _product(tables: Sequence[tuple[tuple[int, ...], np.ndarray]], left: tuple[int, ...]):
+def _product(
+    tables: Sequence[tuple[tuple[int, ...], np.ndarray]], left: tuple[int, ...]
+) -> np.ndarray:
     """The product of tables, summed down to some axes, in their order."""
     numbers = {k: n for n, k in enumerate(sorted({k for axes, _ in tables for k in axes}))}
-    operands: list = []
+    operands: list[Any] = []
     for axes, table in tables:
         operands += [table, [numbers[k] for k in axes]]
     return np.einsum(*operands, [numbers[k] for k in left], optimize="greedy")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, Num
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import HIERARCHY, LAW, Estimate
 from workbench.estimates.law import Law
@@ -123,7 +123,14 @@ class Leaves(OverHierarchy, Estimate):
         noise = self.answer(workload, error=True, **options)[1]
         return Bars(noise, np.zeros(len(noise)), np.full(len(noise), np.nan))
 
-    def _sums(self, which, start: _Position, end: _Position, values, queries: int):
+    def _sums(
+        self,
+        which: Int[np.ndarray, " n"],
+        start: _Position,
+        end: _Position,
+        values: Num[np.ndarray, " n"],
+        queries: int,
+    ) -> Float[np.ndarray, " queries"]:
         """Of each query, the values of the nodes from `start` to `end`."""
         prefix = np.append(0, np.cumsum(values))
         values = np.append(values, 0)

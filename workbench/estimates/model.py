@@ -19,6 +19,7 @@ from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
 from workbench.workload import Margins, TableMargins, Workload, linear_queries
+from workbench.workload.linear import Prior
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
@@ -268,7 +269,12 @@ class CellProbabilities(NamedTuple):
     log_normaliser: float
 
 
-def cell_probabilities(shape, prior, sets, potentials) -> CellProbabilities:
+def cell_probabilities(
+    shape: Sequence[int],
+    prior: Prior,
+    sets: Sequence[tuple[int, ...]],
+    potentials: Sequence[Float[np.ndarray, "..."]],
+) -> CellProbabilities:
     """The model's distribution over all cells of the axes in `sets`."""
     modelled = sorted({k for axes in sets for k in axes})
     with np.errstate(divide="ignore"):
@@ -300,13 +306,13 @@ def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
     return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
 
-def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple:
+def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
     parts = np.split(values, np.cumsum([prod(shape) for shape in shapes])[:-1])
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
 
 def _summed_to(
-    table, table_axes: Sequence[int], axes: Sequence[int]
+    table: Float[np.ndarray, "..."], table_axes: Sequence[int], axes: Sequence[int]
 ) -> Float[np.ndarray, "..."]:
     """A table on `table_axes`, summed down to `axes`, in that order."""
     inner = table.sum(axis=tuple(i for i, k in enumerate(table_axes) if k not in axes))

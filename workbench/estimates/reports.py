@@ -30,6 +30,7 @@ from workbench.estimates.schema import check_fields, refuse_unless
 from workbench.libraries import pa, pd
 from workbench.value import sealed
 from workbench.workload import Products, TableQueries, Together, Workload, linear_queries
+from workbench.workload.linear import Linear
 
 _MAX_JOINT_CELLS = 2**22
 _MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
@@ -161,20 +162,22 @@ class Reports(RandomisedReports):
     def __len__(self) -> int:
         return len(self._cells.keys)
 
-    def _invert(self, values, attribute: int, axis: int = -1) -> Float[np.ndarray, "..."]:
+    def _invert(
+        self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
+    ) -> Float[np.ndarray, "..."]:
         """The inverse channel of an attribute along an axis; it is symmetric."""
         p = self.retention[attribute]
         n = self.domain.shape[attribute]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
 
-    def _sums(self, queries, power: int = 1) -> Float[np.ndarray, " queries"]:
+    def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
         return self._of_reports(queries, power).sums(
             self.domain, self._cells.keys, self._cells.counts
         )
 
-    def _of_reports(self, queries, power: int) -> Products | TableQueries:
+    def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
         """The queries that ask of the reports what `queries` ask of the tuples."""
         if isinstance(queries, TableQueries):
             groups = []

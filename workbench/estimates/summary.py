@@ -211,7 +211,9 @@ class Summary(Estimate):
         noise = np.where(np.isnan(errors), self._noise_after_filter(workload, cells), errors)
         return Bars(noise, absent_cells, each * absent_cells)
 
-    def _noise_after_filter(self, workload: Workload, cells) -> Float[np.ndarray, " queries"]:
+    def _noise_after_filter(
+        self, workload: Workload, cells: Float[np.ndarray, " queries"]
+    ) -> Float[np.ndarray, " queries"]:
         sizes = np.abs(self.values)
         passed = np.maximum(self.tau / sizes, 1) if self.tau else np.ones(len(self))
         released = workload.sums(self.domain, self.keys, passed)
@@ -267,7 +269,7 @@ class Summary(Estimate):
 
     def _columns(self) -> dict[str, Any]:
         """The same table; labels become dictionaries."""
-        columns: dict = {}
+        columns: dict[str, Any] = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
             labels = self.domain.labels and self.domain.labels[i]

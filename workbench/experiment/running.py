@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -69,7 +69,9 @@ def run(
 
     store = Path(store)
     store.mkdir(parents=True, exist_ok=True)
-    rows: dict[str, list[dict]] = {}  # by text: 1 and 1.0 are equal, and seed differently
+    rows: dict[
+        str, list[dict[str, Any]]
+    ] = {}  # by text: 1 and 1.0 are equal, and seed differently
     missing: dict[Dataset, list[tuple[Trial, Path | None]]] = {}
     for trial in sweep.trials():
         file = row_file(trial, sweep, store)
@@ -98,7 +100,7 @@ def _measure_all(
     sweep: Sweep,
     workers: int,
     executor: Executor | None,
-) -> Iterator[list[dict]]:
+) -> Iterator[list[dict[str, Any]]]:
     from tqdm.auto import tqdm
 
     data = dataset.load()
@@ -124,7 +126,7 @@ def _measure_all(
 
 def _measure_elsewhere(
     executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
-) -> Iterator[list[dict]]:
+) -> Iterator[list[dict[str, Any]]]:
     """The rows of each trial, kept here: a worker needs no folder of ours."""
     if hasattr(executor, "share"):
         data = executor.share(data)
@@ -141,13 +143,19 @@ def _measure_elsewhere(
             future.cancel()
 
 
-def _measure_alone(*arguments: Any) -> list[dict]:
+def _measure_alone(*arguments: Any) -> list[dict[str, Any]]:
     """`_measure` in one of several processes, which takes one thread."""
     with limited_threads(1):
         return _measure(*arguments)
 
 
-def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list[dict]:
+def _measure(
+    trial: Trial,
+    data: Any,
+    metrics: Sequence[Any],
+    estimators: Sequence[Any],
+    file: Path | None,
+) -> list[dict[str, Any]]:
     """The rows of one trial, kept in `file` if there is one."""
     start = perf_counter()
     release = trial.release(data)
@@ -174,7 +182,7 @@ def _measure(trial: Trial, data, metrics, estimators, file: Path | None) -> list
     return rows
 
 
-def _own_rows(measured: float | pd.DataFrame) -> list[dict]:
+def _own_rows(measured: float | pd.DataFrame) -> list[dict[str, Any]]:
     """What a metric adds to a trial's columns: a row, or as many as its table has."""
     if hasattr(measured, "to_dict"):
         return measured.to_dict("records")

@@ -47,7 +47,7 @@ def uses_of(figure: Figure) -> list[DataUse]:
         used = figure.datasets_used()
     except (FileNotFoundError, ValueError) as e:
         return [DataUse(figure.id, "none", "nothing at hand", str(e))]
-    uses: dict[tuple, DataUse] = {}
+    uses: dict[tuple[Any, ...], DataUse] = {}
     for dataset in used:
         remedy = _remedy(dataset, paper)
         name = type(dataset).__name__

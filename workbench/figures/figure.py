@@ -87,7 +87,7 @@ class Figure:
     no_data: ClassVar[bool] = False
     usual: ClassVar[str] = "the paper's setting"
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "id" not in vars(cls):
             cls.id = cls.__module__.partition(".")[2].replace(".", "_") or cls.__name__

@@ -68,12 +68,14 @@ def wholes(
     return whole(default, doc, low, high, many=True, **rules)
 
 
-def choice(default: Any, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:
+def choice(default: Any, choices: tuple[Any, ...], doc: str, *, kind: str = SETTING) -> Any:
     """One of several values, as the name of a dataset."""
     return parameter(default, choices=choices, doc=doc, kind=kind)
 
 
-def selection(default: tuple, choices: tuple, doc: str, *, kind: str = SETTING) -> Any:
+def selection(
+    default: tuple[Any, ...], choices: tuple[Any, ...], doc: str, *, kind: str = SETTING
+) -> Any:
     """Some of several values, as names of datasets."""
     return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
 

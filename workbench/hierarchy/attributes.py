@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.arrays import Int, UInt8
+from workbench.arrays import Int, Num, UInt8
 from workbench.domain import Domain
 from workbench.hierarchy.digits import Digits
 from workbench.hierarchy.keys import Keys
@@ -93,7 +93,14 @@ class Attributes(Hierarchy):
         """The codes of keys."""
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
-    def boxes(self, levels, nodes, values, lo, hi):
+    def boxes(
+        self,
+        levels: Int[np.ndarray, " n"],
+        nodes: Keys,
+        values: Num[np.ndarray, " n"],
+        lo: Int[np.ndarray, "boxes attributes"],
+        hi: Int[np.ndarray, "boxes attributes"],
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Σ of the values in boxes of cells, by volume where a box cuts a node; and if it cuts."""
         low, high = self._node_boxes(levels, nodes)
         sums = np.zeros(len(lo))
@@ -105,7 +112,9 @@ class Attributes(Hierarchy):
             cut[i] = ((fraction > 0) & (fraction < 1)).any()
         return sums, cut
 
-    def _node_boxes(self, levels, nodes) -> tuple[np.ndarray, np.ndarray]:
+    def _node_boxes(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The box of cells of each node: first and last + 1 code (attributes, nodes)."""
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
@@ -116,7 +125,9 @@ class Attributes(Hierarchy):
         low, high = self._node_boxes(levels, nodes)
         return self.boxes_to_frame(low.T, high.T)
 
-    def boxes_to_frame(self, lo, hi) -> pd.DataFrame:
+    def boxes_to_frame(
+        self, lo: Int[np.ndarray, "boxes attributes"], hi: Int[np.ndarray, "boxes attributes"]
+    ) -> pd.DataFrame:
         """One row a box: a label of each attribute, or "*" for all of it."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)

@@ -15,14 +15,14 @@ from workbench.hierarchy.taxonomy import Taxonomy
 _BY_NAME = {cls.__name__: cls for cls in (Quadtree, Prefixes, Taxonomy)}
 
 
-def to_dict(tree: Hierarchy) -> dict:
+def to_dict(tree: Hierarchy) -> dict[str, Any]:
     """Its class, as `kind`, and its fields."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     return {"kind": type(tree).__name__} | {f.name: getattr(tree, f.name) for f in fields(tree)}
 
 
-def from_dict(record: dict) -> Hierarchy:
+def from_dict(record: dict[str, Any]) -> Hierarchy:
     """A hierarchy of `to_dict`; lists of lists, as JSON has them, are fine."""
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))

@@ -156,7 +156,14 @@ class Interactions(OfUsers):
         return cls._of(domain, sorted_by_user(Columns(*columns)), bound, truth_public)
 
     @classmethod
-    def _of(cls, domain, records: UserRecords, bound, truth_public, attributes=None):
+    def _of(
+        cls,
+        domain: Domain,
+        records: UserRecords,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool,
+        attributes: Domain | None = None,
+    ) -> Interactions:
         ids = records.ids
         made = cls(domain, *records.columns, bound, truth_public, user_ids=ids)
         return made if attributes is None else replace(made, attributes=attributes)
@@ -212,7 +219,15 @@ class Interactions(OfUsers):
 
     @classmethod
     def _of_rows(
-        cls, data, user, item, context, domain, bound, truth_public, **how
+        cls,
+        data: Any,
+        user: str,
+        item: str | Sequence[str],
+        context: str | Sequence[str],
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool,
+        **how: Any,
     ) -> Interactions:
         """From rows of any source, with attributes of the domain crossed to items and to contexts."""
         items = (item,) if isinstance(item, str) else tuple(item)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -161,7 +162,7 @@ def receipts_are_kept(subject: Subject) -> None:
     written = []
     write = Source._signed
 
-    def remember(self, *args, **kwargs):
+    def remember(self, *args: Any, **kwargs: Any) -> Any:
         written.append(write(self, *args, **kwargs))
         return written[-1]
 
@@ -243,7 +244,7 @@ def error_bars_fit(subject: Subject) -> None:
     mechanism = subject.example(table)
     data = subject.given(table)
     truth = subject.truth(table).answer(asked)
-    drawn: list = []
+    drawn: list[Any] = []
     for runs, within in ((100, 0.0), (350, 0.15), (700, 0.3)):
         seeds = range(len(drawn), runs)
         drawn += [mechanism(data, seeded(s)).answer(asked, error=True) for s in seeds]

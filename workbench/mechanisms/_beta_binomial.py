@@ -10,7 +10,7 @@ _TERMS = 32  # of a tail, before the rest is bounded by a geometric series
 
 
 def tail_bounds(
-    cut: Float[np.ndarray, " n"], m: int, a: Float[np.ndarray, " n"] | float, b
+    cut: Float[np.ndarray, " n"], m: int, a: Float[np.ndarray, " n"] | float, b: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Bounds from below and above, but for rounding, on Pr[z > cut], z ~ BetaBinomial(m, a, b).
 
@@ -37,7 +37,12 @@ def tail_bounds(
     )
 
 
-def log_mass(z, m: int, a, b) -> Float[np.ndarray, " n"]:
+def log_mass(
+    z: Float[np.ndarray, "..."],
+    m: int,
+    a: Float[np.ndarray, "..."] | float,
+    b: Float[np.ndarray, "..."] | float,
+) -> Float[np.ndarray, " n"]:
     """ln Pr[z] of BetaBinomial(m, a, b), without the cancellation of its nine ln Γ, each up to 1e16.
 
     With ln Γ(x) = x·ln x − x + s(x), the large parts are x·ln(x/e) over the table ((a, z), (b, m−z)),
@@ -50,7 +55,11 @@ def log_mass(z, m: int, a, b) -> Float[np.ndarray, " n"]:
     down = b + (m - z)
     d = (z * b - (m - z) * a) / n
 
-    def g(observed, difference, expected):
+    def g(
+        observed: Float[np.ndarray, "..."],
+        difference: Float[np.ndarray, "..."],
+        expected: Float[np.ndarray, "..."],
+    ) -> Float[np.ndarray, "..."]:
         """observed·ln(observed/expected) − difference, where observed = expected + difference."""
         far = xlogy(observed, observed / expected)
         near = xlog1py(observed, difference / expected)
@@ -66,7 +75,7 @@ def log_mass(z, m: int, a, b) -> Float[np.ndarray, " n"]:
     )
 
 
-def _stirling_rest(x, factorial: int = 0) -> Float[np.ndarray, " n"]:
+def _stirling_rest(x: Float[np.ndarray, "..."], factorial: int = 0) -> Float[np.ndarray, " n"]:
     """s(x) = ln Γ(x) − x·ln x + x, of ln x! instead with `factorial`; relative error below 1e-13."""
     from scipy.special import gammaln
 

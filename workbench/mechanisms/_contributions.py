@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import fsum, isfinite
 from typing import Any
@@ -22,7 +23,7 @@ from workbench.mechanism import (
     sensitivity,
     split_epsilon,
 )
-from workbench.privacy import DP
+from workbench.privacy import DP, Receipt
 from workbench.table import Bound
 from workbench.value import not_allowed, sealed
 
@@ -30,7 +31,7 @@ from workbench.value import not_allowed, sealed
 def split_field() -> Any:
     """The field that splits a budget among items and edges."""
 
-    def wrong(split) -> str | None:
+    def wrong(split: Any) -> str | None:
         good = isinstance(split, tuple) and len(split) == 2 and all(map(_is_number, split))
         good = good and 0 < min(split) and max(split) < 1
         good = good and abs(fsum(split) - 1) < 1e-9
@@ -67,7 +68,7 @@ def bound_field() -> Any:
 def sampling_factor_field() -> Any:
     """The field l: a whole number, or what `suggested_sampling_factor` computes from public facts."""
 
-    def wrong(factor) -> str | None:
+    def wrong(factor: Any) -> str | None:
         whole = isinstance(factor, int) and not isinstance(factor, bool)
         good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
         return None if good else "need a whole number >= 1, or 'suggested'"
@@ -83,7 +84,7 @@ def public_number_field(doc: str) -> Any:
 def popularity_field() -> Any:
     """A guess of how popular items are."""
 
-    def wrong(popularity) -> str | None:
+    def wrong(popularity: Any) -> str | None:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
         good = all(map(_is_number, weights)) and min(weights, default=-1) >= 0
         good = good and (not isinstance(popularity, tuple) or sum(popularity) > 0)
@@ -94,7 +95,7 @@ def popularity_field() -> Any:
     )
 
 
-def _is_number(x) -> bool:
+def _is_number(x: Any) -> bool:
     if isinstance(x, int) and not isinstance(x, bool):
         return abs(x) < 2**1023
     return isinstance(x, float) and isfinite(x)
@@ -151,8 +152,8 @@ class Contributions(Mechanism):
         bounded: Interactions,
         total: float,
         rng: np.random.Generator | None,
-        paid=(),
-    ):
+        paid: Sequence[Receipt] = (),
+    ) -> ItemEdgeCounts:
         """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
         l1 = sensitivity(bounded)
         histograms = []
@@ -175,7 +176,9 @@ class Contributions(Mechanism):
             counts = counts.scaled(self.total)
         return Release(counts, tuple(ledger), self, private_bound(bounded))
 
-    def _parts(self, data: Interactions, total: float):
+    def _parts(
+        self, data: Interactions, total: float
+    ) -> Iterator[tuple[Domain, np.ndarray, float]]:
         """Items, then edges: their domain, their counts, and their ε, or ρ."""
         domain = data.domain
         domains = (domain.project(domain.attributes[:1]), domain)

@@ -33,7 +33,7 @@ class FullTable(Mechanism):
         """Noise and no threshold, from which `advice` computes errors."""
         return {}
 
-    def _noisy(self, values: np.ndarray, block: Any, rng: np.random.Generator | None):
+    def _noisy(self, values: np.ndarray, block: Any, rng: np.random.Generator | None) -> Any:
         raise NotImplementedError
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:

@@ -19,6 +19,7 @@ from workbench.mechanism import (
     parameter,
     private_bound,
 )
+from workbench.privacy import Receipt
 from workbench.table import Bound, SparseTable
 from workbench.transform import Dyadic, basis_of
 from workbench.value import not_allowed
@@ -88,12 +89,12 @@ class SparseSummary(Mechanism):
 
     def _draw(
         self,
-        exact,
+        exact: tuple[np.ndarray, np.ndarray],
         blocks: list[Any],
         theta: float,
         tau: float,
         rng: np.random.Generator | None,
-    ):
+    ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
         """Keys, noisy values, τ and receipts of both steps at once."""
         keys, values, ledger = noise.threshold_sample(
             *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng

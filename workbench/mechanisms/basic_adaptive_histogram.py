@@ -68,7 +68,7 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
         self.empty_split_probability(records.hierarchy, l1)
         *level_epsilons, leaves_epsilon = self.budgets()
 
-        def compare(frontier: Frontier, level: int):
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, int, float]:
             return frontier.counts, ceil(self.threshold), level_epsilons[level]
 
         root = Frontier.root(records)

@@ -47,7 +47,7 @@ from workbench.privacy import DP, ZCDP
 _CHOSEN_FIELD = {SRA: "l", HPA: "l", LPA: "bound"}
 
 
-def _check_mechanism(mechanism) -> str | None:
+def _check_mechanism(mechanism: Any) -> str | None:
     if type(mechanism) not in _CHOSEN_FIELD:
         return "need SRA, HPA or LPA, whose l or bound is chosen"
     if isinstance(mechanism.budget, ZCDP):
@@ -55,7 +55,7 @@ def _check_mechanism(mechanism) -> str | None:
     return None
 
 
-def _check_candidates(candidates) -> str | None:
+def _check_candidates(candidates: Any) -> str | None:
     good = isinstance(candidates, tuple) and 1 < len(set(candidates)) == len(candidates)
     good = good and all(type(l) is int and 1 <= l <= 2**53 for l in candidates)  # noqa: E741
     return None if good else "need a tuple of two or more different whole numbers >= 1"
@@ -69,7 +69,9 @@ class ChosenContributions(Mechanism):
     """
 
     mechanism: Any = parameter(check=_check_mechanism, doc="what is released")
-    candidates: tuple = parameter(check=_check_candidates, unit="records", doc="of each user")
+    candidates: tuple[Any, ...] = parameter(
+        check=_check_candidates, unit="records", doc="of each user"
+    )
     epsilon: float = parameter(low=0, strict=True, doc="of the choice")
     takes = Interactions
     cite = "mcsherry2007"

@@ -39,7 +39,7 @@ from workbench.table import SparseTable
 _LARGEST = 2**50
 
 
-def _check_mechanism(mechanism) -> str | None:
+def _check_mechanism(mechanism: Any) -> str | None:
     good = isinstance(mechanism, HighPassFilter) and mechanism.theta is not None
     good = good and mechanism.transform is None and isinstance(mechanism.budget, DP)
     return (
@@ -47,7 +47,7 @@ def _check_mechanism(mechanism) -> str | None:
     )
 
 
-def _check_candidates(candidates) -> str | None:
+def _check_candidates(candidates: Any) -> str | None:
     good = isinstance(candidates, tuple) and 1 < len(set(candidates)) == len(candidates)
     good = good and all(type(theta) is int and 1 <= theta <= _LARGEST for theta in candidates)
     return None if good else "need a tuple of two or more different whole numbers >= 1"
@@ -61,7 +61,9 @@ class ChosenThreshold(Mechanism):
     """
 
     mechanism: Any = parameter(check=_check_mechanism, doc="what is released")
-    candidates: tuple = parameter(check=_check_candidates, unit="counts", doc="cut-offs θ")
+    candidates: tuple[Any, ...] = parameter(
+        check=_check_candidates, unit="counts", doc="cut-offs θ"
+    )
     epsilon: float = parameter(low=0, strict=True, doc="of the choice")
     takes = SparseTable
     cite = "mcsherry2007"

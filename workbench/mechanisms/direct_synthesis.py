@@ -14,8 +14,9 @@ Cost       `depth` times the children of nodes that have more than one record to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class DirectSynthesis(Mechanism):
     def budgets(self) -> _Budgets:
         """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
         levels = self.depth + (self.records is None)
-        totals = [Fraction(1, levels)] if self.records is None else []
+        totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
         if self.split is None:
             choices = []
             counts = [Fraction(1, levels)] * self.depth
@@ -127,7 +128,7 @@ class DirectSynthesis(Mechanism):
             raise not_allowed(self, "split", why, f" over {type(tree).__name__}")
         refuse_depth_above(self, sum(map(len, tree.axes)) if self.split else tree.digits.depth)
         total = self.records
-        paid = []
+        paid: list[Any] = []
         if total is None:
             exact = np.array([records.total])
             noisy, receipt = noise.geometric(
@@ -250,10 +251,10 @@ def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
 def _allot_children(
     records: Records,
     level: int,
-    ends,
+    ends: Int[np.ndarray, " n"] | None,
     nodes: _Nodes,
-    children,
-    add_noise,
+    children: Int[np.ndarray, " n"],
+    add_noise: Callable[..., Any],
     rng: np.random.Generator | None,
 ) -> _Nodes:
     """The children of some nodes that are allotted anything."""

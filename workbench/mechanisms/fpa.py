@@ -16,7 +16,7 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 
 from fractions import Fraction
 from math import ceil, floor, log2, sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,7 +43,7 @@ _REAL = np.longdouble  # 64 bits of mantissa where the machine has them
 _UP = 1 + 2.0**-40  # above what a few roundings of a sensitivity can lose
 
 
-def _check_odd(k) -> str | None:
+def _check_odd(k: Any) -> str | None:
     whole = isinstance(k, int) and not isinstance(k, bool)
     good = whole and k >= 1 and k % 2 == 1
     return None if good else "need an odd number >= 1: a mean, and whole frequencies"
@@ -151,7 +151,7 @@ class FPA(shared.Contributions):
         bound: Bound,
         share: float,
         rng: np.random.Generator | None,
-    ):
+    ) -> tuple[np.ndarray, float, Receipt]:
         """Coefficients with noise, its variance, and its receipt."""
         k = len(exact)
         rounded = 2 * self.rounding_error(n)

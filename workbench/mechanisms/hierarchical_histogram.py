@@ -15,6 +15,7 @@ Cost       time and memory O(domain size).
 
 from fractions import Fraction
 from math import ceil, log
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ from workbench.workload import Ranges, Workload
 _MAX_BRANCHING = 2**20
 
 
-def _check_branching(k) -> str | None:
+def _check_branching(k: Any) -> str | None:
     whole = isinstance(k, int) and not isinstance(k, bool)
     if k == "optimal" or (whole and 2 <= k <= _MAX_BRANCHING):
         return None

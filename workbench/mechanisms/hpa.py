@@ -13,7 +13,7 @@ Cost       O(records·log l) time, O(kept records + items × contexts) memory.
 """
 
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from workbench.privacy import DP, ZCDP, Receipt
 from workbench.value import not_allowed, parameter, value
 
 
-def _check_scores(scores) -> str | None:
+def _check_scores(scores: Any) -> str | None:
     good = isinstance(scores, tuple) and len(scores) > 0
     good = good and all(isinstance(x, int | float) and x == x for x in scores)
     return None if good else "need a tuple of numbers, public or paid for, one an item"
@@ -58,7 +58,9 @@ class HPA(shared.SampledContributions):
     popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
     random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
     split: tuple[float, float] = shared.split_field()
-    score: tuple | None = parameter(None, check=_check_scores, doc="your own, one an item")
+    score: tuple[Any, ...] | None = parameter(
+        None, check=_check_scores, doc="your own, one an item"
+    )
     consistent: bool = shared.consistent_counts_field()
     total: float | None = shared.total_field()
     n: int | None = shared.public_number_field("users, for the suggested l")
@@ -121,7 +123,7 @@ class HPA(shared.SampledContributions):
         return self._pick(data, scores, rng)
 
     def _pick(
-        self, data: Interactions, scores, rng: np.random.Generator | None
+        self, data: Interactions, scores: Any, rng: np.random.Generator | None
     ) -> Interactions:
         l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
         return data.top_scored(l, scores, rng, random=round(self.random_share * l))

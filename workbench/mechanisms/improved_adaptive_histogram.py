@@ -29,6 +29,7 @@ from typing import Self
 
 import numpy as np
 
+from workbench.arrays import Float
 from workbench.hierarchy import Hierarchy
 from workbench.mechanism import (
     Release,
@@ -118,7 +119,7 @@ class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
-        def compare(frontier: Frontier, level: int):
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, float, float]:
             return discount.counts(frontier), self.threshold, self._decision_epsilon()
 
         root = discount.root(records, rng)
@@ -166,7 +167,7 @@ def structural_loss(
     if law == "geometric":
         threshold = ceil(threshold)
 
-    def log_passing(x):
+    def log_passing(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         over = x - threshold
         if law == "geometric":
             low = epsilon * np.minimum(over, 0) - log1p(exp(-epsilon))

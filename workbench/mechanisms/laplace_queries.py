@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import frexp, sqrt
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
+from workbench.workload.linear import Linear
 
 NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
 
@@ -53,7 +54,7 @@ class _NoisyValues(NamedTuple):
     receipt: Receipt
 
 
-def check_workload(workload) -> str | None:
+def check_workload(workload: Any) -> str | None:
     """What is wrong with the field of the queries."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
@@ -104,7 +105,7 @@ class LaplaceQueries(Mechanism):
     def _whole_answers(
         self,
         table: SparseTable,
-        workload,
+        workload: Linear,
         moved: float,
         l1: float,
         rng: np.random.Generator | None,
@@ -123,7 +124,7 @@ class LaplaceQueries(Mechanism):
     def _rounded_answers(
         self,
         table: SparseTable,
-        workload,
+        workload: Linear,
         moved: float,
         l1: float,
         rng: np.random.Generator | None,
@@ -152,7 +153,7 @@ def grid_step(scale: float, largest: float) -> float:
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
-def terms_of_queries(workload) -> Int[np.ndarray, " queries"]:
+def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
     """How many terms of each query are rounded, each by half a step at most."""
     if isinstance(workload, Together):
         return np.concatenate([terms_of_queries(part) for part in workload.parts])

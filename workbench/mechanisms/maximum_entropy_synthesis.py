@@ -13,7 +13,7 @@ Cost       that of a fit: seconds up to 2¹⁴ cells of all attributes together,
 
 import warnings
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ _EXACT_CELLS = 2**14
 _GAP = 0.25  # nats
 
 
-def _check_marginals(marginals) -> str | None:
+def _check_marginals(marginals: Any) -> str | None:
     return (
         None if hasattr(marginals, "on") else "need Marginals(k), NamedMarginals(…) or queries"
     )

@@ -17,6 +17,8 @@ Cost       time and memory O(non-empty cells + size), whatever the domain's size
 from math import ceil
 from typing import Any, Self
 
+import numpy as np
+
 from workbench import noise
 from workbench.domain import Domain
 from workbench.estimates import Summary
@@ -35,6 +37,7 @@ from workbench.mechanisms._sparse_summary import (
     sides_field,
     summary_name,
 )
+from workbench.privacy import Receipt
 from workbench.table import Bound
 from workbench.transform import Dyadic, Haar
 from workbench.value import value
@@ -68,12 +71,21 @@ class PrioritySampling(SparseSummary):
         self.refuse_size_above(sum(block.size for block in blocks))
         return self.theta, 0.0  # τ_s is known only once cells are drawn
 
-    def _draw(self, exact, blocks: list[Any], theta: float, tau: float, rng):
+    def _draw(
+        self,
+        exact: tuple[np.ndarray, np.ndarray],
+        blocks: list[Any],
+        theta: float,
+        tau: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
         return noise.priority_sample(
             *exact, blocks, theta=theta, sides=self.sides, size=self.size, rng=rng
         )
 
-    def _select(self, noisy: Summary, theta: float, tau: float, rng) -> Summary:
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
         if self.consistent:
             noisy = self._consistent(noisy, theta)
         kept, tau = noise.priority_sample_public(

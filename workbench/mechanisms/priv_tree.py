@@ -75,7 +75,7 @@ class PrivTree(shared.AdaptiveHistogram):
         decrement = self.scale(records.hierarchy, l1).decrement
         floor = self.threshold - decrement
 
-        def compare(frontier: Frontier, level: int):
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, float, float]:
             scores = np.maximum(0, frontier.counts - level * decrement - floor)
             return scores, decrement + 1, comparison_epsilon
 

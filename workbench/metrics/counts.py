@@ -67,7 +67,9 @@ class _CountMetric:
         """
         return float(self._compare(*count_pair(truth, estimate, self.of)))
 
-    def _compare(self, exact, estimated) -> float:
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
         raise NotImplementedError
 
 
@@ -81,7 +83,9 @@ class MeanSquaredCountError(_CountMetric):
 
     of: str = _of()
 
-    def _compare(self, exact, estimated) -> float:
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
         return ((estimated - exact) ** 2).mean()
 
 
@@ -101,7 +105,9 @@ class KLDivergence(_CountMetric):
     )
     floor: float = parameter(0.01, 0, strict=True, unit="records", doc="of counts <= 0")
 
-    def _compare(self, exact, estimated) -> float:
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
         original = self._distribution(exact)
         released = self._distribution(estimated)
         if self.direction == "original_given_released":
@@ -128,7 +134,9 @@ class TopPrecision(_CountMetric):
     k: int = parameter(low=1, integer=True, doc="at most all items")
     of: str = _of()
 
-    def _compare(self, exact, estimated) -> float:
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
         items = len(exact)
         k = min(self.k, items)
         in_true_top = _chance_in_top(exact.reshape(items, -1), k)

@@ -267,16 +267,16 @@ def _roomy(ax: Axes, which: str) -> bool:
     return labels * (0.3 if page().width else 0.22) < box.height * fig.get_figheight()
 
 
-def _plain_tick(x: float, _=None) -> str:
+def _plain_tick(x: float, _: Any = None) -> str:
     """As people write it, and short: 10⁶ would else stand apart from the axis."""
     return number(x, 4) if abs(x) < 100_000 else power_of_ten(x)
 
 
-def _percent(x: float, _=None) -> str:
+def _percent(x: float, _: Any = None) -> str:
     return f"{100 * x:.3g} %".replace("-", "−")
 
 
-def format_tick(x: float, _=None) -> str:
+def format_tick(x: float, _: Any = None) -> str:
     """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
     return _power(x, lambda power: str(power).translate(_RAISED), "·")
 

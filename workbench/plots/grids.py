@@ -89,7 +89,7 @@ def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
     return [panel.theory] if one else panel.theory
 
 
-def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple]:
+def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
     """The dashes of a panel's theory: a kind for each label of the panels that stand together."""
     labels = [label for label, _ in theory_curves(panel)]
     kinds = list(
@@ -161,7 +161,7 @@ def _draw(
     rows: pd.DataFrame,
     ax: Axes,
     limits: tuple[float, float] | None,
-    dashes: Sequence[tuple],
+    dashes: Sequence[tuple[Any, ...]],
 ) -> None:
     if panel.cells:
         cells(rows, ax, limits, outlines=panel.outlines, equal=panel.equal)

@@ -268,7 +268,7 @@ def theory(
     law: Callable[..., Any],
     ax: Axes,
     label: str = "theory",
-    dashes: tuple = (5, 2),
+    dashes: tuple[Any, ...] = (5, 2),
     *,
     fit: bool = False,
 ) -> Axes:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from workbench.preparation.rule import MAX_LABELS, Rule, is_list, is_text, some
 from workbench.value import not_allowed, parameter, value
 
 
-def of_one_kind(labels: Sequence) -> tuple:
+def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
     """Labels as Python's own values, or a ValueError if they are not all of one kind."""
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
     kinds = {type(label) for label in labels}
@@ -45,7 +46,7 @@ class Labels(Rule):
         What `Domain.labels` takes; whole numbers match numbers like 50.0 too.
     """
 
-    labels: tuple | range = parameter(check=is_list, doc="values of the column")
+    labels: tuple[Any, ...] | range = parameter(check=is_list, doc="values of the column")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -70,9 +70,9 @@ class Rule:
         object.__setattr__(self, "missing_values", texts)
 
     @property
-    def all_labels(self) -> tuple | range:
+    def all_labels(self) -> tuple[Any, ...] | range:
         """The labels of the attribute: the rule's, then those of other and of missing values."""
-        labels: tuple | range = self.labels
+        labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
         added += [self.missing_label] * (self.missing == "label")
         return (*map(str, labels), *added) if added else labels

@@ -80,9 +80,9 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     )
 
 
-def rule_to_dict(rule: Rule) -> dict:
+def rule_to_dict(rule: Rule) -> dict[str, Any]:
     """What `rule_from_dict` reads; the labels always stand in it."""
-    stated: dict = {}
+    stated: dict[str, Any] = {}
     for f in fields(rule):
         content = getattr(rule, f.name)
         if f.name == "labels" or content != f.default:
@@ -100,7 +100,7 @@ def rule_to_dict(rule: Rule) -> dict:
     return stated
 
 
-def range_to_dict(labels: range) -> dict:
+def range_to_dict(labels: range) -> dict[str, Any]:
     """A range as `from_dict` reads it."""
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
@@ -135,8 +135,8 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path}: {e}") from None
 
 
-def _object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict:
-    stated: dict = {}
+def _object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:
             raise ValueError(f"the key {shown(key)} stands twice in one object")
@@ -307,7 +307,7 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     import csv
 
     line_of: dict[str, int] = {}
-    pairs = []
+    pairs: list[Any] = []
     reader = csv.reader(_lines(path))
     for row in _rows(reader, path):
         if not any(field.strip() for field in row):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from workbench.preparation.rule import Rule, is_list, is_text
 from workbench.value import not_allowed, parameter, shown, value
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_PARTS: dict[str, tuple | range] = {
+_PARTS: dict[str, tuple[Any, ...] | range] = {
     "hour": range(24),
     "weekday": WEEKDAYS,
     "day": range(1, 32),
@@ -62,7 +63,9 @@ class TimePart(Rule):
     format: str | None = parameter(None, check=is_text, doc="of text; ISO 8601 without it")
     zone: str | None = parameter(None, check=is_text, doc="in which the part is told")
     recorded_in: str | None = parameter(None, check=is_text, doc="zone of times that name none")
-    labels: tuple | range | None = parameter(None, check=is_list, doc="names, in their order")
+    labels: tuple[Any, ...] | range | None = parameter(
+        None, check=is_list, doc="names, in their order"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

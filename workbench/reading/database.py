@@ -192,7 +192,7 @@ class SqliteTable(DatabaseTable):
         except sqlite3.Error as e:
             raise self._damaged(e) from None
 
-    def _array(self, name: str, values: tuple, one_kind: str | None) -> pa.Array:
+    def _array(self, name: str, values: tuple[Any, ...], one_kind: str | None) -> pa.Array:
         try:
             return pa.array(values)
         except (pa.ArrowException, OverflowError):

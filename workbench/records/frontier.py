@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Frontier:
         self,
         passed: Bool[np.ndarray, " n"],
         spawning: Int[np.ndarray, " k"],
-        discount: Callable[[Frontier], tuple[Frontier, tuple]] | None = None,
+        discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
         """The next level, below the nodes that passed and the `spawning` empty ones.
 

@@ -188,7 +188,17 @@ class Records(OverHierarchy):
         return cls.from_keys(hierarchy, keys, inside, bound, truth_public, left_out)
 
     @classmethod
-    def _of_users(cls, hierarchy, keys, counts, bound, truth_public, left_out, users, key):
+    def _of_users(
+        cls,
+        hierarchy: Hierarchy,
+        keys: Keys,
+        counts: Int[np.ndarray, " n"],
+        bound: Bound,
+        truth_public: bool,
+        left_out: dict[str, int] | None,
+        users: Int[np.ndarray, " n"],
+        key: bytes | None,
+    ) -> Records:
         """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
         ascending = argsort_keys(keys)
         ordered = keys[:, ascending]
@@ -208,7 +218,13 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_keys(
-        cls, hierarchy, keys: Keys, counts, bound, truth_public=False, left_out=None
+        cls,
+        hierarchy: Hierarchy,
+        keys: Keys,
+        counts: Int[np.ndarray, " n"] | None,
+        bound: Bound | Public,
+        truth_public: bool = False,
+        left_out: dict[str, int] | None = None,
     ) -> Records:
         """From keys in any order with counts: those of equal keys add up.
 

@@ -45,7 +45,7 @@ class _ThisPython(KernelSpecManager):
 class Kernel(AsyncKernelManager):
     """A kernel with sockets in a folder of its own, that can hang up on its clients."""
 
-    clients: list
+    clients: list[Any]
     peak: int  # bytes of memory that it has taken, as far as it was asked
     forked_by: KernelParent | None
 
@@ -90,7 +90,7 @@ class Kernel(AsyncKernelManager):
         self.provisioner.pgid = fork.pid
         self._reconcile_connection_info(self.provisioner.connection_info)
 
-    def client(self, **kwargs):
+    def client(self, **kwargs: Any) -> Any:
         """A client, remembered."""
         self.clients.append(super().client(**kwargs))
         return self.clients[-1]

@@ -72,7 +72,9 @@ class RecordsByUser:
         """As `Interactions.users_beyond`."""
         return sum(self._dealt.of_users(count_users_beyond, bound))
 
-    def _counted(self, method: str, arguments: tuple, options: dict) -> EdgeCounts:
+    def _counted(
+        self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> EdgeCounts:
         edges: Any = 0
         for own in self._dealt.of_users(count_users, method, arguments, options):
             edges = edges + own.edges
@@ -80,7 +82,13 @@ class RecordsByUser:
 
 
 def count_users(
-    rows: Rows, folder: Path, segments, plain, method: str, arguments: tuple, options: dict
+    rows: Rows,
+    folder: Path,
+    segments: Any,
+    plain: Any,
+    method: str,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
 ) -> EdgeCounts:
     """What `Interactions.method` keeps of a range of users, counted."""
     data = interactions_of(rows, folder, segments, plain)
@@ -88,12 +96,14 @@ def count_users(
     return EdgeCounts(rows.domain, kept.bound, kept.edge_counts())
 
 
-def count_users_beyond(rows: Rows, folder: Path, segments, plain, bound: Bound) -> int:
+def count_users_beyond(
+    rows: Rows, folder: Path, segments: Any, plain: Any, bound: Bound
+) -> int:
     """How many of a range of users have records that cannot all stay within a bound."""
     return interactions_of(rows, folder, segments, plain).users_beyond(bound)
 
 
-def interactions_of(rows: Rows, folder: Path, segments, plain) -> Interactions:
+def interactions_of(rows: Rows, folder: Path, segments: Any, plain: Any) -> Interactions:
     """All records of a range of users."""
     own = read_users(rows, folder, segments, plain)
     numbers, keys = _by_user(own.users.numbers, own.keys, rows.domain.size)
@@ -107,7 +117,9 @@ def interactions_of(rows: Rows, folder: Path, segments, plain) -> Interactions:
     )
 
 
-def _by_user(numbers, keys, cells: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_user(
+    numbers: Int[np.ndarray, " n"], keys: Int[np.ndarray, " n"], cells: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows in an order that follows from who has what, and from nothing else."""
     if len(numbers):
         lowest = int(numbers.min())

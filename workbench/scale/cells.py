@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Int, UInt64
+from workbench.arrays import Int, Num, UInt64
 from workbench.contributions import UserNumbers, cut_key
+from workbench.domain import Domain
 from workbench.scale import counting
 from workbench.scale.counting import Range, cells_of_range
 from workbench.scale.rows import Rows
 from workbench.scale.spill import Spilled
 from workbench.scale.work import Tasks
 from workbench.transform import Basis
+from workbench.workload.linear import Linear
 
 Progress = Callable[[str, float], Any]  # what is done, and which share of it
 _MOST_CELLS = 2**62  # of sums that are added
@@ -120,7 +122,9 @@ class Dealt:
         self._all_read()
         return [spilled for spilled, _ in dealt]
 
-    def _read(self, function: Callable[..., Any], arguments: Iterator[tuple]) -> Iterator[Any]:
+    def _read(
+        self, function: Callable[..., Any], arguments: Iterator[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """What tasks give back that read; with the share of bytes that were read."""
         whole = max(sum(span.size for span in self.spans), 1)
         done = 0
@@ -138,7 +142,9 @@ class Dealt:
         given = [(self.rows, self.folder, *own, *arguments) for own in self.user_ranges]
         yield from self._of_users(function, given)
 
-    def _of_users(self, function: Callable[..., Any], given: list[tuple]) -> Iterator[Any]:
+    def _of_users(
+        self, function: Callable[..., Any], given: list[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
             self._progress("users", (i + 1) / len(given))
@@ -171,7 +177,7 @@ class Dealt:
         return split
 
     def of_ranges(
-        self, function: Callable[..., Any], arguments: Sequence[tuple]
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
         """`function(keys, counts, *arguments)` of the cells of each range, which has its own arguments."""
         size = self.rows.domain.size
@@ -217,24 +223,32 @@ def _written_once(
     return plain
 
 
-def of_cells(folder: Path, some: Range, function: Callable[..., Any], arguments: tuple) -> Any:
+def of_cells(
+    folder: Path, some: Range, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
     """A function of the cells of a range."""
     return function(*cells_of_range(folder, some), *arguments)
 
 
-def units_of_cells(keys, counts, domain, workload, grid: float) -> Int[np.ndarray, " queries"]:
+def units_of_cells(
+    keys: Int[np.ndarray, " n"],
+    counts: Num[np.ndarray, " n"],
+    domain: Domain,
+    workload: Linear,
+    grid: float,
+) -> Int[np.ndarray, " queries"]:
     """What some cells add to the answers."""
     return workload.grid_units(domain, keys, counts, grid)
 
 
 def drawn_within(
-    keys,
-    counts,
+    keys: Int[np.ndarray, " n"],
+    counts: Num[np.ndarray, " n"],
     basis: Basis,
     bits: int,
     part: Any,
     function: Callable[..., Any],
-    arguments: tuple,
+    arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
     """What a part draws of the nodes of its own cells, and the sum of these."""
     nodes, values = basis.forward_within(keys, counts, bits)

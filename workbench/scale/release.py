@@ -37,6 +37,7 @@ from workbench.scale.rows import Rows
 from workbench.scale.work import scratch_folder, tasks
 from workbench.table import Unbounded
 from workbench.transform import basis_of
+from workbench.transform.basis import NodeBlock
 from workbench.value import sealed
 
 _QUERIES = (LaplaceQueries, GaussianQueries)
@@ -187,7 +188,7 @@ class _Drawn(NamedTuple):
     """A summary without cells, what it costs, and its cells, range by range."""
 
     summary: Summary
-    ledger: tuple
+    ledger: tuple[Any, ...]
     pieces: Iterator[tuple[np.ndarray, np.ndarray]]
 
 
@@ -270,7 +271,7 @@ class _Asked(NamedTuple):
     """What is asked of a measurement of all nodes."""
 
     basis: Any
-    blocks: list
+    blocks: list[Any]
     law: Any
     theta: float
     tau: float
@@ -291,7 +292,9 @@ class _Asked(NamedTuple):
         return cls(basis, blocks, law, theta, tau, how)
 
 
-def _sparse_summary(mechanism: SparseSummary, dealt: Dealt, rng) -> Release:
+def _sparse_summary(
+    mechanism: SparseSummary, dealt: Dealt, rng: np.random.Generator | None
+) -> Release:
     """Noise on the nodes of each range, and on those above, as one measurement."""
     asked = _Asked.of(mechanism, dealt)
     basis, blocks, law, theta, tau, how = asked
@@ -310,7 +313,9 @@ def _sparse_summary(mechanism: SparseSummary, dealt: Dealt, rng) -> Release:
     return Release(summary, ledger, mechanism, dealt.bound)
 
 
-def _refuse_large(blocks, theta: float, sides: int, tau: float, size: int | None) -> None:
+def _refuse_large(
+    blocks: Sequence[NodeBlock], theta: float, sides: int, tau: float, size: int | None
+) -> None:
     """A ValueError if a table without rows would already release too many nodes."""
     nodes = sum(block.size for block in blocks)
     expected = float(nodes)
@@ -323,7 +328,9 @@ def _refuse_large(blocks, theta: float, sides: int, tau: float, size: int | None
     noise.check_size(nodes, expected)
 
 
-def _stability_histogram(mechanism: StabilityHistogram, dealt: Dealt, rng) -> Release:
+def _stability_histogram(
+    mechanism: StabilityHistogram, dealt: Dealt, rng: np.random.Generator | None
+) -> Release:
     """Noise on the cells of each range that are not empty."""
     drawn = _drawn_stable(mechanism, dealt, _key(rng))
     keys, values = (sealed(np.concatenate(x)) for x in zip(*drawn.pieces, strict=True))

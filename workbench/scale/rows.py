@@ -231,7 +231,15 @@ class Rows:
         return cls._of_kind(DatabaseTable, "database", path, domain, bound, how)
 
     @classmethod
-    def _of_kind(cls, kind, name, path, domain, bound, how) -> Rows:
+    def _of_kind(
+        cls,
+        kind: type[Any],
+        name: str,
+        path: str | Path,
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        how: dict[str, Any],
+    ) -> Rows:
         rows = cls.read(path, domain, bound, **how)
         for source in rows._sources():
             if not isinstance(source, kind):

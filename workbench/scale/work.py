@@ -33,7 +33,7 @@ class _Refused:
     """What a task gives back that would have raised a ValueError."""
 
 
-class _Done(Future):
+class _Done(Future[Any]):
     """A task that was done here."""
 
 
@@ -51,9 +51,11 @@ class Tasks:
     def __init__(self, executor: Executor | None = None, here: bool = False):
         self._executor = executor
         self._here = here
-        self._under_way: deque[tuple[tuple, Future[Any]]] = deque()
+        self._under_way: deque[tuple[tuple[Any, ...], Future[Any]]] = deque()
 
-    def map(self, function: Callable[..., Any], arguments: Iterable[tuple]) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """The results, in the order of the arguments; one map at a time."""
         if self._executor is None:
             for own in arguments:

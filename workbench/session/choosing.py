@@ -90,7 +90,10 @@ def chosen_by_data(
 
 
 def scores_of(
-    table: SparseTable, sets, expected: Sequence[np.ndarray], drowned: Sequence[int]
+    table: SparseTable,
+    sets: Sequence[tuple[str, ...]],
+    expected: Sequence[np.ndarray],
+    drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
     """Of each set, people in wrong cells less the expected noise: private, for the mechanism alone."""
     scores = []
@@ -99,7 +102,9 @@ def scores_of(
     return np.array(scores, np.int64)
 
 
-def open_sets(sets, chosen: Sequence[int]) -> Bool[np.ndarray, " sets"]:
+def open_sets(
+    sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
+) -> Bool[np.ndarray, " sets"]:
     """Which sets join attributes that those chosen do not; or are single attributes, not chosen."""
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
@@ -127,7 +132,7 @@ def candidate_sets(questions: Iterable[Workload], domain: Domain) -> list[tuple[
     return list(sets)
 
 
-def _most_rounds(sets) -> int:
+def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
     """Single attributes, and as many sets as join all that any set joins."""
     chosen: list[int] = []
     while open_sets(sets, chosen).any():
@@ -164,7 +169,9 @@ def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cel
     return counts
 
 
-def _expected_counts(session: Recall, sets) -> list[Int[np.ndarray, " cells"]]:
+def _expected_counts(
+    session: Recall, sets: Sequence[tuple[str, ...]]
+) -> list[Int[np.ndarray, " cells"]]:
     """What the bank would recall, in whole numbers; the prior of an empty bank, or of many cells."""
     domain = session._table.domain
     answers = session._answers()
@@ -185,7 +192,9 @@ def _expected_counts(session: Recall, sets) -> list[Int[np.ndarray, " cells"]]:
     return expected
 
 
-def _expected_noise(session: Recall, sets, budget: DP | ZCDP, rounds: int) -> list[int]:
+def _expected_noise(
+    session: Recall, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
+) -> list[int]:
     """Σ |noise| over a set's cells, if the budget were shared evenly, as a whole number."""
     _, table = place_of(session)
     mechanism: Any

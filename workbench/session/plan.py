@@ -103,7 +103,7 @@ def free_plan(
     return plan
 
 
-def expected_error(strategy: Strategy, empty, price: float, is_zcdp: bool) -> float:
+def expected_error(strategy: Strategy, empty: Any, price: float, is_zcdp: bool) -> float:
     """The root of the mean expected squared error, by the noise that would be drawn."""
     from workbench.mechanisms import GaussianQueries
 

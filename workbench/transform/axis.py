@@ -32,7 +32,9 @@ class Axis:
         self.height = (m - 1).bit_length()
         self.sizes = level_sizes(m, 2)
 
-    def cover(self, lo, hi, last: bool) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
+    def cover(
+        self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
+    ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
         """The minimal cover of ranges, leaves first: (depth, node of each range or −1).
 
         Of at most two nodes a level it gives the left ones, or with `last` the right ones. A range up

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.arrays import Float, Int, Num
 from workbench.domain import Domain
 from workbench.workload import Workload
 
@@ -46,16 +46,22 @@ class Basis(Protocol):
     domain: Domain
     noise_blocks: tuple[NodeBlock, ...]
 
-    def forward(self, keys, counts) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
         """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """Runs of the nodes of 2^`bits` cells from `start`, a multiple of so many: first, and last + 1."""
 
-    def forward_within(self, keys, counts, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """`forward` of cells of one such range, of these nodes alone."""
 
-    def forward_above(self, starts, bits, totals) -> tuple[np.ndarray, np.ndarray]:
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """`forward` of all other nodes, from the sums of ranges that together are the domain."""
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
@@ -79,19 +85,25 @@ class Cells:
         """All cells in one."""
         return (NodeBlock(self.domain.size, 1, Fraction(1)),)
 
-    def forward(self, keys, counts):
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The counts themselves."""
         return keys, counts
 
-    def within(self, start, bits):
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """The cells."""
         return [(start, min(start + (1 << bits), self.domain.size))]
 
-    def forward_within(self, keys, counts, bits):
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The counts themselves."""
         return keys, counts
 
-    def forward_above(self, starts, bits, totals):
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """There is none."""
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 

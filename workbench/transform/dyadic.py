@@ -8,16 +8,17 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, product
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Int
+from workbench.arrays import Int, Num
 from workbench.compiled import njit
 from workbench.domain import MAX_CELLS, Domain
 from workbench.transform.axis import Axis
 from workbench.transform.basis import NodeBlock, NodeWeights, sums_by_node
 from workbench.value import not_allowed, parameter, value
-from workbench.workload import Boxes, Ranges
+from workbench.workload import Boxes, Ranges, Workload
 
 # How much more each finer level gets, split="geometric". Least Σ 2^j/ε_j² at Σ ε_j = ε; and least
 # Σ 2^j·σ_j² at Σ 1/(2σ_j²) = ρ, where 1/σ_j² is what a level gets.
@@ -131,7 +132,9 @@ class DyadicBasis:
         """How many cells a node of the level adds up."""
         return prod(1 << axis.height - d for axis, d in zip(self.axes, level, strict=True))
 
-    def forward(self, keys, counts):
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The dyadic sums of sparse counts."""
         if len(self.axes) == 1:
             return self._forward(keys, counts)
@@ -155,7 +158,7 @@ class DyadicBasis:
         order = np.argsort(nodes)
         return nodes[order], np.concatenate(values)[order]
 
-    def within(self, start, bits):
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """A run a level."""
         (axis,) = self.axes
         runs = []
@@ -165,11 +168,15 @@ class DyadicBasis:
             runs.append((self.starts[depth] + (start >> width), self.starts[depth] + high))
         return runs
 
-    def forward_within(self, keys, counts, bits):
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Of the levels up to one node."""
         return self._forward(keys, counts, self.axes[0].height - bits)
 
-    def forward_above(self, starts, bits, totals):
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Sums of sums."""
         (axis,) = self.axes
         nodes = []
@@ -181,7 +188,9 @@ class DyadicBasis:
             values.append(totals[is_above])
         return sums_by_node(nodes, values)
 
-    def _forward(self, keys, counts, least=0):
+    def _forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Along one axis, each level from the one below it, in place, down to the depth `least`."""
         (axis,) = self.axes
         sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
@@ -199,7 +208,7 @@ class DyadicBasis:
             )  # fmt: skip
         return nodes, values
 
-    def pieces(self, workload):
+    def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
         """Ranges of keys; with two axes boxes."""
         if len(self.axes) == 1:
             return workload.intervals(self.domain)
@@ -209,7 +218,7 @@ class DyadicBasis:
         range_of_box, boxes = ranges.boxes(self.domain)
         return query_of_range[range_of_box], boxes
 
-    def terms(self, pieces):
+    def terms(self, pieces: Any) -> Iterator[NodeWeights]:
         """The nodes of each minimal cover, with factor 1."""
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
@@ -234,12 +243,14 @@ class DyadicBasis:
 
     def _axis_cover(self, i: int, boxes: Boxes) -> list[tuple[int, Int[np.ndarray, " boxes"]]]:
         """The nodes that cover each box along one axis: (depth, node of each box or −1)."""
-        cover = []
+        cover: list[Any] = []
         for last in (False, True):
             cover += self.axes[i].cover(boxes.lo[:, i], boxes.hi[:, i], last)
         return [(depth, node) for depth, node in cover if (node >= 0).any()]
 
-    def parents(self, nodes) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
+    def parents(
+        self, nodes: Int[np.ndarray, " n"]
+    ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
         """For each level, which of the (sorted) nodes lie in it, and their parents, one an axis."""
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):
@@ -254,7 +265,7 @@ class DyadicBasis:
                     parents.append(node + self.start(*above))
             yield in_level, parents
 
-    def places(self, nodes):
+    def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
         """Depth, and first and last + 1 cell, of each axis."""
         level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
@@ -272,13 +283,17 @@ class DyadicBasis:
         return columns
 
 
-def _sums_of_equal(keys, counts):
+def _sums_of_equal(
+    keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+) -> tuple[np.ndarray, np.ndarray]:
     """Sorted keys, each once, and the sums of their counts."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
 
 
-def _distinct_prefixes(keys, height: int) -> Int[np.ndarray, " height+1"]:
+def _distinct_prefixes(
+    keys: Int[np.ndarray, " n"], height: int
+) -> Int[np.ndarray, " height+1"]:
     """How many different prefixes sorted keys have when 0, 1, …, `height` bits are cut off."""
     if not len(keys):
         return np.zeros(height + 1, np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Float, Int, Num
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.transform.axis import Axis
 from workbench.transform.basis import NodeBlock, NodeWeights, sums_by_node
 from workbench.value import value
+from workbench.workload import Workload
 
 
 @value
@@ -72,14 +74,16 @@ class HaarBasis:
         widths = (1 << height, *halves)
         return (NodeBlock(self.domain.size, height + 1, Fraction(1), widths),)
 
-    def forward(self, keys, counts):
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The total and the differences of sparse counts."""
         nodes, values, keys, counts = self._differences(keys, counts, 0)
         nodes.append(keys[:1])  # the root is node 0, like the total
         values.append(counts[:1])
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
-    def within(self, start, bits):
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """A run a level."""
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
@@ -88,13 +92,17 @@ class HaarBasis:
             runs.append((self.starts[depth] + (start >> width), self.starts[depth] + high))
         return runs
 
-    def forward_within(self, keys, counts, bits):
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The differences below one interval."""
         none = np.zeros(0, np.int64)
         nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
         return np.concatenate([none, *nodes[::-1]]), np.concatenate([none, *values[::-1]])
 
-    def forward_above(self, starts, bits, totals):
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The total, and differences of sums."""
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
@@ -109,7 +117,9 @@ class HaarBasis:
             values.append(signed[has_both])
         return sums_by_node(nodes, values)
 
-    def _differences(self, keys, counts, least: int) -> tuple[list[Any], list[Any], Any, Any]:
+    def _differences(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int
+    ) -> tuple[list[Any], list[Any], Any, Any]:
         """Nodes and values of each level, fine before coarse, and the sums of the depth `least`."""
         nodes = []
         values = []
@@ -137,11 +147,11 @@ class HaarBasis:
             sums = halves
         return sums
 
-    def pieces(self, workload):
+    def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
         """Ranges of keys."""
         return workload.intervals(self.domain)
 
-    def terms(self, pieces):
+    def terms(self, pieces: Any) -> Iterator[NodeWeights]:
         """The coefficients of prefix(hi) − prefix(lo).
 
         With S the sum of an interval and d its coefficient, S_left = (S + d)/2. If g·S is what a prefix
@@ -174,7 +184,7 @@ class HaarBasis:
         total = np.zeros(len(pieces), np.int64)
         yield NodeWeights(np.arange(len(pieces)), total, below_hi - below_lo)
 
-    def places(self, nodes):
+    def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
         """Level 0 for the total, 1 for the root's difference, and on; first and last + 1 cell."""
         starts = np.array(self.starts)
         depth = np.searchsorted(starts, nodes, side="right") - 1

@@ -33,7 +33,7 @@ def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]
 def _curves(rows: pd.DataFrame, panel: plots.Panel) -> dict[str, Any]:
     series = rows[panel.series].to_numpy()
     points = rows[[panel.at or panel.x, panel.x, "value"]].to_numpy(float)
-    lines = []
+    lines: list[Any] = []
     for name in dict.fromkeys(series):
         drawn = [line["name"] for line in lines]
         lines.append(_line(points[series == name], str(name), drawn))
@@ -70,7 +70,7 @@ def _line(points: Float[np.ndarray, "n 3"], name: str, drawn: list[str]) -> dict
     """A series of places, x and values: their means, and intervals where releases are several."""
     color, marker, dashes = plots.series_style(name, drawn)
     points = points[np.argsort(points[:, 0], kind="stable")]
-    band = {}
+    band: dict[str, Any] = {}
     if np.any(np.diff(points[:, 0]) == 0):
         points, band = _means(points)
     order = np.argsort(points[:, 1], kind="stable")

@@ -27,12 +27,12 @@ class Control:
 
     name: str
     value: Any
-    stops: tuple = (False, True)
+    stops: tuple[Any, ...] = (False, True)
     kind: str = "slider"
     label: str = ""
     unit: str = ""
     doc: str = ""
-    when: tuple[Mapping[str, tuple], ...] = ()
+    when: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
     shown: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,9 @@ def page_value(x: Any) -> Any:
     return x if x is None or isinstance(x, str | int | float) else repr(x)
 
 
-def decades(low: float, high: float, *, zero: bool = False, whole: bool = False) -> tuple:
+def decades(
+    low: float, high: float, *, zero: bool = False, whole: bool = False
+) -> tuple[Any, ...]:
     """Round numbers from `low` to `high`, ten a decade; `zero` puts 0 before them.
 
     >>> decades(1, 10, whole=True)
@@ -93,7 +95,7 @@ def decades(low: float, high: float, *, zero: bool = False, whole: bool = False)
 
 
 def field_control(
-    cls: type, name: str, value: Any, stops: Sequence = (), **changes: Any
+    cls: type, name: str, value: Any, stops: Sequence[Any] = (), **changes: Any
 ) -> Control:
     """A control of the field `name` of a class, in the words and the unit of its declaration."""
     f = next(f for f in fields(cls) if f.name == name)
@@ -145,7 +147,9 @@ def controls_of_field(f: Field[Any], value: Any) -> tuple[Control, ...]:
     return Control(switch, number, kind="switch", label=f"set {slider.label}", doc=doc), slider
 
 
-def stops_around(at: float, low: float, high: float, *, strict: bool, whole: bool) -> tuple:
+def stops_around(
+    at: float, low: float, high: float, *, strict: bool, whole: bool
+) -> tuple[Any, ...]:
     """Round settings around a number: shares by twentieths, else a hundredth to a hundredfold.
 
     >>> stops_around(0.5, 0, 1, strict=True, whole=False)[:3]

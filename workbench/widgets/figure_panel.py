@@ -304,7 +304,7 @@ class _Editor:
             self._slider.value = value
 
 
-def _stops(f: Field[Any], value: Any) -> tuple:
+def _stops(f: Field[Any], value: Any) -> tuple[Any, ...]:
     """Where a slider of a number stops."""
     controls = controls_of_field(f, value)
     return controls[-1].stops if controls and value in controls[-1].stops else ()

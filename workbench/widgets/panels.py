@@ -119,7 +119,7 @@ class Panel(anywidget.AnyWidget):
         return self.values | {name: controls[name].read(x) for name, x in values.items()}
 
     def _show(
-        self, setting: Setting, seed: int, drawn: list, exact: bool, note: str = ""
+        self, setting: Setting, seed: int, drawn: list[Any], exact: bool, note: str = ""
     ) -> None:
         """All that is said of the screen, at once: settings, rows and release are of one setting."""
         view = page_view(setting, seed, drawn)
@@ -141,7 +141,7 @@ class Panel(anywidget.AnyWidget):
 
     # what a page says
 
-    def _on_message(self, _, message: dict[str, Any], buffers: list[Any]) -> None:
+    def _on_message(self, _: Any, message: dict[str, Any], buffers: list[Any]) -> None:
         kind = message.get("kind")
         if kind == "ready":
             gc.freeze()  # what imports left is not looked through while somebody drags
@@ -194,7 +194,7 @@ class Panel(anywidget.AnyWidget):
         draw: Callable[..., Any],
     ) -> None:
         """The exact picture, unless the page has moved on; so far as it is there when stopped."""
-        drawn = []
+        drawn: list[Any] = []
         with suppress(Ended):
             while len(drawn) < seeds:
                 with self._lock:

@@ -139,7 +139,7 @@ def share(
         for start in range(0, len(grid.settings), _CHUNK)
     ]
     pictures = sum(len(grid.settings) for grid in grids)
-    views: list[dict] = []
+    views: list[dict[str, Any]] = []
     run = Parallel(n_jobs=workers or cpu_count(), return_as="generator")
     for chunk in run(delayed(_views)(*task) for task in tasks):
         views += chunk
@@ -204,8 +204,8 @@ class _Grid(NamedTuple):
     """
 
     present: dict[str, Any]
-    main_stops: dict[str, list]
-    other_stops: dict[str, list]
+    main_stops: dict[str, list[Any]]
+    other_stops: dict[str, list[Any]]
     main: list[int]
     others: dict[str, list[int]]
     settings: list[dict[str, Any]]
@@ -223,7 +223,7 @@ def _grid(panel: Panel, most: int | None) -> _Grid:
             count = min(most or _OTHER_STOPS, _OTHER_STOPS)
             other_stops[name] = _stops(control, control.stops, present[name], count)
     numbers: dict[str, int] = {}  # of pictures
-    settings = []
+    settings: list[Any] = []
 
     def number(values: dict[str, Any]) -> int:
         """Of the picture of a setting; what is not used is as it is now."""
@@ -270,7 +270,7 @@ def _place(panel: Panel, grid: _Grid, views: list[Any]) -> str:
     """A panel's place on the page: its pictures, packed, and what to say where no script runs."""
     grid = _without_refused(grid, views)
     spec = scene_spec(panel.scene)
-    groups: dict[str, list] = {_MAIN: [], _ALONE: [], _FIXED: []}
+    groups: dict[str, list[Any]] = {_MAIN: [], _ALONE: [], _FIXED: []}
     for control in spec["controls"]:
         name = control["name"]
         group = _FIXED

@@ -314,7 +314,7 @@ def _download(url: str, part: Path) -> None:
         headers["If-Range"] = formatdate(part.stat().st_mtime, usegmt=True)
     modified = None
 
-    def begin(response: requests.Response, **_) -> None:
+    def begin(response: requests.Response, **_: Any) -> None:
         nonlocal modified
         if response.status_code in (200, 416):  # the whole file, or no such range: no sequel
             out.truncate(0)

@@ -59,7 +59,7 @@ class Scene(Protocol):
     words: str
     noise_note: str
     controls: tuple[Control, ...]
-    grid: Mapping[str, tuple]
+    grid: Mapping[str, tuple[Any, ...]]
 
     def setup(self, values: Values) -> Setup | None:
         """The dataset and the mechanism; a ValueError, in the mechanism's words, if there is none.
@@ -102,7 +102,7 @@ def joined_lines(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     ['a', 'a', 'b']
     """
     names = dict.fromkeys(name for line in lines for name in line)
-    columns: dict[str, list] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     for line in lines:
         count = len(line["value"])
         for name, column in columns.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from workbench.claims import interpolate_log_log
 from workbench.datasets import QueryLogTwin, Towns
@@ -108,7 +108,7 @@ class Adaptive:
             when=({"data": (MAP,)},),
         ),
     )
-    grid: ClassVar[dict[str, tuple]] = {
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "mechanism": (IMPROVED, BASIC, DIRECT, TREE),
         "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0),
         "threshold": (30, 100, 200, 500, 1000),

@@ -91,7 +91,7 @@ class Advised:
         )
 
     @property
-    def grid(self) -> dict[str, tuple]:
+    def grid(self) -> dict[str, tuple[Any, ...]]:
         """ε, some sizes, and whether anything is believed."""
         stops = next(c for c in self.controls if c.name == "size").stops
         at = np.unique(np.linspace(0, len(stops) - 1, 4).astype(int))

@@ -109,7 +109,7 @@ class Consistency:
         field_control(UnattributedHistogram, "estimator", "isotonic", when=(_SORTED,)),
         field_control(HierarchicalHistogram, "noise", "laplace"),
     )
-    grid: ClassVar[dict[str, tuple]] = {
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "data": tuple(DATA),
         "epsilon": (0.01, 0.05, 0.1, 0.5, 1.0),
         "branching": (2, 3, 4, 8, 16),

@@ -122,7 +122,7 @@ class Fields:
         return tuple(controls)
 
     @cached_property
-    def grid(self) -> dict[str, tuple]:
+    def grid(self) -> dict[str, tuple[Any, ...]]:
         """ε or ρ, and the first slider and the first choice that are in use."""
         present = {control.name: control.value for control in self.controls}
         free = [
@@ -252,7 +252,7 @@ def _budget_controls(mechanism: Any) -> Iterator[Control]:
         yield _budget_control("delta", budget.delta, (0.0, *decades(1e-12, 0.1)))
 
 
-def _budget_control(name: str, value: float, stops: tuple) -> Control:
+def _budget_control(name: str, value: float, stops: tuple[Any, ...]) -> Control:
     doc = {EPSILON: "privacy loss", RHO: "privacy loss, zCDP", "delta": "failure probability"}
     stops = tuple(sorted({*stops, float(value)}))
     return Control(name, float(value), stops, label=SYMBOLS[name], doc=doc[name])

@@ -111,7 +111,7 @@ class History:
             doc="of the people; the first so many",
         ),
     )
-    grid: ClassVar[dict[str, tuple]] = {
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "epsilon": (0.01, 0.05, 0.2, 1.0, 5.0),
         "count": (50, 100, 200, 400, 1000),
         "records": (10_000, 20_000, 50_000, 100_000, 200_000),
@@ -241,7 +241,7 @@ class History:
 
 
 def _line(
-    panel: str, series: str, metric: str, x: str, at: Sequence, values: Sequence
+    panel: str, series: str, metric: str, x: str, at: Sequence[Any], values: Sequence[Any]
 ) -> dict[str, Any]:
     return {"panel": panel, "series": series, "metric": metric, x: at, "value": values}
 

@@ -68,7 +68,7 @@ def projected_queries(
 
 
 @lru_cache(8)
-def prior_weights(dataset: Any, seed: int) -> tuple[Release, tuple]:
+def prior_weights(dataset: Any, seed: int) -> tuple[Release, tuple[Any, ...]]:
     """The counts that are bought for the prior, and its weights."""
     release = COUNTS(loaded(dataset), Aligned(prior_seed(seed)))
     return release, product_prior(release.estimate)
