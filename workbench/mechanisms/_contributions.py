@@ -153,7 +153,7 @@ class Contributions(Mechanism):
         total: float,
         rng: np.random.Generator | None,
         paid: Sequence[Receipt] = (),
-    ) -> ItemEdgeCounts:
+    ) -> Release:
         """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
         l1 = sensitivity(bounded)
         histograms = []
