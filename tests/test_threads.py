@@ -36,6 +36,7 @@ def test_results_come_in_the_order_of_their_items():
 @pytest.mark.parametrize("leaves, branching, varied", [(4096, 2, False), (3001, 3, True)])
 def test_a_consistent_tree_does_not_depend_on_threads(monkeypatch, leaves, branching, varied):
     monkeypatch.setattr(least_squares, "_NODES_FOR_THREADS", 8)
+    monkeypatch.setattr(least_squares, "_BLOCK", 30)
     rng = np.random.default_rng(0)
     sizes = level_sizes(leaves, branching)
     noisy = rng.normal(size=sum(sizes))
@@ -45,6 +46,10 @@ def test_a_consistent_tree_does_not_depend_on_threads(monkeypatch, leaves, branc
         with limited_threads(threads):
             trees.append(tree_least_squares(noisy, branching, variances).tobytes())
     assert len(set(trees)) == 1
+    for bad in (0, len(noisy) // 3, len(noisy) - 1):
+        damaged = np.where(np.arange(len(noisy)) == bad, -np.inf, noisy)
+        with pytest.raises(ValueError, match=rf"noisy\[{bad}\] = -inf"):
+            tree_least_squares(damaged, branching, variances)
 
 
 @pytest.mark.parametrize("how", ["bounded", "top_scored"])

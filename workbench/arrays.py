@@ -24,10 +24,10 @@ def outer_rows(
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
-def finite_array(
+def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """The values as floats, or a ValueError that names the first that is none."""
+    """The values as floats of so many dimensions, or a ValueError."""
     try:
         values = np.asarray(values, float)
     except (TypeError, ValueError):
@@ -36,6 +36,14 @@ def finite_array(
         raise ValueError(
             f"{name} of shape {values.shape} is not allowed: need a plain sequence"
         )
+    return values
+
+
+def finite_array(
+    name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
+) -> Float[np.ndarray, "..."]:
+    """The values as floats, or a ValueError that names the first that is none."""
+    values = number_array(name, values, dimensions)
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum()):  # then all are, in one pass
             return values

@@ -3,24 +3,25 @@
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3; with other variances the same
            recursion, weighted by their inverses (Honaker, 2015).
 Differs    trees need not be complete, and variances not be equal.
-Cost       two passes over the tree, and one copy of it.
+Cost       two passes over the tree, a block at a time that a processor's cache holds.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
-from itertools import accumulate, pairwise
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Int, Num, finite_array
+from workbench.arrays import Float, Int, Num, finite_array, number_array
 from workbench.compiled import njit
 from workbench.threads import in_slices
 from workbench.transform import level_sizes
 
-_NODES_FOR_THREADS = 2**17  # a level of fewer is one's
+_NODES_FOR_THREADS = 2**17
+_BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
@@ -84,70 +85,46 @@ def tree_least_squares(
     >>> tree_least_squares([13, 3, 11, 4, 1, 12, 1]).round(9) + 0  # no minus before zero
     array([14.,  3., 11.,  3.,  0., 11.,  0.])
     """
-    noisy = finite_array("noisy", noisy, 1)
+    noisy = number_array("noisy", noisy, 1)
     sizes = sizes_of_levels(noisy.size, branching)
-    starts = list(accumulate(sizes, initial=0))
+    starts = np.array([0, *accumulate(sizes)])
     variances = _relative_variances(variances, sizes, noisy.size)
-    values = _copy(noisy)
     if len(variances) == len(noisy) != len(sizes):
+        values = finite_array("noisy", noisy).copy()
         subtree_variances = variances.copy()
-        average_upwards(values, subtree_variances, np.array(starts), branching)
-        distribute_downwards(values, subtree_variances, np.array(starts), branching)
+        average_upwards(values, subtree_variances, starts, branching)
+        distribute_downwards(values, subtree_variances, starts, branching)
         return values
-    levels = [values[start:end] for start, end in pairwise(starts)]
+    values = np.empty_like(noisy)
     subtrees = _subtree_variances(variances, sizes, branching)
-    for depth in range(len(sizes) - 2, -1, -1):
-        full, last = (variance / variances[depth] for variance in subtrees[depth])
-        _on_threads(
-            _average_level, levels[depth], levels[depth + 1], branching, full, last, full
-        )
-    for depth in range(len(sizes) - 1):
-        children = _last_children(sizes, depth, branching)
-        below = subtrees[depth + 1]
-        siblings = (children - 1) * below.full + below.last
-        full, last = (variance / siblings for variance in below)
-        _on_threads(
-            _distribute_level,
-            levels[depth],
-            levels[depth + 1],
-            branching,
-            full,
-            last,
-            1 / branching,
-        )
+    weights = np.array(subtrees) / variances[:, None]
+    shares = np.array(list(_shares(subtrees, sizes, branching))).reshape(-1, 2)
+    top = _level_of_blocks(len(sizes), branching)
+
+    def average(blocks: slice) -> None:
+        levels = (top, len(sizes))
+        _average(noisy, values, starts, branching, weights, levels, blocks.start, blocks.stop)
+
+    def distribute(blocks: slice) -> None:
+        levels = (top, len(sizes) - 1)
+        _distribute(values, starts, branching, shares, levels, blocks.start, blocks.stop)
+
+    least = 2 if noisy.size >= _NODES_FOR_THREADS else sizes[top] + 1
+    in_slices(average, sizes[top], least)
+    _average(noisy, values, starts, branching, weights, (0, top), 0, 1)
+    if not np.isfinite(values[0]):  # every node has a part in it
+        finite_array("noisy", noisy)
+    _distribute(values, starts, branching, shares, (0, top), 0, 1)
+    in_slices(distribute, sizes[top], least)
     return values
 
 
-def _copy(values: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]:
-    """A copy: threads share the work of giving it memory."""
-    copy = np.empty_like(values)
-
-    def write(part: slice) -> None:
-        copy[part] = values[part]
-
-    in_slices(write, values.size, _NODES_FOR_THREADS)
-    return copy
-
-
-def _on_threads(
-    kernel: Callable[..., None],
-    own: Float[np.ndarray, " nodes"],
-    children: Float[np.ndarray, " nodes"],
-    branching: int,
-    full: float,
-    last: float,
-    inner: float,
-) -> None:
-    """A level, cut among threads; the last node of its last part is that of the level."""
-
-    def run(part: slice) -> None:
-        below = children[branching * part.start : branching * part.stop]
-        if part.stop == own.size:
-            kernel(own[part], below, branching, full, last)
-        else:
-            kernel(own[part], below, branching, inner, inner)
-
-    in_slices(run, own.size, _NODES_FOR_THREADS)
+def _level_of_blocks(levels: int, branching: int) -> int:
+    """The highest level, above the leaves, of whose nodes each has few enough leaves for a cache."""
+    level = max(0, levels - 2)
+    while level and branching ** (levels - level) <= _BLOCK:
+        level -= 1
+    return level
 
 
 class _SubtreeVariances(NamedTuple):
@@ -178,6 +155,15 @@ def _subtree_variances(
     return subtrees[::-1]
 
 
+def _shares(
+    subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
+) -> Iterator[tuple[float, float]]:
+    """What the children of each level's last node get of what is missing: each, and the last of them."""
+    for depth, below in enumerate(subtrees[1:]):
+        siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
+        yield below.full / siblings, below.last / siblings
+
+
 def _relative_variances(
     variances: Float[np.ndarray, "..."] | None, sizes: list[int], nodes: int
 ) -> Float[np.ndarray, "..."]:
@@ -198,41 +184,104 @@ def _relative_variances(
 
 
 @njit(cache=True, nogil=True)
-def _average_level(
-    own: Float[np.ndarray, " nodes"],
-    children: Float[np.ndarray, " nodes"],
-    branching: int,
-    weight: float,
-    weight_last: float,
-) -> None:
-    """own = weight · own + (1 − weight) · Σ children: the better of two estimates of one sum."""
-    for i in range(own.size):
-        w = weight_last if i == own.size - 1 else weight
-        total = 0.0
-        for j in range(branching * i, min(branching * (i + 1), children.size)):
-            total += children[j]
-        own[i] = w * own[i] + (1 - w) * total
+def _average(noisy, values, starts, branching, weights, levels, first, stop):
+    """values = weight · noisy + (1 − weight) · Σ children: the better of two estimates of one sum.
+
+    On `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of that: one after
+    the other, as a cache holds what lies below each. Leaves are copied.
+    """
+    top, bottom = levels
+    for block in range(first, stop):
+        for depth in range(bottom - 1, top - 1, -1):
+            start, end = starts[depth], starts[depth + 1]
+            width = branching ** (depth - top)
+            low = start + block * width
+            high = min(low + width, end)
+            if depth == starts.size - 2:
+                values[low:high] = noisy[low:high]
+                continue
+            last = min(high, end - 1)  # of the level, whose last node may have fewer children
+            _average_nodes(
+                values,
+                noisy,
+                low,
+                last,
+                end + branching * (low - start),
+                branching,
+                weights[depth, 0],
+            )
+            if high == end:
+                child = end + branching * (last - start)
+                _average_nodes(
+                    values,
+                    noisy,
+                    last,
+                    end,
+                    child,
+                    starts[depth + 2] - child,
+                    weights[depth, 1],
+                )
 
 
 @njit(cache=True, nogil=True)
-def _distribute_level(
-    own: Float[np.ndarray, " nodes"],
-    children: Float[np.ndarray, " nodes"],
-    branching: int,
-    share: float,
-    share_last: float,
-) -> None:
-    """Children get what is missing to their parent, each by its share of their variance."""
-    for i in range(own.size):
-        first, end = branching * i, min(branching * (i + 1), children.size)
+def _average_nodes(values, noisy, low, high, child, children, w):
+    """The nodes from `low` to `high`, of so many children each, which begin at `child`."""
+    if children == 2:
+        for i in range(low, high):
+            values[i] = w * noisy[i] + (1 - w) * (0.0 + values[child] + values[child + 1])
+            child += 2
+        return
+    for i in range(low, high):
         total = 0.0
-        for j in range(first, end):
-            total += children[j]
-        each = (own[i] - total) * (share if end == children.size else 1.0 / branching)
-        for j in range(first, end):
-            children[j] += each
-        if end == children.size:
-            children[end - 1] += (own[i] - total) * (share_last - share)
+        for j in range(child, child + children):
+            total += values[j]
+        values[i] = w * noisy[i] + (1 - w) * total
+        child += children
+
+
+@njit(cache=True, nogil=True)
+def _distribute(values, starts, branching, shares, levels, first, stop):
+    """Children get what is missing to their parent, each by its share of their variance.
+
+    `levels` are the parents', from the first down; the rest is as in `_average`.
+    """
+    top, bottom = levels
+    for block in range(first, stop):
+        for depth in range(top, bottom):
+            start, end = starts[depth], starts[depth + 1]
+            width = branching ** (depth - top)
+            low = start + block * width
+            high = min(low + width, end)
+            last = min(high, end - 1)
+            _distribute_nodes(
+                values, low, last, end + branching * (low - start), branching, 1.0 / branching
+            )
+            if high == end:
+                child = end + branching * (last - start)
+                children = starts[depth + 2] - child
+                missing = values[last] - values[child : child + children].sum()
+                _distribute_nodes(values, last, end, child, children, shares[depth, 0])
+                values[child + children - 1] += missing * (shares[depth, 1] - shares[depth, 0])
+
+
+@njit(cache=True, nogil=True)
+def _distribute_nodes(values, low, high, child, children, share):
+    """From the nodes from `low` to `high` to so many children each, which begin at `child`."""
+    if children == 2:
+        for i in range(low, high):
+            each = (values[i] - (0.0 + values[child] + values[child + 1])) * share
+            values[child] += each
+            values[child + 1] += each
+            child += 2
+        return
+    for i in range(low, high):
+        total = 0.0
+        for j in range(child, child + children):
+            total += values[j]
+        each = (values[i] - total) * share
+        for j in range(child, child + children):
+            values[j] += each
+        child += children
 
 
 @njit(cache=True, nogil=True)
