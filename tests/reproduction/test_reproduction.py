@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from workbench.experiment.running import SCHEDULER
 from workbench.reproduction import batch, forks, read_status, reproduce
 from workbench.reproduction import kernel as kernels
 from workbench.reproduction.forks import CAN_FORK
@@ -140,6 +141,16 @@ def test_a_timing_runs_alone(tmp_path, go):
     runs = {r.stem: [float(x) for x in text(r.notebook).split()] for r in go(workers=2)}
     assert list(runs) == ["a_timing", "b", "c"]
     assert runs["a_timing"][0] > max(runs["b"][1], runs["c"][1])
+
+
+@pytest.mark.slow
+def test_a_timing_runs_on_no_cluster(tmp_path, go, monkeypatch):
+    monkeypatch.setenv(SCHEDULER, "tcp://192.0.2.1:8786")
+    ask = f"import os; print(os.environ['{SCHEDULER}'] or 'none')"
+    book(tmp_path, "a_timing", ask, tags=("parameters", "alone"))
+    book(tmp_path, "b", ask)
+    found = {run.stem: text(run.notebook).strip() for run in go()}
+    assert found == {"a_timing": "none", "b": "tcp://192.0.2.1:8786"}
 
 
 @pytest.mark.slow
