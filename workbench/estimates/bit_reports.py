@@ -115,6 +115,7 @@ class BitReports(RandomisedReports):
             if power == 1:
                 return queries.sums_of_margins(Joints(self))
             return self._sums_of_tables(queries, power)
+        assert isinstance(queries, Products)
         if power == 1 and all(self._countable(axes) for axes, _ in queries.sets):
             return queries.sums_of_margins(Joints(self))
         return self._sums_of_products(queries, power)

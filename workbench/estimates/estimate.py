@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -58,6 +58,16 @@ class Estimate:
     contents: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]] = ()
     stored: ClassVar[tuple[Stored, ...]] = (DOMAIN,)
+
+    if TYPE_CHECKING:  # fields of some, properties of others
+
+        @property
+        def domain(self) -> Any:
+            """Where it lies."""
+
+        @property
+        def values(self) -> Any:
+            """The numbers."""
 
     def __len__(self) -> int:
         return len(self.values)

@@ -177,7 +177,7 @@ class Chains:
                 part: np.ndarray = part,
                 drawn: np.ndarray = drawn,
                 cuts: np.ndarray = cuts,
-                worker_sums: np.ndarray = worker_sums,
+                worker_sums: list[np.ndarray] = worker_sums,
             ) -> None:
                 rows = slice(cuts[i], cuts[i + 1])
                 _sweep(

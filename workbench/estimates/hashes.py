@@ -182,17 +182,18 @@ def visited_ranges(workload: Workload, domain: Domain, lookups: int) -> Visited:
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
             "query, and need Ranges or Subsets, or labels"
         )
-    is_ranges = isinstance(workload, Ranges)
-    cells = (
-        _cells(workload.lo, workload.hi) if is_ranges else float(workload.cells(domain).sum())
-    )
+    if isinstance(workload, Ranges):
+        which, ranges = None, workload
+        cells = _cells(workload.lo, workload.hi)
+    else:
+        which, ranges = workload.intervals(domain)
+        cells = float(workload.cells(domain).sum())
     max_cells = MAX_LOOKUPS // max(lookups, _LEAST_LOOKUPS)
     if cells > max_cells:
         raise ValueError(
             f"the queries cover {cells:.3g} cells, each of which must be visited: need at most "
             f"{max_cells} in one answer, at {lookups} look-ups a cell"
         )
-    which, ranges = (None, workload) if is_ranges else workload.intervals(domain)
     return Visited(ranges, which, cells, len(workload))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.value import sealed
-from workbench.workload import Margins, Products, TableQueries, Together
+from workbench.workload import Linear, Margins, Products, TableQueries, Together
 
 
 class Joints(Margins):
@@ -48,15 +48,16 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(
-    queries: Products | TableQueries | Together,
-) -> tuple[np.ndarray, Products | TableQueries | Together]:
+    queries: Linear,
+) -> tuple[np.ndarray, Linear]:
     """Which queries are a single product or table, and their squares; other squares are wrong."""
     if isinstance(queries, Together):
-        single, squares = zip(*map(squared_queries, queries.parts), strict=True)
-        return np.concatenate(single), Together(squares)
+        are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
+        return np.concatenate(are_single), Together(parts)
     if isinstance(queries, TableQueries):
         groups = tuple((names, sealed(tables**2)) for names, tables in queries.groups)
         return np.ones(len(queries), bool), TableQueries(groups, queries.order)
+    assert isinstance(queries, Products)
     single = np.diff(queries.offsets) <= 1
     factors = tuple(sealed(factor**2) for factor in queries.factors)
     squares = Products(

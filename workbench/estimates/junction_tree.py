@@ -236,8 +236,8 @@ class CalibratedTree:
                 table = _summed(self.cliques[home], self.tree.cliques[home], asked)
             else:
                 table = self._joined(asked)
-            if table is None:
-                return None
+        if table is None:
+            return None
         free = [k for k in axes if k not in asked]
         for k in free:
             table = np.multiply.outer(table, self.tree.prior[k])

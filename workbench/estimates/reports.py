@@ -40,6 +40,20 @@ class RandomisedReports(Estimate):
     """What both kinds of reports have in common."""
 
     contents: ClassVar[str] = "reports"
+    domain: Domain
+
+    @property
+    def total(self) -> int:
+        """How many reports there are."""
+        raise NotImplementedError
+
+    def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
+        """Sums over reports of powers of what each says of a query."""
+        raise NotImplementedError
+
+    def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+        """The estimated table over ascending axes."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._attribute_names}: {self.total:,} reports>"
@@ -186,6 +200,7 @@ class Reports(RandomisedReports):
                     tables = self._invert(tables, self.domain.axis(name), i + 1)
                 groups.append((names, sealed(tables**power)))
             return TableQueries(tuple(groups), queries.order)
+        assert isinstance(queries, Products)
         factors = []
         for k, factor in enumerate(queries.factors):
             inverted = self._invert(factor, k) ** power

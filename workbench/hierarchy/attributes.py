@@ -87,7 +87,7 @@ class Attributes(Hierarchy):
         codes = np.stack([self.domain.encode(a, frame[a]) for a in self.attributes], axis=1)
         inside = (codes >= 0).all(axis=1)
         keys = self.domain.keys(codes[inside]).astype(np.uint64)
-        return keys[None], (~inside).astype(np.uint8)
+        return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
         """The codes of keys."""

@@ -34,6 +34,10 @@ class Hierarchy(Protocol):
         def branching(self) -> int:
             """How many children a node has at most."""
 
+        def __getattr__(self, name: str) -> Any:
+            """What only some have: boxes of attributes, beginnings of texts."""
+            raise AttributeError(name)
+
     @property
     def size(self) -> int:
         """How many keys there can be."""

@@ -59,7 +59,7 @@ class Quadtree(Hierarchy):
     depth: int = parameter(check=wrong_unless_positive, doc="levels of halving")
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
-    attributes: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] = None  # type: ignore[assignment]  # filled below
 
     def __post_init__(self) -> None:
         if self.dims > 16 or self.depth > 52:

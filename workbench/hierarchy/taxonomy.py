@@ -172,18 +172,17 @@ class Taxonomy(Hierarchy):
     @cached_property
     def _leaves(self) -> _Leaves:
         """All leaves in the order of keys."""
-        keys = [level.keys[:, level.children == 0] for level in self._levels]
+        keys = np.concatenate([n.keys[:, n.children == 0] for n in self._levels], axis=1)
         codes = [level.codes[level.children == 0] for level in self._levels]
         levels = np.repeat(np.arange(len(codes)), list(map(len, codes)))
-        keys = np.concatenate(keys, axis=1)
         order = argsort_keys(keys)
-        codes = np.concatenate(codes)[order]
-        return _Leaves(np.ascontiguousarray(keys[:, order]), codes, levels[order])
+        in_order = np.ascontiguousarray(keys[:, order])
+        return _Leaves(in_order, np.concatenate(codes)[order], levels[order])
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of leaves."""
-        codes = pd.Series(codes)
-        texts = codes.astype(str).where(codes.notna())
+        column = pd.Series(codes)
+        texts = column.astype(str).where(column.notna())
         places = pd.Index(self._leaves.codes).get_indexer(texts)
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 

@@ -46,9 +46,9 @@ class PortionedGeometric:
     def __init__(
         self,
         *,
-        l1: float,
+        l1: float | Fraction,
         epsilon: float,
-        linf: float | None = None,
+        linf: float | Fraction | None = None,
         rng: np.random.Generator | None = None,
     ):
         source = Source(rng)
@@ -69,9 +69,9 @@ class PortionedGeometric:
 def geometric(
     values: Int[np.ndarray, " n"],
     *,
-    l1: float,
+    l1: float | Fraction,
     epsilon: float,
-    linf: float | None = None,
+    linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
     """Two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1): ε-DP for l1-sensitivity `l1`.
@@ -105,10 +105,10 @@ def geometric(
 def laplace(
     values: Num[np.ndarray, " n"],
     *,
-    l1: float,
+    l1: float | Fraction,
     epsilon: float,
     grid: float,
-    linf: float | None = None,
+    linf: float | Fraction | None = None,
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
@@ -166,7 +166,7 @@ def add_noise(
     l1: float | Fraction,
     epsilon: float,
     law: str,
-    linf: float | None = None,
+    linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
     """Noise of the named law on whole numbers: ε-DP at sensitivity `l1`.
@@ -199,7 +199,7 @@ def add_noise(
     return NoisyValues(noisy, variance(l1, epsilon, law), receipt)
 
 
-def variance(l1: float, epsilon: float, law: str) -> float:
+def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     """The variance of the noise that `add_noise` draws: 2α/(1−α)², times its grid squared.
 
     Parameters
@@ -221,7 +221,7 @@ def variance(l1: float, epsilon: float, law: str) -> float:
     return grid**2 * geometric_variance(float(ratio))
 
 
-def _laplace_grid(l1: float, epsilon: float) -> float:
+def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
     """A power of two that is at most 1, about a thousandth of the scale l1/ε, and at least 1/512."""
     ratio = decay(l1, epsilon)
     log_scale = ratio.denominator.bit_length() - ratio.numerator.bit_length()

@@ -37,7 +37,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     if ratio < _SMALLEST_RATIO:
         raise ValueError(
             f"epsilon = {float(epsilon):.3g} is too small where one unit moves "
-            f"{float(min(l1_, 10**300)):.3g} in all: their ratio must be at least 2^-36"
+            f"{float(min(l1_, Fraction(10**300))):.3g} in all: their ratio must be at least 2^-36"
         )
     return min(ratio, _LARGEST_RATIO)
 
@@ -48,7 +48,8 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
     if ratio < _SMALLEST_RATE:
         raise ValueError(
             f"rho = {float(rho):.3g} is too small where one unit moves the square of the l2 norm by "
-            f"{float(min(Fraction(l2_squared), 10**300)):.3g}: their ratio must be at least 2^-101"
+            f"{float(min(Fraction(l2_squared), Fraction(10**300))):.3g}: their ratio must be at least "
+            "2^-101"
         )
     return capped(ratio)
 
@@ -64,7 +65,7 @@ def capped(ratio: Fraction) -> Fraction:
     return min(ratio, _LARGEST_RATIO)
 
 
-def positive(name: str, x: float) -> Fraction:
+def positive(name: str, x: float | Fraction) -> Fraction:
     """The exact value of a finite number > 0."""
     whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
     if not ((whole or isfinite(x)) and x > 0):

@@ -236,7 +236,9 @@ class Prioritised:
     def listed(self) -> int:
         """How many cells surely lie above the last τ."""
         limit = 1 / self.taus[-1]
-        occupied = np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
+        occupied = int(
+            np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
+        )
         return sum(len(cell.ranks) for cell in self.drawn) + occupied
 
     def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:

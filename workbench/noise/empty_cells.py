@@ -127,7 +127,7 @@ class EmptyCell:
             return weight / (float(slope) * v) if wide else weight / float(peak)
 
         def exact(v: int, bits: int) -> Interval:
-            weight = min(v / tau, Fraction(1)) - (min(v / above, 1) if above else 0)
+            weight = min(v / tau, Fraction(1)) - (min(v / above, Fraction(1)) if above else 0)
             return Interval.of(max(weight, Fraction(0)) / (slope * v if wide else peak), bits)
 
         law = _weighted_geometric(self.alpha, t) if wide else _geometric(self.alpha)
@@ -141,9 +141,11 @@ class EmptyCell:
             if len(unsure):
                 x = v[unsure]
                 kept = np.ones(k, bool)
-                kept[unsure] = accept(
-                    chance(x.astype(float)), lambda i, bits, x=x: exact(int(x[i]), bits), words
-                )
+
+                def exact_of(i: int, bits: int, x: Int[np.ndarray, " unsure"] = x) -> Interval:
+                    return exact(int(x[i]), bits)
+
+                kept[unsure] = accept(chance(x.astype(float)), exact_of, words)
                 v = v[kept]
             v = v[: n - filled]
             values[filled : filled + v.size] = v

@@ -121,6 +121,7 @@ class GaussianCell:
     @property
     def _before(self) -> GaussianCell:
         """The cell at the larger threshold."""
+        assert self.above is not None
         return gaussian_cell(self.rate, self.theta, self.sides, float(self.above))
 
     @cached_property
@@ -210,8 +211,8 @@ class GaussianCell:
         size = np.abs(v)
 
         def chance_of(x: Fraction) -> Fraction:
-            kept = min(x / tau, 1)
-            before = min(x / above, 1) if above else 0
+            kept = min(x / tau, Fraction(1))
+            before = min(x / above, Fraction(1)) if above else Fraction(0)
             return (kept - before) / (1 - before) if before < 1 else Fraction(1)
 
         def exact(i: int, bits: int) -> Interval:

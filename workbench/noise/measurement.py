@@ -38,7 +38,7 @@ from workbench.noise.parts import (
     keys_of_parts,
     runs_of,
 )
-from workbench.noise.selection import Block, as_block
+from workbench.noise.selection import AnyBlock, as_block
 from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.threads import on_threads
@@ -85,7 +85,7 @@ class Measurement:
 
     def __init__(
         self,
-        blocks: Sequence[Block],
+        blocks: Sequence[AnyBlock],
         ranges: Sequence[Ranges],
         *,
         theta: float,

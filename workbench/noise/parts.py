@@ -24,7 +24,7 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.noise.bits import KEY_BYTES, Keystream, Words
-from workbench.noise.selection import Block
+from workbench.noise.selection import AnyBlock
 
 Streams = Callable[[int], Words]  # the words of a part's n-th step
 Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
@@ -34,7 +34,7 @@ class Run(NamedTuple):
     """Consecutive cells of one block: the first of them, and a block of as many."""
 
     start: int
-    block: Block
+    block: AnyBlock
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +110,7 @@ def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
         raise ValueError(f"ranges must hold each of {size} cells once, and ascend in each part")
 
 
-def runs_of(ranges: Ranges, blocks: Sequence[Block]) -> tuple[Run, ...]:
+def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
     """Ranges of cells, cut where blocks end."""
     starts = list(accumulate((block.size for block in blocks), initial=0))
     runs = []

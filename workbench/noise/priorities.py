@@ -87,8 +87,10 @@ class Candidates:
             known_bits += 64
         self._more[i] = u, known_bits
         v = abs(int(self.values[i]))
-        low = Fraction(0) if self.above == np.inf else 1 / max(Fraction(self.above), v)
-        step = (1 / max(Fraction(self.tau), v) - low) / 2**known_bits
+        low = (
+            Fraction(0) if self.above == np.inf else 1 / max(Fraction(self.above), Fraction(v))
+        )
+        step = (1 / max(Fraction(self.tau), Fraction(v)) - low) / 2**known_bits
         return low + u * step, low + (u + 1) * step
 
 

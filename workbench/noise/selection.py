@@ -41,11 +41,14 @@ class Block(NamedTuple):
 
     def receipt(self, source: Source, name: str) -> Receipt:
         """Of a measurement of all of them."""
-        rho = geometric_rho(decay(self.l1, self.epsilon), Fraction(self.l1), self.linf)
+        rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
         return source.receipt(name, self.epsilon, rho=rho)
 
 
-def as_block(block: Any) -> Block | GaussianBlock:
+AnyBlock = Block | GaussianBlock
+
+
+def as_block(block: Any) -> AnyBlock:
     """A block as it is, or the one of these fields."""
     return block if isinstance(block, GaussianBlock) else Block(*block)
 

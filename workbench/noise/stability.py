@@ -298,5 +298,6 @@ def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float
     low = high // 2 + 1
     threshold = low + bisect_left(range(low, high), True, key=suffices)
     spent = failure_if_allowed(threshold)
+    assert spent is not None
     rounded = float(spent)
     return threshold, rounded if Fraction(rounded) >= spent else nextafter(rounded, inf)

@@ -19,7 +19,9 @@ from workbench.enclosures import exp_neg, round_up
 _BITS = 320  # decays are at least 2^-36
 
 
-def geometric_rho(decay: Fraction, l1: Fraction, linf: Fraction | None = None) -> float:
+def geometric_rho(
+    decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
+) -> float:
     """The ρ of geometric noise on values of which a unit moves each by `linf`, all together by `l1`.
 
     Parameters

@@ -20,7 +20,7 @@ from workbench.noise.bits import word_source
 from workbench.noise.kinds import empty_cell
 from workbench.noise.measurement import Measurement, NoisyCells, PrioritySample
 from workbench.noise.parts import Ranges, balanced_ranges
-from workbench.noise.selection import Block, as_block, check_size, passes, passes_and_sampled
+from workbench.noise.selection import AnyBlock, as_block, check_size, passes, passes_and_sampled
 from workbench.noise.source import CELLS_FOR_THREADS
 from workbench.threads import thread_count
 
@@ -30,7 +30,7 @@ _PARTS_A_THREAD = 2
 def threshold_sample(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
-    blocks: Sequence[Block],
+    blocks: Sequence[AnyBlock],
     *,
     theta: float,
     sides: int = 2,
@@ -103,7 +103,7 @@ def threshold_sample_public(
 def priority_sample(
     keys: Int[np.ndarray, " n"],
     counts: Int[np.ndarray, " n"],
-    blocks: Sequence[Block],
+    blocks: Sequence[AnyBlock],
     *,
     theta: float,
     size: int,
