@@ -28,6 +28,7 @@ from workbench.datasets import (
 from workbench.datasets.readers import delimited
 from workbench.datasets.readers.compressed import find_member, opened, read_whole, tar_members
 from workbench.datasets.readers.delimited import field_names, read_blocks, read_lines
+from workbench.reading import source
 
 PACKS = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -67,6 +68,15 @@ def test_an_endless_line_is_refused_early(tmp_path, suffix):
 def test_an_endless_header_is_refused_early(tmp_path, suffix, reader):
     path = packed(tmp_path, suffix, (b"a," * 2**23, 400))
     refuses(lambda: reader(path), "a.csv", "line 1", "more than 4,194,304 bytes")
+
+
+@pytest.mark.parametrize("suffix", PACKS)
+def test_a_published_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(source, "_FEW_BYTES", 2**20)
+    path = packed(tmp_path, suffix, (b"a,b\n", 1), (b"1,2\n" * 2**21, 1))
+    refuses(lambda: [*read_blocks(path, ("a",))], "a.csv", "bytes of text are too many")
+    few = packed(tmp_path, suffix, (b"a,b\n", 1), (b"1,2\n" * 2**17, 1))
+    assert sum(len(block.lines) for block in read_blocks(few, ("a",))) == 2**17
 
 
 def test_a_header_of_many_names_is_refused(tmp_path):

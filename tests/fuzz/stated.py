@@ -139,7 +139,7 @@ def table_format(ending: str) -> Format:
             content = out.getvalue()
         elif ending != "csv" and ending != "parquet" and draw(st.booleans()):
             text = draw(damaged(table_files()["csv"]))  # damaged before it was packed
-            packs = {"csv.gz": gzip.compress, "csv.zst": _zstd}
+            packs = {"csv.gz": gzip.compress, "csv.zst": pack_zstd}
             content = packs[ending](text)
         (folder / f"a.{ending}").write_bytes(content)
 
@@ -152,5 +152,5 @@ def table_format(ending: str) -> Format:
     return Format(write, use)
 
 
-def _zstd(text: bytes) -> bytes:
+def pack_zstd(text: bytes) -> bytes:
     return pa.compress(text, codec="zstd", asbytes=True)

@@ -24,8 +24,10 @@ from tests.fuzz.format import DOMAIN
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.run import emptied, limited, looked_for_in
 from tests.fuzz.saved import parquet_bytes, releases
+from tests.fuzz.stated import pack_zstd
 from workbench import Bound, Domain, Release, SparseTable, estimates
 from workbench.inference.answer_bank import AnswerBank
+from workbench.reading import source
 from workbench.session import Session
 from workbench.session import file as session_file
 from workbench.session.fits import load_fits
@@ -77,6 +79,28 @@ def test_a_file_of_very_many_rows_is_refused_before_they_are_read(tmp_path):
     )
     with pytest.raises(ValueError, match="16,777,216 rows are too many"):
         Release.load(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "parquet"])
+def test_a_small_file_of_very_many_rows_is_no_table(tmp_path, monkeypatch, ending):
+    """Plain text is as large as it is; of packed rows only so many a byte are read."""
+    domain = Domain(("a",), (3,))
+    path = tmp_path / f"a.{ending}"
+    rows = 2**21
+    if ending == "parquet":
+        pq.write_table(pa.table({"a": np.zeros(rows, np.int8)}), path)
+    else:
+        packs = {"csv": bytes, "csv.gz": gzip.compress, "csv.zst": pack_zstd}
+        path.write_bytes(packs[ending](b"a\n" + b"1\n" * rows))
+    assert SparseTable.read(path, domain, Bound()).total == rows
+    monkeypatch.setattr(source, "_FEW_BYTES", 2**20)
+    monkeypatch.setattr(source, "_FEW_ROWS", 2**19)
+    monkeypatch.setattr(source, "_TIMES", 4)
+    if ending == "csv":
+        assert SparseTable.read(path, domain, Bound()).total == rows
+        return
+    with pytest.raises(ValueError, match="are too many for a packed file of"):
+        SparseTable.read(path, domain, Bound())
 
 
 @pytest.mark.parametrize("text", [b"a," * 2**22, b"a" * 2**23], ids=["fields", "field"])

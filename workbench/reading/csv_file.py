@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from workbench.libraries import pa, pc
-from workbench.reading.source import Columns, CountedFile, FileSource
+from workbench.reading.source import Columns, CountedFile, FileSource, refuse_bomb
 from workbench.wording import counted
 
 _BLOCK = 2**24  # bytes that are parsed at a time; a row is at most as long
@@ -22,12 +22,14 @@ _LONGEST_ROW = 2**24  # in several lines
 _MOST_NAMES = 2**14
 
 
-class _QuoteCounter(RawIOBase):
-    """A stream that counts its quotes."""
+class _CountedText(RawIOBase):
+    """The text of a file, of which it counts the quotes; a ValueError for more than its size allows."""
 
-    def __init__(self, stream: pa.NativeFile):
+    def __init__(self, file: CsvFile, stream: pa.NativeFile):
+        self.file = file
         self.stream = stream
         self.count = 0
+        self.size = 0
 
     def readable(self) -> bool:
         return True
@@ -35,6 +37,8 @@ class _QuoteCounter(RawIOBase):
     def read(self, size: int = -1) -> bytes:
         content = self.stream.read(size)
         self.count += content.count(b'"')
+        self.size += len(content)
+        refuse_bomb(self.file.path, self.file.size, text=self.size)
         return content
 
 
@@ -85,7 +89,7 @@ class CsvFile(FileSource):
         held: list[Columns] = []  # empty rows: none, if they are the last
         try:
             with self._bytes(self.raw) as file:
-                quotes = _QuoteCounter(file)
+                quotes = _CountedText(self, file)
                 for batch in open_csv(quotes, **self._options(columns)):
                     fields = {name: _trimmed(batch.column(name)) for name in columns}
                     filled = _filled_rows(fields)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.libraries import pa, parquet
-from workbench.reading.source import BATCH, Columns, CountedFile, FileSource
+from workbench.reading.source import BATCH, Columns, CountedFile, FileSource, refuse_bomb
 
 _BUFFER = 2**20  # bytes of a column that are read at once
 
@@ -27,6 +27,7 @@ class ParquetFile(FileSource):
                 self.names = file.schema_arrow.names
                 self._types = file.schema_arrow.types
                 metadata = file.metadata
+                refuse_bomb(path, self.size, rows=metadata.num_rows)
                 sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
                 self.starts = np.cumsum([0, *sizes])  # the first row of each row group
         except (pa.ArrowException, OSError) as e:

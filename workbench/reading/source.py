@@ -12,6 +12,9 @@ from workbench.value import shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
 _NAMES_SHOWN = 20
+_FEW_ROWS = 2**24
+_FEW_BYTES = 2**28
+_TIMES = 256  # as many rows, or bytes of text, a byte of a packed file
 
 Columns = dict[str, "pa.Array"]  # text, so that Arrow is loaded when used
 
@@ -20,6 +23,17 @@ def names_shown(names: Sequence[str]) -> str:
     """The first names of columns or tables, for an error."""
     more = ", …" if len(names) > _NAMES_SHOWN else ""
     return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
+
+
+def refuse_bomb(path: Path, size: int, *, rows: int = 0, text: int = 0) -> None:
+    """A ValueError if a file of `size` bytes has far more rows, or text, than tables have."""
+    for found, few, unit in ((rows, _FEW_ROWS, "rows"), (text, _FEW_BYTES, "bytes of text")):
+        most = few + _TIMES * size
+        if found > most:
+            raise ValueError(
+                f"{path}: more than {most:,} {unit} are too many for a packed file of {size:,} bytes; "
+                "if it is no mistake, write it with less compression, or a row a cell with its count"
+            )
 
 
 class Source:

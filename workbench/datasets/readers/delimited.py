@@ -13,7 +13,7 @@ import numpy as np
 from workbench.datasets.readers.compressed import file_on_disk, opened
 from workbench.labelled_rows import LabelledRows
 from workbench.libraries import pl
-from workbench.reading.source import names_shown
+from workbench.reading.source import names_shown, refuse_bomb
 
 LONGEST_LINE = 1 << 22  # bytes
 MOST_NAMES = 1 << 14  # of columns
@@ -71,7 +71,10 @@ def read_blocks(
         layout = _Layout(columns, names, notes, missing, strip, separator)
         most_lines = _MOST_FIELDS // (len(columns) + 3)
         rest = b""
+        unpacked = 0
         while chunk := stream.read(_SIZE) or rest and b"\n":  # the last line may lack its end
+            unpacked += len(chunk)
+            refuse_bomb(path, size, text=unpacked)
             whole, end_of_line, rest = (rest + chunk).rpartition(b"\n")
             _refuse_long_line(path, line, whole + end_of_line + rest)
             if end_of_line:
