@@ -383,6 +383,17 @@ def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
         bank.recall(Marginals(1), KERNEL)
 
 
+def test_more_answers_without_a_total_are_left_to_least_squares(monkeypatch):
+    """Found by killing: a session of one question, asked a thousand times, may have no total."""
+    monkeypatch.setattr(AnswerBank, "most_answers", 4)
+    history = bought(chained(), Marginals(1), 5.0)[np.arange(0, 12, 2)]
+    bank = AnswerBank(history)
+    assert bank.network is None
+    recalled = bank.recall(history.workload)
+    assert recalled.by == SQUARES and not np.isnan(recalled.errors).any()
+    assert np.abs(recalled.values - history.values).max() < 20
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
 def test_extreme_noise_is_survived(epsilon):

@@ -72,9 +72,9 @@ class AnswerBank(JudgedFits):
         if by == ENTROPY:
             return unjudged(by, 0.0), "as was asked for"
         if len(self.history) > self.most_answers and by in (None, TREE):
-            return self._untried(
-                TREE
-            ), f"more than {self.most_answers} answers: by the tree, unjudged"
+            method = by or (SQUARES if self.network is None else TREE)
+            why = f"more than {self.most_answers} answers: by {method}, unjudged"
+            return self._untried(method), why
         candidates = self.candidates if by is None else self.candidates_by(by)
         if by in (TREE, SQUARES) and not candidates:
             return self._untried(by), "as was asked for; answers are too few to judge it"
